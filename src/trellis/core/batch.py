@@ -9,6 +9,7 @@ from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Ou
 from trellis.core.verbs import Body, Response, Verb
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
+from trellis.sentences import say
 
 MOST: Final = 1000  # operations in a batch
 # All other writes wait for a batch, and references and copies multiply what its request holds: a copy of what a copy has copied
@@ -54,12 +55,24 @@ class Steps:
     def parse(self, raw: Any) -> tuple[Step, ...]:
         parts = split_list(raw)
         if parts is None or not 1 <= len(parts) <= MOST:
-            raise Invalid(f'must be a list of 1 to {MOST:,} operations, such as [{{"operation": "forums.create", "body": {{…}}}}].')
+            raise Invalid(
+                say(
+                    'must be a list of 1 to {most:,} operations, such as [{{"operation": "forums.create", "body": {{…}}}}].',
+                    most=MOST,
+                )
+            )
         steps = tuple(_parse_step(part, index) for index, part in enumerate(parts))
         named: dict[str, int] = {}
         for index, step in enumerate(steps):
             if step.name and named.setdefault(step.name, index) != index:
-                raise Invalid(f"[{index}]: as {quote(step.name)} is the name of operation {named[step.name]} already.")
+                raise Invalid(
+                    say(
+                        "[{index}]: as {name} is the name of operation {named} already.",
+                        index=index,
+                        name=quote(step.name),
+                        named=named[step.name],
+                    )
+                )
         return steps
 
     def schema(self) -> dict[str, Any]:
@@ -82,7 +95,13 @@ def _parse_step(raw: Any, index: int) -> Step:
     members = {"operation", "id", "body", "as", "ifMatch"}
     if not isinstance(raw, Mapping) or (unknown := raw.keys() - members):
         named = f", not with {quote(min(unknown))}" if isinstance(raw, Mapping) else ""
-        raise Invalid(f"[{index}] must be an object with operation, and id, body, as and ifMatch where they are needed{named}.")
+        raise Invalid(
+            say(
+                "[{index}] must be an object with operation, and id, body, as and ifMatch where they are needed{named}.",
+                index=index,
+                named=named,
+            )
+        )
     try:
         operation = _NAME.parse(raw.get("operation"))
         name = _NAME.parse(raw["as"]) if "as" in raw else ""
@@ -91,12 +110,21 @@ def _parse_step(raw: Any, index: int) -> Step:
         if target is not None and not _is_reference(target):
             target = NodeId().parse(target)
     except Invalid as invalid:
-        raise Invalid(f"[{index}]: a member {invalid.detail}") from None
+        raise Invalid(say("[{index}]: a member {detail}", index=index, detail=invalid.detail)) from None
     if "." in name:
-        raise Invalid(f"[{index}]: as must not contain a dot, since {_REFERENCE} puts one behind it, not {quote(name)}.")
+        raise Invalid(
+            say(
+                "[{index}]: as must not contain a dot, since {reference} puts one behind it, not {name}.",
+                index=index,
+                reference=_REFERENCE,
+                name=quote(name),
+            )
+        )
     body = raw.get("body", {})
     if not isinstance(body, Mapping) or DRY_RUN.name in body:
-        raise Invalid(f"[{index}]: body must be an object without dryRun; send dryRun with the batch to try all of it.")
+        raise Invalid(
+            say("[{index}]: body must be an object without dryRun; send dryRun with the batch to try all of it.", index=index)
+        )
     return Step(operation, target, body, name, if_match)
 
 
@@ -111,7 +139,7 @@ def _batch(context: Context) -> Outcome:
     context.input.raise_faults()
     steps: tuple[Step, ...] = context.input.get("operations", ())
     if not steps:
-        raise refuse_faults(Fault("operations", "MISSING_VALUE", "operations is needed: list what is to be done."))
+        raise refuse_faults(Fault("operations", "MISSING_VALUE", say("operations is needed: list what is to be done.")))
     dry = bool(context.input.get(DRY_RUN.name))
     progress = Progress(context.call, len(steps))
     results: dict[str, Any] = {}
@@ -149,19 +177,23 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
 def _build_call(context: Context, step: Step, results: Mapping[str, Any]) -> Call:
     operation = context.environment.batchable.get(step.operation)
     if operation is None:
-        detail = (
-            f"A batch cannot run {quote(step.operation)}: it runs the operations of the API that write, or that get one record."
+        detail = say(
+            "A batch cannot run {operation}: it runs the operations of the API that write, or that get one record.",
+            operation=quote(step.operation),
         )
         raise Refused("UNKNOWN_OPERATION", detail)
     for secret in operation.secrets & step.body.keys():
         if isinstance(step.body[secret], Mapping):  # it would be hashed while all other writes wait
-            detail = f"{secret} must be text: a password cannot be a {_REFERENCE}."
+            detail = say("{secret} must be text: a password cannot be a {reference}.", secret=secret, reference=_REFERENCE)
             raise refuse_faults(Fault(secret, "INVALID_VALUE", detail))
     body, target = _resolve(step.body, results), _resolve(step.id, results)
     if not isinstance(body, Mapping):
-        raise refuse_faults(Fault("body", "INVALID_VALUE", f"body must be an object, not {quote(body)}."))
+        raise refuse_faults(Fault("body", "INVALID_VALUE", say("body must be an object, not {body}.", body=quote(body))))
     if step.if_match and not operation.is_conditional:
-        detail = f"{operation.name} changes no record that is there already, whose version ifMatch could tell: leave ifMatch out."
+        detail = say(
+            "{name} changes no record that is there already, whose version ifMatch could tell: leave ifMatch out.",
+            name=operation.name,
+        )
         raise refuse_faults(Fault("ifMatch", "INVALID_VALUE", detail))
     expected = (step.if_match,) if step.if_match else ()
     return context.call.build_inner(step.operation, body, _check_target(operation, step, target), expected)
@@ -171,13 +203,13 @@ def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
     if not operation.has_target:
         if step.id is None:
             return None
-        raise refuse_faults(Fault("id", "INVALID_VALUE", f"{operation.name} has no id in its path: leave id out."))
+        raise refuse_faults(Fault("id", "INVALID_VALUE", say("{name} has no id in its path: leave id out.", name=operation.name)))
     if step.id is None:
-        raise refuse_faults(Fault("id", "MISSING_VALUE", f"id is needed: {operation.name} is about one record."))
+        raise refuse_faults(Fault("id", "MISSING_VALUE", say("id is needed: {name} is about one record.", name=operation.name)))
     try:
         return NodeId().parse(target)
     except Invalid as invalid:
-        raise refuse_faults(Fault("id", "INVALID_VALUE", f"id {invalid.detail}")) from None
+        raise refuse_faults(Fault("id", "INVALID_VALUE", say("id {detail}", detail=invalid.detail))) from None
 
 
 def _resolve(value: Any, results: Mapping[str, Any]) -> Any:
@@ -194,22 +226,37 @@ def _follow(reference: Any, results: Mapping[str, Any]) -> Any:
     found: Any = results if name else {}
     for step in (name, *path):
         if not isinstance(found, Mapping) or step not in found:
-            detail = f"{_REFERENCE} {quote(reference)} leads nowhere: write the `as` of an earlier operation and a member: news.id."
+            detail = say(
+                "{reference} {reference2} leads nowhere: write the `as` of an earlier operation and a member: news.id.",
+                reference=_REFERENCE,
+                reference2=quote(reference),
+            )
             raise refuse_faults(Fault(_REFERENCE, "INVALID_VALUE", detail))
         found = found[step]
     return found
 
 
 def _refuse_step(index: int, step: Step, refused: Refused) -> Refused:
-    detail = f"Operation {index} of the batch ({quote(step.operation)}) was refused, so nothing was done. {refused.detail}"
+    detail = say(
+        "Operation {index} of the batch ({operation}) was refused, so nothing was done. {detail}",
+        index=index,
+        operation=quote(step.operation),
+        detail=refused.detail,
+    )
     return Refused("BATCH_REFUSED", detail, facts={"index": index, "operation": step.operation, "problem": refused})
 
 
 def _refuse_size(done: int) -> Refused:
     return Refused(
         "BATCH_TOO_LARGE",
-        f"The first {done:,} operations change more than {MOST_RECORDS:,} records, or return more than {MOST_BYTES >> 20} MiB, "
-        "which is as much as a batch may. Nothing was done. Send fewer operations at once.",
+        say(
+            "The first {done:,} operations change more than {most_records:,} records, or return more than "
+            "{most_bytes} MiB, which is as much as a batch may. Nothing was done. Send fewer operations at "
+            "once.",
+            done=done,
+            most_records=MOST_RECORDS,
+            most_bytes=MOST_BYTES >> 20,
+        ),
     )
 
 

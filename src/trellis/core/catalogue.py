@@ -5,6 +5,7 @@ from functools import cached_property
 
 from trellis.core.operation import Access, Operation
 from trellis.errors import Refused
+from trellis.sentences import say
 
 
 class Catalogue(Mapping[str, Operation]):
@@ -33,7 +34,7 @@ class Catalogue(Mapping[str, Operation]):
             resource = name.partition(".")[0]
             operation = self._load(resource).get(name) if resource in self._sections else None
             if (operation := operation or self._all.get(name)) is None:
-                raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'. `trellis routes` lists them.")
+                raise Refused("UNKNOWN_OPERATION", say("There is no operation '{name}'. `trellis routes` lists them.", name=name))
             self._found[name] = operation
         return operation
 

@@ -27,6 +27,7 @@ from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operatio
 from trellis.core.passwords import Lanes, Plain, chain
 from trellis.core.verbs import Verb
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store.engine import Rollback, Shown, Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -94,7 +95,9 @@ class Gate:
             judge_role(operation, actor, actor.permit, target, self.environment.permits)
             return operation
         if actor.is_agent and operation.shows_secret:
-            raise Refused("NOT_FOR_AGENTS", f"The response to {name} has a secret, which no agent is shown. Use the API.")
+            raise Refused(
+                "NOT_FOR_AGENTS", say("The response to {name} has a secret, which no agent is shown. Use the API.", name=name)
+            )
         if operation.fork is not None:
             if not any(actor.may(way) for way in operation.fork.to):
                 raise refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
@@ -230,7 +233,7 @@ class Gate:
             if claim in self._running:
                 raise Refused(
                     "IDEMPOTENCY_KEY_IN_USE",
-                    "A request with this Idempotency-Key is still running. Wait for its response, then send this one again.",
+                    say("A request with this Idempotency-Key is still running. Wait for its response, then send this one again."),
                 )
             self._running.add(claim)
         try:
@@ -265,8 +268,12 @@ class Gate:
         if len(inner) > _MOST_PASSWORDS:
             raise Refused(
                 "SETS_TOO_MANY_PASSWORDS",
-                f"This sets {len(inner):,} passwords, and one request may set at most {_MOST_PASSWORDS}. Nothing was done. "
-                "Set fewer of them at once.",
+                say(
+                    "This sets {count:,} passwords, and one request may set at most {most_passwords}. Nothing was "
+                    "done. Set fewer of them at once.",
+                    count=len(inner),
+                    most_passwords=_MOST_PASSWORDS,
+                ),
             )
         digested = self.lanes.submit(call.lane, lambda: self._digest(operation, call, given, inner))
         return chain(digested, lambda prepared: self.store.write(lambda tx: write(*prepared, tx)))
@@ -342,7 +349,7 @@ class Gate:
             return self._propose(call, given, tx)
         except Overdue:
             detail = f"{operation.name} had not ended after {limit} seconds, in which all other writes waited. Send it in parts."
-            raise Refused("TOO_LONG", f"Nothing was done: {detail}") from None
+            raise Refused("TOO_LONG", say("Nothing was done: {detail}", detail=detail)) from None
         finally:
             if (held := time.monotonic() - began) > _LONG:
                 told = operation.name, held, call.request_id or "-"

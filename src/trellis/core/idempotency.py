@@ -7,6 +7,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Call, Operation, Trace
 from trellis.core.verbs import PROPOSE, Verb
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import idempotency
 from trellis.store.engine import Transaction
 
@@ -120,8 +121,12 @@ def _refuse_gone(created: Created, event: int | None, catalogue: Catalogue) -> R
     facts |= {} if created.step is None else {"index": created.step}
     which = "" if created.step is None else f" (operation {created.step} of the batch)"
     by = "" if event is None else f": event {event} deleted it"
-    detail = (
-        f"The first request with this Idempotency-Key created the {operation.singular} {created.id}{which}, which is not there any "
-        f"more{by}. Nothing was done now. To create it anew, send another Idempotency-Key."
+    detail = say(
+        "The first request with this Idempotency-Key created the {singular} {id}{which}, which is not "
+        "there any more{by}. Nothing was done now. To create it anew, send another Idempotency-Key.",
+        singular=operation.singular,
+        id=created.id,
+        which=which,
+        by=by,
     )
     return Refused("IDEMPOTENCY_RECORD_GONE", detail, facts=facts)

@@ -29,6 +29,7 @@ from trellis.core.fields import (
 from trellis.core.keys import find_key
 from trellis.core.networks import find_network
 from trellis.core.operation import Context, Operation, Outcome
+from trellis.sentences import say
 from trellis.store import events, requests
 from trellis.store.keys import Key
 from trellis.store.requests import LoggedRequest, LogPosition
@@ -52,7 +53,7 @@ class Status:
             return None
         if text in CLASSES or (text.isdecimal() and text.isascii() and 100 <= int(text[:4]) <= 599):
             return text
-        raise Invalid(f"must be a status such as 404, or 2xx, 3xx, 4xx or 5xx, not {quote(raw)}.")
+        raise Invalid(say("must be a status such as 404, or 2xx, 3xx, 4xx or 5xx, not {raw}.", raw=quote(raw)))
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"], "examples": ["404", "4xx"]}
@@ -69,7 +70,7 @@ class Cursor:
             return None
         at, _, number = str(raw).rpartition("_")
         if not number.isdecimal() or not number.isascii() or len(number) > 18:
-            raise Invalid(f"must be the `next` of a previous list, not {quote(raw)}.")
+            raise Invalid(say("must be the `next` of a previous list, not {raw}.", raw=quote(raw)))
         return Timestamp().parse(at) or "", int(number)
 
     def schema(self) -> dict[str, Any]:

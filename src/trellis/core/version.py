@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 
 from trellis.errors import Refused
+from trellis.sentences import say
 
 ANY_VERSION: Final = "*"
 
@@ -31,5 +32,5 @@ def check_precondition(expected: tuple[str, ...], before: Mapping[str, Any]) -> 
     if expected and ANY_VERSION not in expected and record_version(before) not in expected:
         raise Refused(
             "PRECONDITION_FAILED",
-            "The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it.",
+            say("The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it."),
         )

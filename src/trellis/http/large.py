@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Final, ParamSpec, TypeVar
 
 from trellis.errors import Refused
+from trellis.sentences import say
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,7 +36,10 @@ class LargeRequests:
             yield
             return
         if self._under_way[caller] >= _AT_ONCE:
-            detail = f"{_AT_ONCE} large requests of this key are under way already. Send this one again when they are done."
+            detail = say(
+                "{at_once} large requests of this key are under way already. Send this one again when they are done.",
+                at_once=_AT_ONCE,
+            )
             raise Refused("BUSY", detail)
         self._under_way[caller] += 1
         try:

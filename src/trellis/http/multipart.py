@@ -7,6 +7,7 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from trellis.errors import Refused
+from trellis.sentences import say
 
 T = TypeVar("T")
 
@@ -33,13 +34,13 @@ def parse_multipart(content_type: bytes, body: bytes, most_fields: int) -> list[
         if b"charset=" not in content_type.lower():
             body.decode()  # the parser would take what is not UTF-8 for Latin-1
     except MultiPartException as error:
-        raise Refused("MALFORMED_REQUEST", f"The multipart body cannot be read: {error.message}") from None
+        raise Refused("MALFORMED_REQUEST", say("The multipart body cannot be read: {message}", message=error.message)) from None
     except UnicodeError:
-        raise Refused("MALFORMED_REQUEST", "The body is not valid UTF-8.") from None
+        raise Refused("MALFORMED_REQUEST", say("The body is not valid UTF-8.")) from None
     except (ValueError, KeyError, LookupError):
-        raise Refused("MALFORMED_REQUEST", "The multipart body cannot be read.") from None
+        raise Refused("MALFORMED_REQUEST", say("The multipart body cannot be read.")) from None
     if not parser.ended:
-        raise Refused("MALFORMED_REQUEST", "The multipart body ends before its closing boundary.")
+        raise Refused("MALFORMED_REQUEST", say("The multipart body ends before its closing boundary."))
     return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, ParamSpec, TypeVar
 
 from trellis.errors import Refused
+from trellis.sentences import say
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,7 +19,7 @@ async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args
         async with asyncio.timeout(seconds):
             return await asyncio.to_thread(function, *args, **kwargs)
     except TimeoutError:
-        raise Refused("BUSY", "The database did not answer in time. Nothing was changed; try again.") from None
+        raise Refused("BUSY", say("The database did not answer in time. Nothing was changed; try again.")) from None
 
 
 class SharedRead(Generic[T]):
@@ -81,4 +82,6 @@ def _run_in_time(function: Callable[[], T], until: float) -> T:
 
 
 def _refuse_late() -> Refused:
-    return Refused("BUSY", "Too many reads whose uses are counted wait for their turn. Nothing was read or counted; try again.")
+    return Refused(
+        "BUSY", say("Too many reads whose uses are counted wait for their turn. Nothing was read or counted; try again.")
+    )

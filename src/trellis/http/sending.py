@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from trellis.errors import Refused
+from trellis.sentences import say
 
 PART: Final = 65_536  # bytes; smaller answers are sent whole, and not counted
 _SHARE: Final = 4  # one caller may have this part of all
@@ -79,4 +80,4 @@ class BytesUnderWay:
 
 
 def _refuse(detail: str) -> Refused:
-    return Refused("TOO_MUCH_UNREAD", f"{detail} Read them, or end the connections, and ask again.")
+    return Refused("TOO_MUCH_UNREAD", say("{detail} Read them, or end the connections, and ask again.", detail=detail))

@@ -6,6 +6,7 @@ from typing import Final
 from trellis.core.fields import Boolean, Choice, Field, Html, Integer, Password, Url
 from trellis.core.nodes import Derived, NodeKind, Values
 from trellis.errors import Fault
+from trellis.sentences import say
 
 
 def _redirect_needs_url(fields: Values) -> Iterator[Fault]:
@@ -13,7 +14,7 @@ def _redirect_needs_url(fields: Values) -> Iterator[Fault]:
         yield Fault(
             "redirectUrl",
             "NO_REDIRECT_URL",
-            "redirectUrl is required when type is redirect: send an http or https URL.",
+            say("redirectUrl is required when type is redirect: send an http or https URL."),
         )
 
 

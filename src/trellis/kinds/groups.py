@@ -9,6 +9,7 @@ from trellis.core.fields import Boolean, Field, Text, sanitize_inline_html
 from trellis.core.nodes import Derived, NodeKind, Values
 from trellis.core.verbs import DELETE, GET, LIST
 from trellis.errors import Fault
+from trellis.sentences import say
 
 _LONGEST: Final = 1000  # characters of an affix
 _NAME = "\N{OBJECT REPLACEMENT CHARACTER}"  # replaces the name while the affixes are sanitised as one piece
@@ -34,7 +35,12 @@ def _sanitize_affixes(fields: Values) -> Values:
 def _check_affixes(fields: Values) -> Iterator[Fault]:
     for affix in ("prefix", "suffix"):
         if (length := len(fields[affix])) > _LONGEST:
-            detail = f"{affix} is {length:,} characters of HTML once it is sanitised; at most {_LONGEST:,} are allowed."
+            detail = say(
+                "{affix} is {length:,} characters of HTML once it is sanitised; at most {longest:,} are allowed.",
+                affix=affix,
+                length=length,
+                longest=_LONGEST,
+            )
             yield Fault(affix, "INVALID_VALUE", detail)
 
 

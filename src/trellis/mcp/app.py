@@ -49,6 +49,7 @@ from trellis.mcp.messages import (
 )
 from trellis.mcp.resources import Resources
 from trellis.mcp.tools import Tools
+from trellis.sentences import say
 
 PREFIX: Final = "/mcp"
 _METHODS: Final = ("POST",)
@@ -133,7 +134,9 @@ class Mcp:
         base = urlsplit(request.base)
         if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or base.hostname in _LOOPBACK):
             return
-        raise Refused("ORIGIN_NOT_ALLOWED", f"Pages of {quote(told)} may not send requests to {PREFIX}.")
+        raise Refused(
+            "ORIGIN_NOT_ALLOWED", say("Pages of {told} may not send requests to {prefix}.", told=quote(told), prefix=PREFIX)
+        )
 
     # --- methods ------------------------------------------------------------------------------------------------------
 
@@ -264,7 +267,10 @@ def _respond_to_error(request: ApiRequest, message: Message | None, error: Proto
 def _check_type(request: ApiRequest) -> None:
     kind = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != b"application/json":
-        raise Refused("UNSUPPORTED_MEDIA_TYPE", f"Send Content-Type: application/json, not {quote(kind.decode('latin-1'))}.")
+        raise Refused(
+            "UNSUPPORTED_MEDIA_TYPE",
+            say("Send Content-Type: application/json, not {decode}.", decode=quote(kind.decode("latin-1"))),
+        )
 
 
 def _take_meta(meta: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:

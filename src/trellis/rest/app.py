@@ -37,6 +37,7 @@ from trellis.rest.dialect import TRANSLATORS, encode_answer
 from trellis.rest.docs import Reference
 from trellis.rest.responses import renew_page, respond_to_read, respond_to_refusal, respond_to_write, respond_with_links
 from trellis.rest.routing import Methods, Table
+from trellis.sentences import say
 
 PREFIX: Final = "/api"
 _ID: Final = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
@@ -108,7 +109,12 @@ class Rest:
         """Find the endpoint that an identified caller requested, check the grant, and read the id in the path."""
         if methods is None:
             raise Refused(
-                "NO_ENDPOINT", f"There is no endpoint at {quote(request.path)}. All endpoints are listed at {PREFIX}/docs."
+                "NO_ENDPOINT",
+                say(
+                    "There is no endpoint at {path}. All endpoints are listed at {prefix}/docs.",
+                    path=quote(request.path),
+                    prefix=PREFIX,
+                ),
             )
         if (route := methods.get("GET" if request.method == "HEAD" else request.method)) is None:
             raise refuse_method(request.method, methods)

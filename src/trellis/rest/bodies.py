@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from trellis.core.fields import MAX_NAMES, FormMapping, parse_json, quote
 from trellis.errors import Refused
 from trellis.http.multipart import parse_multipart
+from trellis.sentences import say
 
 _MAX_DEPTH: Final = 5  # levels of brackets
 _JSON_FIELDS: Final = frozenset({"", "json", "data", "body", "payload"})  # a single form field that may hold the whole body
@@ -40,8 +41,11 @@ def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
         return _parse_form(parse_multipart(content_type, body, MAX_NAMES))
     raise Refused(
         "UNSUPPORTED_MEDIA_TYPE",
-        f"The body is announced as {quote(kind) if kind else 'nothing'}. Send Content-Type: application/json with a JSON object, "
-        "or a form (application/x-www-form-urlencoded, multipart/form-data).",
+        say(
+            "The body is announced as {value}. Send Content-Type: application/json with a JSON object, or a "
+            "form (application/x-www-form-urlencoded, multipart/form-data).",
+            value=quote(kind) if kind else "nothing",
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from trellis.http.api import ApiRequest, build_call
 from trellis.http.json_body import PRETTY, find_pretty
 from trellis.rest.bodies import parse_body, parse_query
 from trellis.rest.dialect import Translator, find_versions
+from trellis.sentences import say
 
 
 def read_query(request: ApiRequest) -> dict[str, Any]:
@@ -36,6 +37,11 @@ def read_call(
 def _add_path_values(request: ApiRequest, raw: dict[str, Any]) -> dict[str, Any]:
     for name, value in request.path_values.items():
         if raw.setdefault(name, value) != value:
-            detail = f"{name} is {quote(raw[name])}, but the path says {quote(value)}: leave it out, or send the same."
+            detail = say(
+                "{name} is {raw}, but the path says {value}: leave it out, or send the same.",
+                name=name,
+                raw=quote(raw[name]),
+                value=quote(value),
+            )
             raise refuse_faults(Fault(name, "INVALID_VALUE", detail))
     return raw

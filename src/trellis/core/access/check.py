@@ -10,6 +10,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import Response, Verb
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store import keys, nodes
 from trellis.store.keys import Key
 
@@ -70,16 +71,28 @@ def _check_group(context: Context, number: int) -> Outcome:
     kind = next((one for one in context.environment.kinds if one.name == resource), None)
     right = None if kind is None else next((one for one in list_rights(kind) if one.name == wanted), None)
     if kind is None or right is None:
-        detail = f"operation: '{isolate(given.values['operation'])}' is no right of a group. Send one such as forums.read."
+        detail = say(
+            "operation: '{operation}' is no right of a group. Send one such as forums.read.",
+            operation=isolate(given.values["operation"]),
+        )
         raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", detail))
     if "id" not in given:
-        raise refuse_faults(Fault("id", "MISSING_VALUE", "id is needed: the node in which a group is to have the right."))
+        raise refuse_faults(Fault("id", "MISSING_VALUE", say("id is needed: the node in which a group is to have the right.")))
     node = nodes.find(context.tx, kind.name, given.values["id"])
     if node is None:
         raise invalid_id(kind.singular, given.values["id"], MISSING)
     how = describe_right(right.holders(node), group.id)
     where = f"in {kind.singular} {node.id}"
-    detail = f"Yes: {how}." if how else f"No: '{isolate(group.name)}' does not have the right {right.name} {where}."
+    detail = (
+        say("Yes: {how}.", how=how)
+        if how
+        else say(
+            "No: '{name}' does not have the right {right_name} {where}.",
+            name=isolate(group.name),
+            right_name=right.name,
+            where=where,
+        )
+    )
     return Outcome(
         {"may": bool(how), "condition": None if how else right.name, "reason": None, "detail": detail, "at": context.now}
     )
@@ -93,10 +106,16 @@ def _find_key(context: Context, named: str) -> Key:
         return found
     of_name = keys.find_by_name(context.tx, named)
     if not of_name:
-        raise Refused("INVALID_ID", f"There is no key '{isolate(named)}'.", code=MISSING)
+        raise Refused("INVALID_ID", say("There is no key '{named}'.", named=isolate(named)), code=MISSING)
     if len(of_name) > 1:
         ids = ", ".join(str(key.id) for key in of_name)
-        raise refuse_faults(Fault("holder", "INVALID_VALUE", f"holder: {len(of_name)} keys have this name. Send the id: {ids}."))
+        raise refuse_faults(
+            Fault(
+                "holder",
+                "INVALID_VALUE",
+                say("holder: {count} keys have this name. Send the id: {ids}.", count=len(of_name), ids=ids),
+            )
+        )
     return of_name[0]
 
 
@@ -106,7 +125,9 @@ def find_grantable(context: Context, name: str) -> Operation:
         return HELLO
     found = next((one for one in context.environment.load_operations() if one.name == name and one.access is Access.GRANTED), None)
     if found is None:
-        raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", f"operation: no key can be granted '{isolate(name)}'."))
+        raise refuse_faults(
+            Fault("operation", "UNKNOWN_OPERATION", say("operation: no key can be granted '{name}'.", name=isolate(name)))
+        )
     return found
 
 
@@ -115,7 +136,7 @@ def check_node(context: Context, kind: NodeKind | None, node: int | None) -> Non
     if node is None:
         return
     if kind is None:
-        raise refuse_faults(Fault("id", "INVALID_VALUE", "id: this operation is not about one node. Leave id out."))
+        raise refuse_faults(Fault("id", "INVALID_VALUE", say("id: this operation is not about one node. Leave id out.")))
     if nodes.find(context.tx, kind.name, node) is None:
         raise invalid_id(kind.singular, node, MISSING)
 

@@ -7,6 +7,7 @@ from trellis.core.fields import EVERYONE, invalid_id
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import nodes
 from trellis.store.nodes import Node
 
@@ -40,7 +41,7 @@ def find_group(context: Context, number: int) -> Node:
     """Find a group. Raises Refused (INVALID_ID)."""
     kind = context.environment.group_kind
     if kind is None:
-        raise Refused("NO_ENDPOINT", "There are no groups.")
+        raise Refused("NO_ENDPOINT", say("There are no groups."))
     group = nodes.find(context.tx, kind.name, number)
     if group is None:
         raise invalid_id(kind.singular, number, MISSING)

@@ -10,6 +10,7 @@ from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import lists
 from trellis.store.nodes import outline
 
@@ -27,7 +28,7 @@ def _view(context: Context) -> Outcome:
     group = find_group(context, given.values["group"])
     kinds = [one for one in context.environment.kinds if list_rights(one) and context.call.actor.sees(one.name)]
     if not kinds:
-        raise Refused("NO_ENDPOINT", "No kind of node has permissions.")
+        raise Refused("NO_ENDPOINT", say("No kind of node has permissions."))
     chosen = next((one for one in kinds if one.name == given.get("resource")), kinds[0])
     rights = list_rights(chosen)
     wanted = next((right for right in rights if right.name == given.get("right")), None)

@@ -16,6 +16,7 @@ from trellis.core.fields import Boolean, Field, Input, Text, invalid_id, isolate
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_faults
+from trellis.sentences import say
 from trellis.store.admins import Administrator, Identity, administrators, identities, invitations, sessions
 from trellis.store.counters import next_number
 from trellis.store.factors import find_kinds
@@ -197,8 +198,10 @@ def _require_link(context: Context) -> None:
     if administrators.count(context.tx) or not valid:
         raise Refused(
             "LINK_SPENT",
-            "This link was used, or is older than an hour, or there is an administrator already. "
-            "Start `trellis serve` again for a new one, or run: trellis admins create LOGIN",
+            say(
+                "This link was used, or is older than an hour, or there is an administrator already. Start "
+                "`trellis serve` again for a new one, or run: trellis admins create LOGIN"
+            ),
         )
 
 
@@ -213,14 +216,14 @@ def _judge_new_password(context: Context) -> dict[str, str | None]:
     admin = find_administrator(context)
     require_strong(context, admin.name, admin.login)
     if _is_own(context) and password_matches(admin.digest if admin.has_password else None, context.input.get("password").text):
-        raise refuse_faults(Fault("password", "INVALID_VALUE", "password is the one you have: choose another."))
+        raise refuse_faults(Fault("password", "INVALID_VALUE", say("password is the one you have: choose another.")))
     return {}
 
 
 def require_strong(context: Context, *words: str) -> None:
     """Refuse a password that is easy to guess, or little more than one of these words."""
     if weakness := find_weakness(context.input.get("password").text, context.environment.community_name, *words):
-        raise refuse_faults(Fault("password", "INVALID_VALUE", f"password {weakness}"))
+        raise refuse_faults(Fault("password", "INVALID_VALUE", say("password {weakness}", weakness=weakness)))
 
 
 def _is_own(context: Context) -> bool:
@@ -267,7 +270,11 @@ def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, 
     if other is None or other.id == own:
         return ()
     return (
-        Fault("login", "LOGIN_TAKEN", f"login {isolate(other.login)} belongs to {isolate(other.name)} already. Choose another."),
+        Fault(
+            "login",
+            "LOGIN_TAKEN",
+            say("login {login} belongs to {name} already. Choose another.", login=isolate(other.login), name=isolate(other.name)),
+        ),
     )
 
 

@@ -28,6 +28,7 @@ from trellis.core.factors import EVIDENCE, decode, is_spent, take_factor
 from trellis.core.fields import MAX_INTEGER, Boolean, Field, Input, Integer, Text, TextList, isolate, require
 from trellis.core.operation import Context, GroupRole, Operation, Outcome, SignOnPolicy
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store.admins import NO_PASSWORD, Administrator, Identity, administrators, identities, sessions
 
 _CLOCKS_DIFFER: Final = 60  # seconds, between the provider and this machine
@@ -112,13 +113,15 @@ def _read(context: Context, purpose: Purpose) -> tuple[Input, SignOnRequest]:
     given.raise_faults()
     policy = context.environment.sign_on
     if not policy.issuer or given.get("issuer") != policy.issuer:
-        raise Refused("SIGN_ON_REFUSED", "There is no single sign-on with this provider.")
+        raise Refused("SIGN_ON_REFUSED", say("There is no single sign-on with this provider."))
     request = open_state(context.tx, context.now, given.get("binding", ""), given.get("state"))
     if request is None or request.purpose is not purpose:
-        raise Refused("SIGN_ON_REFUSED", "You came back too late, or in another browser. Try it once more.")
+        raise Refused("SIGN_ON_REFUSED", say("You came back too late, or in another browser. Try it once more."))
     if request.asks_again and given.get("authTime", 0) < request.issued_at - _CLOCKS_DIFFER:
         told = f"{isolate(policy.name)} did not ask you again who you are."
-        raise Refused("SIGN_ON_REFUSED", f"{told} Its operator has to let it take prompt=login or max_age, and tell auth_time.")
+        raise Refused(
+            "SIGN_ON_REFUSED", say("{told} Its operator has to let it take prompt=login or max_age, and tell auth_time.", told=told)
+        )
     return given, request
 
 
@@ -127,16 +130,16 @@ def _find_identity(context: Context, given: Input) -> tuple[Administrator, Ident
     admin = administrators.find(context.tx, context.call.target or 0)
     identity = identities.find(context.tx, given.get("issuer"), given.get("subject"))
     if admin is None or identity is None or identity.admin_id != admin.id:
-        raise Refused("SIGN_ON_REFUSED", "This account is linked to no administrator here, or not to this one.")
+        raise Refused("SIGN_ON_REFUSED", say("This account is linked to no administrator here, or not to this one."))
     if admin.disabled_at is not None:
-        raise Refused("SIGN_ON_REFUSED", f"{isolate(admin.name)} is disabled here. An owner can enable them.")
+        raise Refused("SIGN_ON_REFUSED", say("{name} is disabled here. An owner can enable them.", name=isolate(admin.name)))
     return admin, identity
 
 
 def _use(context: Context, identity: Identity, request: SignOnRequest, given: Input) -> None:
     """Use a state up. Raises Refused for one that was used, or is older than the newest that was."""
     if identity.state is not None and is_spent(decode(request.state), decode(identity.state)):
-        raise Refused("SIGN_ON_REFUSED", "This was used already. Sign in once more.")
+        raise Refused("SIGN_ON_REFUSED", say("This was used already. Sign in once more."))
     login = given.get("login") or identity.login
     identities.update(context.tx, replace(identity, state=request.state, login=login, used_at=context.at))
 
@@ -149,11 +152,11 @@ def _require_role(policy: SignOnPolicy, admin: Administrator, given: Input) -> N
     if role is None:
         raise _no_group(policy)
     if (admin.role, _split(admin.kinds)) != (role.role, frozenset(role.kinds)):
-        raise Refused("SIGN_ON_REFUSED", "Your groups or your role have just changed. Sign in once more.")
+        raise Refused("SIGN_ON_REFUSED", say("Your groups or your role have just changed. Sign in once more."))
 
 
 def _no_group(policy: SignOnPolicy) -> Refused:
-    return Refused("SIGN_ON_REFUSED", f"None of your groups at {isolate(policy.name)} has a role here.")
+    return Refused("SIGN_ON_REFUSED", say("None of your groups at {name} has a role here.", name=isolate(policy.name)))
 
 
 def _split(kinds: str | None) -> frozenset[str]:
@@ -204,18 +207,21 @@ def _join(context: Context) -> Outcome:
     given, _ = _read(context, Purpose.SIGN_ON)
     policy = context.environment.sign_on
     if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
-        raise Refused("SIGN_ON_REFUSED", "This account was linked to an administrator just now. Sign in once more.")
+        raise Refused("SIGN_ON_REFUSED", say("This account was linked to an administrator just now. Sign in once more."))
     role = policy.find_role(given.get("groups", ()))
     if not policy.joins:
         told = f"Nobody here knows your account at {isolate(policy.name)}."
-        raise Refused("SIGN_ON_REFUSED", f"{told} If you are an administrator here, sign in and link it under Your account.")
+        raise Refused(
+            "SIGN_ON_REFUSED", say("{told} If you are an administrator here, sign in and link it under Your account.", told=told)
+        )
     if role is None:
         raise _no_group(policy)
     given = require((NAME, LOGIN), given)
     if (given.get("login") or "") and administrators.find_by_login(context.tx, given.get("login")) is not None:
         told = f"The login {isolate(given.get('login'))} belongs to an administrator here already."
         raise Refused(
-            "SIGN_ON_REFUSED", f"{told} If that is you, sign in with its password and link your account under Your account."
+            "SIGN_ON_REFUSED",
+            say("{told} If that is you, sign in with its password and link your account under Your account.", told=told),
         )
     values = {**given.values, **_role_input(role).values, "password": NO_PASSWORD}
     outcome = add_administrator(context, Input(values, given.faults), must_change=False)
@@ -262,9 +268,11 @@ def _link(context: Context) -> Outcome:
     policy = context.environment.sign_on
     other = identities.find(context.tx, given.get("issuer"), given.get("subject"))
     if other is not None and other.admin_id != admin.id:
-        raise Refused("IDENTITY_TAKEN", f"This account at {isolate(policy.name)} is linked to another administrator.")
+        raise Refused(
+            "IDENTITY_TAKEN", say("This account at {name} is linked to another administrator.", name=isolate(policy.name))
+        )
     if any(one.issuer == policy.issuer for one in identities.find_by_admin(context.tx, admin.id)):
-        raise Refused("IDENTITY_TAKEN", f"An account at {isolate(policy.name)} is linked already. Unlink it first.")
+        raise Refused("IDENTITY_TAKEN", say("An account at {name} is linked already. Unlink it first.", name=isolate(policy.name)))
     identity = _build_identity(context, given, admin.id, request.state)
     identities.insert(context.tx, identity)
     after = {"name": identity.login, "issuer": identity.issuer}
@@ -275,7 +283,7 @@ def _find_own(context: Context) -> Administrator:
     """Return the administrator whose link it is: nobody links for somebody else, who would be shut in."""
     actor = context.call.actor
     if (actor.type, actor.id) != ("admin", context.call.target):
-        raise Refused("NO_PERMISSION", "Nobody but its owner links an account.")
+        raise Refused("NO_PERMISSION", say("Nobody but its owner links an account."))
     return find_administrator(context)
 
 
@@ -286,7 +294,7 @@ def _unlink(context: Context) -> Outcome:
     actor = context.call.actor
     if found and not admin.has_password:
         if (actor.type, actor.id) == ("admin", admin.id):
-            raise Refused("SIGN_ON_REFUSED", "You could not sign in any more. Choose a password first.")
+            raise Refused("SIGN_ON_REFUSED", say("You could not sign in any more. Choose a password first."))
         require_other_owner(context, admin)
     for identity in found:
         identities.delete(context.tx, identity)

@@ -27,6 +27,7 @@ from trellis.core.fields import Boolean, Field, Text, format_timestamp, isolate,
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import mail
 from trellis.store.admins import Administrator, invitations
 from trellis.store.engine import Transaction
@@ -130,7 +131,7 @@ def _renew(context: Context) -> Outcome:
     admin = _find_without_password(context)
     context.input.raise_faults()
     if admin.disabled_at is not None:
-        raise Refused("NOT_INVITED", f"{isolate(admin.name)} is disabled. Enable them first.")
+        raise Refused("NOT_INVITED", say("{name} is disabled. Enable them first.", name=isolate(admin.name)))
     after = {"name": admin.name}
     return _with_link(context, Outcome(after, admin.id, after=after), admin.id)
 
@@ -181,7 +182,7 @@ def _withdraw(context: Context) -> Outcome:
 def _find_without_password(context: Context) -> Administrator:
     admin = find_administrator(context)
     if admin.digest:
-        raise Refused("NOT_INVITED", f"{isolate(admin.name)} has a password, or signs in at the provider.")
+        raise Refused("NOT_INVITED", say("{name} has a password, or signs in at the provider.", name=isolate(admin.name)))
     return admin
 
 
@@ -195,7 +196,7 @@ def _judge(context: Context) -> dict[str, str | None]:
 def _find_by_link(context: Context) -> Administrator:
     admin = invitations.find_invited(context.tx, hash_token(context.input.get(_LINK.name, "")), context.now)
     if admin is None or admin.id != context.call.target:
-        raise Refused("LINK_SPENT", "This invitation was used or withdrawn, or it is too old. Ask for a new one.")
+        raise Refused("LINK_SPENT", say("This invitation was used or withdrawn, or it is too old. Ask for a new one."))
     return admin
 
 

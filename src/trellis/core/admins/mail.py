@@ -8,6 +8,7 @@ from typing import Any, Final
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Invalid, TextList, quote
 from trellis.core.operation import Context, Outcome
+from trellis.sentences import say
 from trellis.store import mail
 from trellis.store.admins import Administrator
 
@@ -28,7 +29,7 @@ class EmailAddress:
             return None
         text = raw.strip() if isinstance(raw, str) else ""
         if len(text) > _LONGEST or not _ADDRESS.fullmatch(text) or ".." in text:
-            raise Invalid(f"must be one address such as mira@example.com, not {quote(raw)}.")
+            raise Invalid(say("must be one address such as mira@example.com, not {raw}.", raw=quote(raw)))
         return text
 
     def schema(self) -> dict[str, Any]:
@@ -45,7 +46,13 @@ class AlarmNames:
         names = TextList().parse(raw)
         known = [rule.name for rule in ALARMS]
         if unknown := [name for name in names if name not in {ALL, *known}]:
-            raise Invalid(f"has {quote(unknown[0])}, which is no alarm. Alarms are {', '.join(known)}; * is all of them.")
+            raise Invalid(
+                say(
+                    "has {unknown}, which is no alarm. Alarms are {known}; * is all of them.",
+                    unknown=quote(unknown[0]),
+                    known=", ".join(known),
+                )
+            )
         return (ALL,) if ALL in names else tuple(name for name in known if name in names)
 
     def schema(self) -> dict[str, Any]:

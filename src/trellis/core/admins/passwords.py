@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from trellis.core.fields import Invalid
 from trellis.core.passwords import SIGN_IN, Plain, verify_password
+from trellis.sentences import say
 
 SHORTEST: Final = 12  # characters of a password
 LONGEST: Final = 255
@@ -24,9 +25,9 @@ class NewPassword:
 
     def parse(self, raw: Any) -> Plain:
         if not isinstance(raw, str) or not SHORTEST <= len(raw) <= LONGEST:
-            raise Invalid(f"must have {SHORTEST} to {LONGEST} characters.")
+            raise Invalid(say("must have {shortest} to {longest} characters.", shortest=SHORTEST, longest=LONGEST))
         if len(set(raw)) < 4:
-            raise Invalid("is too simple: use at least four different characters.")
+            raise Invalid(say("is too simple: use at least four different characters."))
         return Plain(raw, SIGN_IN)
 
     def schema(self) -> dict[str, Any]:

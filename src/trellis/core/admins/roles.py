@@ -7,6 +7,7 @@ from trellis.core.fields import Choice, Field, Input, TextList, isolate
 from trellis.core.operation import Context
 from trellis.core.roles import OWNER, ROLES
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store.admins import Administrator, administrators
 
 _WORDS: Final = {role.name: f"{role.title}: {role.doc}" for role in ROLES.values()}
@@ -32,9 +33,17 @@ def give_role(context: Context, admin: Administrator, given: Input) -> Administr
     kinds = given.get(KINDS.name, () if ROLE.name in given else held["kinds"])
     known = [kind.name for kind in context.environment.kinds if not kind.is_group]
     if kinds and not role.for_kinds:
-        raise refuse_faults(Fault(KINDS.name, "INVALID_VALUE", f"kinds: the role {role.title.lower()} is for all kinds."))
+        raise refuse_faults(
+            Fault(KINDS.name, "INVALID_VALUE", say("kinds: the role {title} is for all kinds.", title=role.title.lower()))
+        )
     if unknown := [name for name in kinds if name not in known]:
-        raise refuse_faults(Fault(KINDS.name, "INVALID_VALUE", f"kinds: {isolate(unknown[0])} is none of {', '.join(known)}."))
+        raise refuse_faults(
+            Fault(
+                KINDS.name,
+                "INVALID_VALUE",
+                say("kinds: {unknown} is none of {known}.", unknown=isolate(unknown[0]), known=", ".join(known)),
+            )
+        )
     return replace(admin, role=role.name, kinds=",".join(name for name in known if name in kinds) or None)
 
 
@@ -44,5 +53,8 @@ def require_other_owner(context: Context, admin: Administrator) -> None:
     if is_one and not administrators.count_others_enabled(context.tx, admin.id, OWNER):
         raise Refused(
             "LAST_ADMINISTRATOR",
-            f"{isolate(admin.name)} is the only owner who can sign in. Add or enable another one first, or make somebody one.",
+            say(
+                "{name} is the only owner who can sign in. Add or enable another one first, or make somebody one.",
+                name=isolate(admin.name),
+            ),
         )

@@ -20,6 +20,7 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.roles import OWNER, Permit
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store.admins import Session, administrators, sessions
 from trellis.store.engine import Transaction
 
@@ -28,7 +29,7 @@ _LIFETIME: Final = timedelta(days=7)
 _SIGN_ON_LIFETIME: Final = timedelta(hours=12)  # so that groups are asked for again on the next day
 _CONFIRMED: Final = timedelta(minutes=15)  # for how long an entered password counts as recent
 _RECORD_AFTER: Final = timedelta(minutes=1)
-SET_BY_ANOTHER: Final = (
+SET_BY_ANOTHER: Final = say(
     "Somebody else has set this password. Sign in with login and password, and with the passkey behind them, and choose your own."
 )
 _BY_PASSWORD, _BY_PASSKEY = "password", "passkey"  # how a session can have been confirmed
@@ -247,10 +248,13 @@ def _sign_in(context: Context) -> Outcome:
     if not is_known_browser(context.tx, admin.login, context.input.get(BROWSER.name, ""), context.now):
         after["newBrowser"] = True
     if not admin.has_password:  # a passkey stands for a password, and is theirs behind the provider only
-        raise Refused("LOCAL_SIGN_IN_OFF", "You have no password here. Sign in at the provider, and choose one under Your account.")
+        raise Refused(
+            "LOCAL_SIGN_IN_OFF", say("You have no password here. Sign in at the provider, and choose one under Your account.")
+        )
     if context.environment.sign_on.owners_only and admin.role != OWNER:
         raise Refused(
-            "LOCAL_SIGN_IN_OFF", f"Sign in with {isolate(context.environment.sign_on.name)}: passwords are for owners alone."
+            "LOCAL_SIGN_IN_OFF",
+            say("Sign in with {name}: passwords are for owners alone.", name=isolate(context.environment.sign_on.name)),
         )
     how = _list_shown(factor, alone=alone)
     token = insert_session(context.tx, admin.id, Client(after["address"], after["agent"]), context.now, how)

@@ -7,6 +7,7 @@ from trellis.core.bounds.bound import Bound, Holder
 from trellis.core.bounds.uses import count_uses, count_whole
 from trellis.core.fields import isolate
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store.engine import Transaction
 
 _ASK: Final = "An administrator can change that on the key's page."
@@ -49,7 +50,13 @@ def judge_end(actor: Holder, operation: str, now: str) -> None:
     if bound is not None and bound.until is not None and bound.until <= now:
         raise Refused(
             "GRANT_ENDED",
-            f"The grant of {operation} to the key '{isolate(actor.name)}' ended at {bound.until}. {_ASK}",
+            say(
+                "The grant of {operation} to the key '{name}' ended at {until}. {ask}",
+                operation=operation,
+                name=isolate(actor.name),
+                until=bound.until,
+                ask=_ASK,
+            ),
             facts={"missingOperation": operation, "endedAt": bound.until},
         )
 
@@ -60,8 +67,14 @@ def refuse_not_granted(actor: Holder, missing: str, named: str = "") -> Refused:
     typed = f"'{missing}'" if "*" in missing else missing
     return Refused(
         "NO_PERMISSION",
-        f"The key '{isolate(actor.name)}' has not been granted {named}. "
-        f"An administrator can tick {named} on the key's page, or run: trellis keys grant {actor.id} {typed}",
+        say(
+            "The key '{name}' has not been granted {named}. An administrator can tick {named} on the key's "
+            "page, or run: trellis keys grant {id} {typed}",
+            name=isolate(actor.name),
+            named=named,
+            id=actor.id,
+            typed=typed,
+        ),
         facts={"missingOperation": missing},
     )
 
@@ -88,7 +101,12 @@ def _judge_write(actor: Holder, operation: str, *, approved: bool) -> None:
     if bound.dry_run_only:
         raise Refused(
             "DRY_RUN_ONLY",
-            f"The key '{isolate(actor.name)}' may only try {operation}. Send dryRun=1 to see what it would do. {_ASK}",
+            say(
+                "The key '{name}' may only try {operation}. Send dryRun=1 to see what it would do. {ask}",
+                name=isolate(actor.name),
+                operation=operation,
+                ask=_ASK,
+            ),
             facts={"operation": operation},
         )
     if bound.is_proposed and not approved:

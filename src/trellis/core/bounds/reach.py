@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from trellis.core.bounds.bound import Holder
 from trellis.core.fields import isolate
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import nodes
 from trellis.store.engine import Transaction
 
@@ -46,7 +47,13 @@ class Reach:
         named = ", ".join(under) or f"none of the {self.kind}"
         return Refused(
             "OUT_OF_BOUNDS",
-            f"The key '{isolate(self.holder)}' may run {self.operation} only within {named}. {what}",
+            say(
+                "The key '{holder}' may run {operation} only within {named}. {what}",
+                holder=isolate(self.holder),
+                operation=self.operation,
+                named=named,
+                what=what,
+            ),
             facts={"operation": self.operation, "under": under},
         )
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from trellis.core.bounds.bound import WHOLE, Holder
 from trellis.core.fields import isolate
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store.engine import Transaction
 from trellis.store.keys import uses
 
@@ -36,8 +37,12 @@ def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int,
         wait = midnight - datetime.fromisoformat(now).replace(tzinfo=None)
         raise Refused(
             "GRANT_USED_UP",
-            f"The key '{isolate(actor.name)}' may {what} {bound.per_day:,} times a day, and today no more. "
-            "The next day begins at midnight, UTC.",
+            say(
+                "The key '{name}' may {what} {per_day:,} times a day, and today no more. The next day begins at midnight, UTC.",
+                name=isolate(actor.name),
+                what=what,
+                per_day=bound.per_day,
+            ),
             facts=({} if operation == WHOLE else {"operation": operation})
             | {"perDay": bound.per_day, "retryAfter": max(1, int(wait.total_seconds()) + 1)},
         )

@@ -9,6 +9,7 @@ from trellis.core.fields import Invalid, Suggestions, TextList, quote
 from trellis.core.operation import Call, Operation, Outcome
 from trellis.core.verbs import SHARED, past_tense
 from trellis.errors import Fault, refuse_faults
+from trellis.sentences import say
 from trellis.store.events import Event, Wanted
 
 
@@ -84,7 +85,7 @@ class EventTypes:
     def parse(self, raw: Any) -> tuple[str, ...]:
         found = TextList().parse(raw)
         if not found:
-            raise Invalid(f"must be one or several types of events, such as forum.created, not {quote(raw)}.")
+            raise Invalid(say("must be one or several types of events, such as forum.created, not {raw}.", raw=quote(raw)))
         return found
 
     def schema(self) -> dict[str, Any]:
@@ -117,7 +118,11 @@ def find_wanted(types: Iterable[str], operations: Iterable[Operation]) -> Wanted
     for name in types:
         if name not in known:
             near = f" Did you mean {near}?" if (near := suggestions.find(name)) else ""
-            raise refuse_faults(Fault("type", "INVALID_VALUE", f"type: there are no events of the type {quote(name)}.{near}"))
+            raise refuse_faults(
+                Fault(
+                    "type", "INVALID_VALUE", say("type: there are no events of the type {name}.{near}", name=quote(name), near=near)
+                )
+            )
         chosen.append(known[name])
     always, if_only, unless_only, _ = zip(*chosen, strict=True)
     nothing = frozenset[str]()

@@ -28,6 +28,7 @@ from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import FEED
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
+from trellis.sentences import say
 from trellis.store import events
 
 _LIMIT: Final = 100
@@ -53,7 +54,7 @@ class ActorReference:
         kind, _, number = raw.partition(":") if isinstance(raw, str) else ("", "", "")
         found = parse_whole_number(number) if number.isdigit() else None
         if kind not in {"key", "admin"} or found is None or not 1 <= found <= MAX_ID:
-            raise Invalid(f"must be an actor, such as key:3 or admin:1, not {quote(raw)}.")
+            raise Invalid(say("must be an actor, such as key:3 or admin:1, not {raw}.", raw=quote(raw)))
         return ActorName(kind, found)
 
     def schema(self) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def _list(context: Context) -> Outcome:
     after, limit = given.get("after"), given.get("limit", _LIMIT)
     oldest, newest = events.find_bounds(context.tx)
     if newest_first and given.get("wait"):
-        raise refuse_faults(Fault("wait", "INVALID_VALUE", "wait: events to come are the newest. Leave out order=newest."))
+        raise refuse_faults(Fault("wait", "INVALID_VALUE", say("wait: events to come are the newest. Leave out order=newest.")))
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given} | _limit_to_own(context)
@@ -147,12 +148,22 @@ def _check_cursor(after: int, oldest: int, newest: int) -> None:
         missed = f"event {oldest - 1} has" if after == oldest - 2 else f"events {after + 1} to {oldest - 1} have"
         raise Refused(
             "NO_LONGER_KEPT",
-            f"after: {missed} been purged, so the events after {after} would have a gap. Read all records again and continue with "
-            f"after={newest}, or omit `after` to begin with the oldest event that is still there.",
+            say(
+                "after: {missed} been purged, so the events after {after} would have a gap. Read all records "
+                "again and continue with after={newest}, or omit `after` to begin with the oldest event that is "
+                "still there.",
+                missed=missed,
+                after=after,
+                newest=newest,
+            ),
             facts={"oldest": oldest, "newest": newest},
         )
     if after > newest:
-        detail = f"after: there is no event {after} yet; the newest is {newest}. The database may have been restored from a backup."
+        detail = say(
+            "after: there is no event {after} yet; the newest is {newest}. The database may have been restored from a backup.",
+            after=after,
+            newest=newest,
+        )
         raise refuse_faults(Fault("after", "INVALID_VALUE", detail))
 
 

@@ -11,11 +11,12 @@ from trellis.core.factors.party import find_party
 from trellis.core.factors.proof import Evidence, check_evidence, has_factor
 from trellis.core.gate import Gate
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store.admins import Administrator, administrators, fold_login
 from trellis.store.engine import Transaction
 from trellis.store.factors import count_owners
 
-_NO_PARTY: Final = "There are no passkeys here, since TRELLIS_PUBLIC_URL is not an address that browsers make any for."
+_NO_PARTY: Final = say("There are no passkeys here, since TRELLIS_PUBLIC_URL is not an address that browsers make any for.")
 
 
 @dataclass(frozen=True, slots=True)

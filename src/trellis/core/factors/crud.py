@@ -13,6 +13,7 @@ from trellis.core.factors.proof import LONGEST_ANSWER, has_factor
 from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, invalid_id, require
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store.admins import Administrator, administrators, sessions
 from trellis.store.counters import next_number
 from trellis.store.factors import Authenticator, Passkey, authenticators, delete_all, passkeys, recovery_codes
@@ -139,14 +140,19 @@ def _add_passkey(context: Context) -> Outcome:
     given, admin = require((PASSKEY_NAME, _ANSWER), context.input), _find_own(context)
     given.raise_faults()
     if len(passkeys.find_by_admin(context.tx, admin.id)) >= MOST_PASSKEYS:
-        raise Refused("WRONG_SECOND_FACTOR", f"There may be {MOST_PASSKEYS} passkeys at most. Remove one first.")
+        raise Refused(
+            "WRONG_SECOND_FACTOR",
+            say("There may be {most_passkeys} passkeys at most. Remove one first.", most_passkeys=MOST_PASSKEYS),
+        )
     party = find_party(context.environment.public_url)
     made = verify_creation(context.tx, context.now, party, given.get("passkey"), given.get("binding", "")) if party else None
     if made is None:
-        raise Refused("WRONG_SECOND_FACTOR", "The passkey could not be read, or the page was open for too long. Try it once more.")
+        raise Refused(
+            "WRONG_SECOND_FACTOR", say("The passkey could not be read, or the page was open for too long. Try it once more.")
+        )
     credential = encode(made.credential_id)
     if passkeys.find_by_credential(context.tx, credential):
-        raise Refused("WRONG_SECOND_FACTOR", "This passkey is there already.")
+        raise Refused("WRONG_SECOND_FACTOR", say("This passkey is there already."))
     is_first = not has_factor(context.tx, admin.id)
     passkeys.insert(
         context.tx,
@@ -192,10 +198,12 @@ def _set_authenticator(context: Context) -> Outcome:
     try:
         secret = derive_secret(context.tx, admin.id, given.get("salt"), context.environment.second_factors.key)
     except SecretUnavailable:
-        raise Refused("WRONG_SECOND_FACTOR", "The page was open for too long. Open it once more, and scan the new code.") from None
+        raise Refused(
+            "WRONG_SECOND_FACTOR", say("The page was open for too long. Open it once more, and scan the new code.")
+        ) from None
     step = find_step(secret, given.get("code"), context.now, old.step if old and old.salt == given.get("salt") else 0)
     if step is None:
-        detail = "code is not what the app shows now. If it keeps being wrong, look at the clock of the device."
+        detail = say("code is not what the app shows now. If it keeps being wrong, look at the clock of the device.")
         raise refuse_faults(Fault("code", "INVALID_VALUE", detail))
     is_first = not has_factor(context.tx, admin.id)
     authenticators.save(context.tx, Authenticator(admin.id, given.get("salt"), step, context.at, None))
@@ -215,7 +223,7 @@ def _renew_recovery_codes(context: Context) -> Outcome:
     context.input.raise_faults()
     admin = _find_own(context)
     if not has_factor(context.tx, admin.id):
-        raise Refused("WRONG_SECOND_FACTOR", "Recovery codes stand in for a second factor. Add a passkey or an app first.")
+        raise Refused("WRONG_SECOND_FACTOR", say("Recovery codes stand in for a second factor. Add a passkey or an app first."))
     return Outcome({"recoveryCodes": _replace_codes(context, admin)}, admin.id, after={}, plan={})
 
 
@@ -243,7 +251,7 @@ def _find_own(context: Context) -> Administrator:
     """Return the administrator whose second factor it is: for administrators, nobody but themselves."""
     actor = context.call.actor
     if actor.type == "admin" and actor.id != context.call.target:
-        raise Refused("NO_PERMISSION", "Nobody but its owner changes a second factor, and whoever has the terminal.")
+        raise Refused("NO_PERMISSION", say("Nobody but its owner changes a second factor, and whoever has the terminal."))
     return _find_administrator(context)
 
 

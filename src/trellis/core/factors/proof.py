@@ -13,6 +13,7 @@ from trellis.core.fields import Field, Text
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Environment
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store.engine import Transaction
 from trellis.store.factors import authenticators, find_kinds, passkeys, recovery_codes
 
@@ -87,7 +88,7 @@ def take_factor(context: Context, admin: int) -> str:
         return ""
     proof = find_proof(context.tx, context.environment, context.now, admin, evidence)
     if proof is None:
-        raise Refused("WRONG_SECOND_FACTOR", "This is not the second factor of this administrator, or it was used before.")
+        raise Refused("WRONG_SECOND_FACTOR", say("This is not the second factor of this administrator, or it was used before."))
     proof.accept(context.tx, context.at)
     return proof.kind
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from trellis.core.fields.lists import split_list
 from trellis.core.fields.type import Invalid, quote
+from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Boolean:
             return raw
         if isinstance(raw, int | str) and (value := _BOOLEANS.get(str(raw).strip().lower())) is not None:
             return value
-        raise Invalid(f"must be true or false (or 1 or 0), not {quote(raw)}.")
+        raise Invalid(say("must be true or false (or 1 or 0), not {raw}.", raw=quote(raw)))
 
     def schema(self) -> dict[str, Any]:
         return {"type": "boolean"}
@@ -40,7 +41,7 @@ class Choice:
     def parse(self, raw: Any) -> str:
         word = self.also.get(raw, raw) if isinstance(raw, str) else None
         if word not in self.words:
-            raise Invalid(f"must be one of {', '.join(self.words)}, not {quote(raw)}.", self.message)
+            raise Invalid(say("must be one of {words}, not {raw}.", words=", ".join(self.words), raw=quote(raw)), self.message)
         return str(word)
 
     def schema(self) -> dict[str, Any]:
@@ -57,7 +58,10 @@ class Choices:
     def parse(self, raw: Any) -> tuple[str, ...]:
         parts = split_list(raw)
         if not parts:
-            raise Invalid(f"must be one or several of {', '.join(self.choice.words)}, not {quote(raw)}.", self.choice.message)
+            raise Invalid(
+                say("must be one or several of {words}, not {raw}.", words=", ".join(self.choice.words), raw=quote(raw)),
+                self.choice.message,
+            )
         return tuple(sorted({self.choice.parse(part.strip() if isinstance(part, str) else part) for part in parts}))
 
     def schema(self) -> dict[str, Any]:

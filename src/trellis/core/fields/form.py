@@ -9,6 +9,7 @@ from trellis.core.fields.json_text import MAX_NAMES
 from trellis.core.fields.suggestions import Suggestions
 from trellis.core.fields.type import Invalid, quote
 from trellis.errors import Fault, Refused, raise_faults
+from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,10 @@ class Form:
         if not raw:
             return _NOTHING
         if len(raw) > MAX_NAMES:
-            raise Refused("MALFORMED_REQUEST", f"The request has {len(raw):,} parameters; at most {MAX_NAMES:,} are read.")
+            raise Refused(
+                "MALFORMED_REQUEST",
+                say("The request has {count:,} parameters; at most {max_names:,} are read.", count=len(raw), max_names=MAX_NAMES),
+            )
         values: dict[str, Any] = {}
         faults: list[Fault] = []
         unknown: list[str] = []
@@ -64,7 +68,9 @@ class Form:
             if (f := self._known.get(name)) is None:
                 unknown.append(name)
             elif f.name in sent and not f.read_only:
-                detail = f"{f.name} was sent twice, as {sent[f.name]} and as {name}: send it once."
+                detail = say(
+                    "{name} was sent twice, as {sent} and as {name2}: send it once.", name=f.name, sent=sent[f.name], name2=name
+                )
                 faults.append(Fault(f.name, "INVALID_VALUE", detail))
             elif not f.read_only:
                 sent[f.name] = name
@@ -89,14 +95,16 @@ class Form:
                 hint = f" Known here: {', '.join(sorted({f.name for f in writable.values()}))}."
             else:
                 hint = " This operation takes none."
-            yield Fault(quote(name).strip("'"), "UNKNOWN_PARAMETER", f"There is no parameter {quote(name)}.{hint}")
+            yield Fault(
+                quote(name).strip("'"), "UNKNOWN_PARAMETER", say("There is no parameter {name}.{hint}", name=quote(name), hint=hint)
+            )
 
 
 def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], str] = lambda _: "") -> Input:
     """Add a fault for each required field that was not sent, before the faults found so far."""
     at_fault = {fault.field for fault in given.faults}
     missing = tuple(
-        Fault(f.name, f.missing, f"{f.name} is needed: {f.doc}", recode(f.missing))
+        Fault(f.name, f.missing, say("{name} is needed: {doc}", name=f.name, doc=f.doc), recode(f.missing))
         for f in fields
         if f.required and f.name not in given.values and f.name not in at_fault
     )
@@ -105,4 +113,6 @@ def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], st
 
 def invalid_id(resource: str, raw: object, code: str) -> Refused:
     """Refuse an id that names no record."""
-    return Refused("INVALID_ID", f"There is no {resource} with the id {quote(raw).strip(chr(39))}.", code=code)
+    return Refused(
+        "INVALID_ID", say("There is no {resource} with the id {raw}.", resource=resource, raw=quote(raw).strip(chr(39))), code=code
+    )

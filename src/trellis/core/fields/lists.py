@@ -7,6 +7,7 @@ from typing import Any
 from trellis.core.fields.json_text import parse_json
 from trellis.core.fields.text import Text
 from trellis.core.fields.type import Invalid, quote
+from trellis.sentences import say
 
 
 class FormMapping(dict[str, Any]):
@@ -26,7 +27,7 @@ class TextList:
     def parse(self, raw: Any) -> tuple[str, ...]:
         parts = split_list(raw)
         if parts is None or len(parts) > self.most:
-            raise Invalid(f"must be a list of at most {self.most} words, not {quote(raw)}.")
+            raise Invalid(say("must be a list of at most {most} words, not {raw}.", most=self.most, raw=quote(raw)))
         return tuple(dict.fromkeys(Text(255, 1).parse(part) for part in parts))
 
     def schema(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.core.fields.type import Invalid, quote
+from trellis.sentences import say
 
 MAX_INTEGER: Final = 2**31 - 1
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}\Z", re.ASCII)
@@ -25,7 +26,15 @@ class Integer:
         number = parse_whole_number(raw)
         if number is None or not self.least <= number <= self.most:
             none = ", or null" if self.nullable else ""
-            raise Invalid(f"must be a whole number from {self.least} to {self.most}{none}, not {quote(raw)}.")
+            raise Invalid(
+                say(
+                    "must be a whole number from {least} to {most}{none}, not {raw}.",
+                    least=self.least,
+                    most=self.most,
+                    none=none,
+                    raw=quote(raw),
+                )
+            )
         return number
 
     def schema(self) -> dict[str, Any]:

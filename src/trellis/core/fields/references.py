@@ -7,6 +7,7 @@ from typing import Any, Final
 from trellis.core.fields.lists import FormMapping, parse_json_text, split_list
 from trellis.core.fields.numbers import parse_whole_number
 from trellis.core.fields.type import Invalid, quote
+from trellis.sentences import say
 
 MAX_ID: Final = 2**63 - 1
 EVERYONE: Final = "*"
@@ -25,7 +26,7 @@ class NodeId:
             return None
         number = parse_whole_number(raw)
         if number is None or not 1 <= number <= MAX_ID:
-            raise Invalid(f"must be an id (a whole number from 1), not {quote(raw)}.")
+            raise Invalid(say("must be an id (a whole number from 1), not {raw}.", raw=quote(raw)))
         return number
 
     def schema(self) -> dict[str, Any]:
@@ -46,9 +47,15 @@ class ExternalId:
         if self.nullable and raw in (None, ""):
             return None
         if not isinstance(raw, str) or not 1 <= len(raw) <= LONGEST_EXTERNAL_ID or not raw.isprintable() or " " in raw:
-            raise Invalid(f"must be 1 to {LONGEST_EXTERNAL_ID} visible characters without spaces, not {quote(raw)}.")
+            raise Invalid(
+                say(
+                    "must be 1 to {longest_external_id} visible characters without spaces, not {raw}.",
+                    longest_external_id=LONGEST_EXTERNAL_ID,
+                    raw=quote(raw),
+                )
+            )
         if raw in {".", ".."}:
-            raise Invalid(f"must not be {quote(raw)}: in a path that means another one.")
+            raise Invalid(say("must not be {raw}: in a path that means another one.", raw=quote(raw)))
         return raw
 
     def schema(self) -> dict[str, Any]:
@@ -66,7 +73,9 @@ class ExternalIds:
     def parse(self, raw: Any) -> tuple[str, ...]:
         parts = split_list(raw)
         if parts is None or len(parts) > self.most:
-            raise Invalid(f"must be at most {self.most} external ids, such as news,rules, not {quote(raw)}.")
+            raise Invalid(
+                say("must be at most {most} external ids, such as news,rules, not {raw}.", most=self.most, raw=quote(raw))
+            )
         return tuple(sorted({ExternalId().parse(part) or "" for part in parts}))
 
     def schema(self) -> dict[str, Any]:
@@ -92,7 +101,7 @@ class ParentId:
             return None
         number = parse_whole_number(raw)
         if number is None or not -1 <= number <= MAX_ID:
-            raise Invalid(f"must be a parent's id, or null for the top level, not {quote(raw)}.", "INVALID_PARENT")
+            raise Invalid(say("must be a parent's id, or null for the top level, not {raw}.", raw=quote(raw)), "INVALID_PARENT")
         return number if number > 0 else None
 
     def schema(self) -> dict[str, Any]:
@@ -110,7 +119,9 @@ class ChildrenFate:
     def parse(self, raw: Any) -> int:
         number = parse_whole_number(raw)
         if number is None or number < -1 or number == 0 or number > MAX_ID:
-            raise Invalid(f"must be -1 (delete the children) or the id of their new parent, not {quote(raw)}.", "INVALID_TARGET")
+            raise Invalid(
+                say("must be -1 (delete the children) or the id of their new parent, not {raw}.", raw=quote(raw)), "INVALID_TARGET"
+            )
         return number
 
     def schema(self) -> dict[str, Any]:
@@ -127,7 +138,7 @@ class Ids:
     def parse(self, raw: Any) -> tuple[int, ...]:
         parts = split_list(raw)
         if parts is None or len(parts) > self.most:
-            raise Invalid(f"must be at most {self.most} ids, such as 1,2,3, not {quote(raw)}.")
+            raise Invalid(say("must be at most {most} ids, such as 1,2,3, not {raw}.", most=self.most, raw=quote(raw)))
         return tuple(sorted({NodeId().parse(part) or 0 for part in parts}))
 
     def schema(self) -> dict[str, Any]:
@@ -144,10 +155,10 @@ class OrderedIds:
     def parse(self, raw: Any) -> tuple[int, ...]:
         parts = split_list(raw)
         if parts is None or not 1 <= len(parts) <= self.most:
-            raise Invalid(f"must be 1 to {self.most} ids, such as 3,1,2, not {quote(raw)}.")
+            raise Invalid(say("must be 1 to {most} ids, such as 3,1,2, not {raw}.", most=self.most, raw=quote(raw)))
         ids = tuple(NodeId().parse(part) or 0 for part in parts)
         if len(set(ids)) != len(ids):
-            raise Invalid(f"must list each id once, not {quote(raw)}.")
+            raise Invalid(say("must list each id once, not {raw}.", raw=quote(raw)))
         return ids
 
     def schema(self) -> dict[str, Any]:
@@ -182,7 +193,7 @@ class Groups:
 
     def _invalid(self, raw: Any) -> Invalid:
         also = ' or external ids, such as [3, {"externalId": "mods"}]' if self.external else ""
-        return Invalid(f'must be "*" (every group) or a list of group ids{also}, not {quote(raw)}.')
+        return Invalid(say('must be "*" (every group) or a list of group ids{also}, not {raw}.', also=also, raw=quote(raw)))
 
     def schema(self) -> dict[str, Any]:
         # The list first: a generated client tries them in order, and cannot go on from a constant.
@@ -207,15 +218,20 @@ class Permissions:
     def parse(self, raw: Any) -> dict[str, str | tuple[int | ByExternalId, ...]]:
         raw = parse_json_text(raw)
         if not isinstance(raw, Mapping):
-            raise Invalid(f'must be an object such as {{"view": "*", "add": [3]}}, not {quote(raw)}.')
+            raise Invalid(say('must be an object such as {{"view": "*", "add": [3]}}, not {raw}.', raw=quote(raw)))
         value: dict[str, str | tuple[int | ByExternalId, ...]] = FormMapping() if isinstance(raw, FormMapping) else {}
         for option, groups in raw.items():
             if option not in self.options:
-                raise Invalid(f"has no option {quote(option)}; the options are {', '.join(self.options)}.", "UNKNOWN_PARAMETER")
+                raise Invalid(
+                    say(
+                        "has no option {option}; the options are {options}.", option=quote(option), options=", ".join(self.options)
+                    ),
+                    "UNKNOWN_PARAMETER",
+                )
             try:
                 value[option] = Groups(self.external).parse(groups)
             except Invalid as invalid:
-                raise Invalid(f"'{option}' {invalid.detail}") from None
+                raise Invalid(say("'{option}' {detail}", option=option, detail=invalid.detail)) from None
         return value
 
     def schema(self) -> dict[str, Any]:

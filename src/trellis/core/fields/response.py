@@ -5,6 +5,7 @@ from typing import Any
 
 from trellis.core.fields.field import Field
 from trellis.core.fields.type import Invalid, Type
+from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class ObjectOf:
 
     def parse(self, raw: Any) -> Any:
         del raw
-        raise Invalid("is only returned, never accepted.")
+        raise Invalid(say("is only returned, never accepted."))
 
     def schema(self) -> dict[str, Any]:
         if not self.fields:  # one of any form
@@ -38,7 +39,7 @@ class ListOf:
 
     def parse(self, raw: Any) -> Any:
         del raw
-        raise Invalid("is only returned, never accepted.")
+        raise Invalid(say("is only returned, never accepted."))
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": ObjectOf(self.fields).schema()}
@@ -52,7 +53,7 @@ class Record:
 
     def parse(self, raw: Any) -> Any:
         del raw
-        raise Invalid("is only returned, never accepted.")
+        raise Invalid(say("is only returned, never accepted."))
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object"}

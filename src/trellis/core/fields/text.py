@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from trellis.core.fields.type import CONTROLS, Invalid, quote
 from trellis.core.passwords import NODE, Plain
 from trellis.invisible import find_invisible
+from trellis.sentences import say
 
 _CONTROLS_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _MARKUP: Final = re.compile("[<>&\u00a0]")  # characters that HTML writes differently from plain text
@@ -30,16 +31,29 @@ class Text:
 
     def parse(self, raw: Any) -> str:
         if not isinstance(raw, str):
-            raise Invalid(f"must be text, not {quote(raw)}.", self.missing if raw is None else "INVALID_VALUE")
+            raise Invalid(say("must be text, not {raw}.", raw=quote(raw)), self.missing if raw is None else "INVALID_VALUE")
         value = raw.strip()
         if found := (_CONTROLS_BUT_LINES if self.lines else CONTROLS).search(value):
-            raise Invalid(f"must not contain control characters; there is U+{ord(found[0]):04X} at offset {found.start()}.")
+            raise Invalid(
+                say(
+                    "must not contain control characters; there is U+{ord:04X} at offset {start}.",
+                    ord=ord(found[0]),
+                    start=found.start(),
+                )
+            )
         if self.visible and (at := find_invisible(value)) is not None:
-            raise Invalid(f"must not contain invisible characters; there is U+{ord(value[at]):04X} at offset {at}.")
+            raise Invalid(
+                say("must not contain invisible characters; there is U+{ord:04X} at offset {at}.", ord=ord(value[at]), at=at)
+            )
         if len(value) < self.shortest:
-            raise Invalid(f"must not be empty: send {self.shortest} to {self.longest} characters.", self.missing)
+            raise Invalid(
+                say("must not be empty: send {shortest} to {longest} characters.", shortest=self.shortest, longest=self.longest),
+                self.missing,
+            )
         if len(value) > self.longest:
-            raise Invalid(f"is {len(value):,} characters long; at most {self.longest:,} are allowed.")
+            raise Invalid(
+                say("is {count:,} characters long; at most {longest:,} are allowed.", count=len(value), longest=self.longest)
+            )
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -66,7 +80,13 @@ class Html:
         if value != cleaned:
             value = clean(value).strip()
         if len(value) > self.longest:
-            raise Invalid(f"is {len(value):,} characters of HTML once it is escaped; at most {self.longest:,} are allowed.")
+            raise Invalid(
+                say(
+                    "is {count:,} characters of HTML once it is escaped; at most {longest:,} are allowed.",
+                    count=len(value),
+                    longest=self.longest,
+                )
+            )
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -112,7 +132,7 @@ class Password:
         if raw in (None, ""):
             return None
         if not isinstance(raw, str) or len(raw) > self.longest or CONTROLS.search(raw):
-            raise Invalid(f"must be text of at most {self.longest} characters without control characters.")
+            raise Invalid(say("must be text of at most {longest} characters without control characters.", longest=self.longest))
         return Plain(raw, NODE)
 
     def schema(self) -> dict[str, Any]:
@@ -128,7 +148,7 @@ class Color:
 
     def parse(self, raw: Any) -> str:
         if not isinstance(raw, str) or not re.fullmatch(r"#[0-9a-fA-F]{6}", raw.strip()):
-            raise Invalid(f"must be a colour as #RRGGBB, such as #3B82F6, not {quote(raw)}.")
+            raise Invalid(say("must be a colour as #RRGGBB, such as #3B82F6, not {raw}.", raw=quote(raw)))
         return raw.strip().upper()
 
     def schema(self) -> dict[str, Any]:
@@ -152,7 +172,7 @@ class Url:
         except ValueError:
             good = False
         if not good or re.search(r"[\s<>\"\\]", value):
-            raise Invalid(f"must be an http or https URL, such as https://example.com/, not {quote(raw)}.")
+            raise Invalid(say("must be an http or https URL, such as https://example.com/, not {raw}.", raw=quote(raw)))
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -171,7 +191,7 @@ class IpAddress:
         try:
             return str(ip_address(str(raw).strip()))
         except ValueError:
-            raise Invalid(f"must be an address such as 192.0.2.7 or 2001:db8::1, not {quote(raw)}.") from None
+            raise Invalid(say("must be an address such as 192.0.2.7 or 2001:db8::1, not {raw}.", raw=quote(raw))) from None
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"], "examples": ["192.0.2.7"]}

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trellis.core.fields.type import Invalid, quote
+from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,9 @@ class Timestamp:
             value = datetime.fromisoformat(re.sub(r" (?=\d\d:\d\d\Z)", "+", raw.strip()))
             return format_timestamp(value if value.tzinfo else value.replace(tzinfo=UTC))
         except (ValueError, AttributeError, TypeError, OverflowError):
-            raise Invalid(f"must be a timestamp in ISO 8601, such as 2026-01-31T09:30:00Z, not {quote(raw)}.") from None
+            raise Invalid(
+                say("must be a timestamp in ISO 8601, such as 2026-01-31T09:30:00Z, not {raw}.", raw=quote(raw))
+            ) from None
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"] if self.nullable else "string", "format": "date-time"}

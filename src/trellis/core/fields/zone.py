@@ -8,6 +8,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from trellis.core.fields.type import Invalid, quote
+from trellis.sentences import say
 
 PLAIN_ZONE: Final = "UTC"
 _LONGEST: Final = 60  # characters of what is looked up
@@ -21,7 +22,7 @@ class ZoneName:
 
     def parse(self, raw: Any) -> str:
         if find_zone(raw) is None:
-            raise Invalid(f"must be the name of a time zone, such as Europe/Berlin or UTC, not {quote(raw)}.")
+            raise Invalid(say("must be the name of a time zone, such as Europe/Berlin or UTC, not {raw}.", raw=quote(raw)))
         return str(raw)
 
     def schema(self) -> dict[str, Any]:

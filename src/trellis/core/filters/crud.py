@@ -14,6 +14,7 @@ from trellis.core.fields import Boolean, Field, Invalid, Text, invalid_id, isola
 from trellis.core.keys import redact_keys
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Fault, Refused, raise_faults, refuse_faults
+from trellis.sentences import say
 from trellis.store import filters
 from trellis.store.counters import next_number
 from trellis.store.filters import SavedFilter
@@ -41,11 +42,11 @@ class FilterQuery:
     def parse(self, raw: Any) -> str:
         text = Text(self.longest).parse(raw).removeprefix("?")
         if redact_keys(text) != text:
-            raise Invalid("holds the secret part of a key, which has no business in a filter.")
+            raise Invalid(say("holds the secret part of a key, which has no business in a filter."))
         try:
             pairs = parse_qsl(text, max_num_fields=_MOST_PAIRS)
         except ValueError:
-            raise Invalid(f"has more than {_MOST_PAIRS} parts.") from None
+            raise Invalid(say("has more than {most_pairs} parts.", most_pairs=_MOST_PAIRS)) from None
         return urlencode([(name, value) for name, value in pairs if name not in _PLACES and not name.startswith("_")])
 
     def schema(self) -> dict[str, Any]:
@@ -127,10 +128,12 @@ def _create(context: Context) -> Outcome:
     wanted = given.get(LIST.name)
     if wanted not in LISTS or not context.call.actor.may(LISTS[wanted]):
         known = ", ".join(name for name, operation in LISTS.items() if context.call.actor.may(operation))
-        raise refuse_faults(Fault(LIST.name, "INVALID_VALUE", f"list: there is no {quote(wanted)}, but {known}."))
+        raise refuse_faults(
+            Fault(LIST.name, "INVALID_VALUE", say("list: there is no {wanted}, but {known}.", wanted=quote(wanted), known=known))
+        )
     own = [saved for saved, _ in filters.read_all(context.tx, _owner(context)) if saved.admin_id == _owner(context)]
     if len(own) >= MOST:
-        detail = f"name: you have {MOST} saved filters already, which is the limit. Delete one that you do not need."
+        detail = say("name: you have {most} saved filters already, which is the limit. Delete one that you do not need.", most=MOST)
         raise refuse_faults(Fault(NAME.name, "INVALID_VALUE", detail))
     saved = SavedFilter(
         id=next_number(context.tx, "filters"),
@@ -189,12 +192,14 @@ def _find_own(context: Context) -> SavedFilter:
         raise invalid_id("saved filter", context.call.target, _NO_FILTER)
     if is_own or actor.type == "terminal" or actor.permit is None:
         return saved
-    raise Refused("NO_PERMISSION", f"{isolate(saved.name)} was saved by somebody else, who alone may change it, or an owner.")
+    raise Refused(
+        "NO_PERMISSION", say("{name} was saved by somebody else, who alone may change it, or an owner.", name=isolate(saved.name))
+    )
 
 
 def _require_other_names(saved: SavedFilter, others: list[SavedFilter]) -> None:
     """Refuse a name that another filter of the same list has: nobody could tell them apart."""
     name = saved.name.casefold()
     if any(one.id != saved.id and one.list == saved.list and one.name.casefold() == name for one in others):
-        detail = f"name {isolate(saved.name)} is that of another filter of this list. Choose another."
+        detail = say("name {name} is that of another filter of this list. Choose another.", name=isolate(saved.name))
         raise refuse_faults(Fault(NAME.name, "INVALID_VALUE", detail))

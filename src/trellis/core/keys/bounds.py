@@ -24,6 +24,7 @@ from trellis.core.fields import (
 from trellis.core.keys.expiry import Expiry, settle_expiry
 from trellis.core.operation import Context, Operation
 from trellis.errors import Fault
+from trellis.sentences import say
 
 MOST_RECORDS: Final = 100  # that one bound may name
 _MOST: Final = 500  # bounds of one key
@@ -40,7 +41,9 @@ class References:
             return None
         parts = split_list(raw)
         if not parts or len(parts) > MOST_RECORDS:
-            raise Invalid(f"must be 1 to {MOST_RECORDS} records such as forums:12, not {quote(raw)}.")
+            raise Invalid(
+                say("must be 1 to {most_records} records such as forums:12, not {raw}.", most_records=MOST_RECORDS, raw=quote(raw))
+            )
         return tuple(dict.fromkeys(self._parse_one(part) for part in parts))
 
     @staticmethod
@@ -48,7 +51,7 @@ class References:
         resource, _, number = part.strip().rpartition(":") if isinstance(part, str) else ("", "", part)
         found = parse_whole_number(number)
         if found is None or not 1 <= found <= MAX_ID or not (resource == "" or resource.isidentifier()):
-            raise Invalid(f"must be records such as forums:12, not {quote(part)}.")
+            raise Invalid(say("must be records such as forums:12, not {part}.", part=quote(part)))
         return f"{resource}:{found}"
 
     def schema(self) -> dict[str, Any]:
@@ -141,7 +144,11 @@ def settle_bounds(
         for pattern, members in given.get(field, {}).items():
             names = [name for name in sorted(grants) if fnmatchcase(name, pattern)]
             if not names:
-                detail = f"{field}: the key has no grant of {quote(pattern)} that this could bound. Grant it as well."
+                detail = say(
+                    "{field}: the key has no grant of {pattern} that this could bound. Grant it as well.",
+                    field=field,
+                    pattern=quote(pattern),
+                )
                 faults.append(Fault(field, "UNKNOWN_OPERATION", detail))
             for name in names:
                 operation = next((one for one in context.environment.load_operations() if one.name == name), None)
@@ -161,18 +168,24 @@ def _settle(
     where = f"{field}.{operation.name}"
     until = settle_expiry(members.get("until"), context.now)
     if until is not None and until <= context.now and until != ended:
-        detail = f"{where}.until is in the past: {until}. To end a grant now, take it away."
+        detail = say("{where}.until is in the past: {until}. To end a grant now, take it away.", where=where, until=until)
         faults.append(Fault(f"{where}.until", "INVALID_VALUE", detail))
     level = members.get("level", ALLOW)
     keeps = operation.writes and not operation.is_plan
     if level != ALLOW and not keeps:
-        detail = f"{where}.level: {operation.name} changes nothing, so there is nothing to approve. Grant it, or leave it out."
+        detail = say(
+            "{where}.level: {name} changes nothing, so there is nothing to approve. Grant it, or leave it out.",
+            where=where,
+            name=operation.name,
+        )
         faults.append(Fault(f"{where}.level", "INVALID_VALUE", detail))
     under = _settle_under(operation, members.get("under"), context, where, faults)
     dry_run_only = bool(members.get("dryRunOnly")) and keeps
     own_only = bool(members.get("ownOnly"))
     if own_only and not operation.is_about_events:
-        detail = f"{where}.ownOnly: {operation.name} neither shows events nor undoes them. Leave ownOnly out."
+        detail = say(
+            "{where}.ownOnly: {name} neither shows events nor undoes them. Leave ownOnly out.", where=where, name=operation.name
+        )
         faults.append(Fault(f"{where}.ownOnly", "INVALID_VALUE", detail))
     return Bound(level, under, until, members.get("perDay"), dry_run_only, own_only)
 
@@ -183,7 +196,11 @@ def _settle_under(
     if under is None:
         return None
     if not operation.can_be_limited:
-        detail = f"{where}.under: {operation.name} is not about nodes, so that it cannot be limited to some. Leave under out."
+        detail = say(
+            "{where}.under: {name} is not about nodes, so that it cannot be limited to some. Leave under out.",
+            where=where,
+            name=operation.name,
+        )
         faults.append(Fault(f"{where}.under", "INVALID_VALUE", detail))
         return None
     known = tuple(kind.name for kind in context.environment.kinds) if operation.kind is None else (operation.kind.name,)
@@ -192,9 +209,14 @@ def _settle_under(
         resource, _, number = reference.partition(":")
         resource = resource or (known[0] if len(known) == 1 else "")
         if resource not in known:
-            detail = (
-                f"{where}.under: {operation.name} is about {' and '.join(known)}, so that it cannot be limited to "
-                f"'{reference.removeprefix(':')}'. Name records such as {known[0]}:12."
+            detail = say(
+                "{where}.under: {name} is about {known}, so that it cannot be limited to '{reference}'. Name "
+                "records such as {known_known}:12.",
+                where=where,
+                name=operation.name,
+                known=" and ".join(known),
+                reference=reference.removeprefix(":"),
+                known_known=known[0],
             )
             faults.append(Fault(f"{where}.under", "INVALID_VALUE", detail))
             return None

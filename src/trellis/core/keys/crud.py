@@ -18,6 +18,7 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PER_PAGE, serialize_page
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Fault, Refused, raise_faults
+from trellis.sentences import say
 from trellis.store import keys
 from trellis.store.counters import next_number
 from trellis.store.keys import Key
@@ -160,7 +161,12 @@ def find_unrevoked(context: Context, number: int | None = None) -> Key:
     """Return the key that a call is about, or another one. Raises Refused (INVALID_ID, KEY_REVOKED)."""
     key = find_key(context, number)
     if key.revoked_at:
-        raise Refused("KEY_REVOKED", f"The key '{isolate(key.name)}' was revoked at {key.revoked_at}. Create a new one.")
+        raise Refused(
+            "KEY_REVOKED",
+            say(
+                "The key '{name}' was revoked at {revoked_at}. Create a new one.", name=isolate(key.name), revoked_at=key.revoked_at
+            ),
+        )
     return key
 
 
@@ -207,7 +213,9 @@ def _create(context: Context) -> Outcome:
 def _update(context: Context) -> Outcome:
     old = find_unrevoked(context)
     if context.call.expected and key_version(serialize_key(old, context.now)) not in context.call.expected:
-        raise Refused("PRECONDITION_FAILED", "Somebody has changed this key since you read it. Read it again before you change it.")
+        raise Refused(
+            "PRECONDITION_FAILED", say("Somebody has changed this key since you read it. Read it again before you change it.")
+        )
     new, faults = _apply_settings(context, context.input, old)
     raise_faults(context.input.faults + faults)
     return save_key(context, old, new)
@@ -262,7 +270,11 @@ def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tupl
     grants -= set(_match_operations(given, "ungrant", grantable | frozenset(key.grants), faults))
     expires = settle_expiry(given.get("expires", key.expires_at), context.now)
     if "expires" in given and expires is not None and expires <= context.now:
-        faults.append(Fault("expires", "INVALID_VALUE", f"expires is in the past: {expires}. To end a key now, revoke it."))
+        faults.append(
+            Fault(
+                "expires", "INVALID_VALUE", say("expires is in the past: {expires}. To end a key now, revoke it.", expires=expires)
+            )
+        )
     bounds, unfit = settle_bounds(given, key.bounds, grants, context)
     faults += unfit
     settled = replace(
@@ -302,7 +314,7 @@ def _match_operations(
                 Fault(
                     field,
                     "UNKNOWN_OPERATION",
-                    f"{field}: no grantable operation matches '{pattern}'.{hint}",
+                    say("{field}: no grantable operation matches '{pattern}'.{hint}", field=field, pattern=pattern, hint=hint),
                 )
             )
         found.extend(matches)

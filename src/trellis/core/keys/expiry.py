@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from trellis.core.fields import Invalid, Timestamp, format_timestamp, quote
+from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Expiry:
             return Timestamp().parse(raw)
         except Invalid:
             raise Invalid(
-                f"must be a duration such as 90d or 12h, a timestamp in ISO 8601, or null for never, not {quote(raw)}."
+                say("must be a duration such as 90d or 12h, a timestamp in ISO 8601, or null for never, not {raw}.", raw=quote(raw))
             ) from None
 
     def schema(self) -> dict[str, Any]:

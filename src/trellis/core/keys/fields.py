@@ -11,6 +11,7 @@ from trellis.core.keys.bounds import BoundsByOperation
 from trellis.core.keys.expiry import Expiry
 from trellis.core.keys.presets import WORDS
 from trellis.core.paging import PAGING
+from trellis.sentences import say
 
 _MOST_OVERLAP: Final = 7
 FOR_TRYING: Final = "Made to try operations in the reference. It ends by itself after an hour."  # the note of such a key
@@ -25,7 +26,7 @@ class Networks:
     def parse(self, raw: Any) -> list[str]:
         parts = split_list(raw if raw is not None else [])
         if parts is None or len(parts) > 100:
-            raise Invalid(f"must be at most 100 addresses or networks such as 192.0.2.0/24, not {quote(raw)}.")
+            raise Invalid(say("must be at most 100 addresses or networks such as 192.0.2.0/24, not {raw}.", raw=quote(raw)))
         return sorted({self._network(part) for part in parts})
 
     @staticmethod
@@ -33,7 +34,7 @@ class Networks:
         try:
             network = ip_network(str(part).strip(), strict=False)
         except ValueError:
-            raise Invalid(f"must be addresses or networks such as 192.0.2.0/24, not {quote(part)}.") from None
+            raise Invalid(say("must be addresses or networks such as 192.0.2.0/24, not {part}.", part=quote(part))) from None
         if isinstance(network, IPv6Network) and network.prefixlen >= 96 and (mapped := network.network_address.ipv4_mapped):
             return f"{mapped}/{network.prefixlen - 96}"  # callers are compared by their IPv4 address
         return str(network)

@@ -13,6 +13,7 @@ from trellis.core.bounds import digest_reach
 from trellis.core.fields import isolate
 from trellis.core.keys.secret import parse_secret
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import keys
 from trellis.store.engine import Transaction
 from trellis.store.keys import Key
@@ -88,7 +89,10 @@ class Keyring:
         if key.addresses and not is_address_allowed(address, key.addresses):
             raise Refused(
                 "IP_ADDRESS_NOT_ALLOWED",
-                f"This key may not be used from {address}. Use an address on its list, or ask an administrator to add this one.",
+                say(
+                    "This key may not be used from {address}. Use an address on its list, or ask an administrator to add this one.",
+                    address=address,
+                ),
             )
         self.use(key.id, now)
         return bearer
@@ -127,18 +131,28 @@ def find_holder(tx: Transaction, number: int, now: str) -> Actor:
     """Return the actor that a key stands for now, without seeing its secret. Raises Refused (INVALID_API_KEY) if it has ended."""
     key = keys.find(tx, number)
     if key is None or key.revoked_at:
-        raise Refused("INVALID_API_KEY", f"The key '{isolate(key.name)}' was revoked." if key else f"There is no key {number}.")
+        raise Refused(
+            "INVALID_API_KEY",
+            say("The key '{name}' was revoked.", name=isolate(key.name))
+            if key
+            else say("There is no key {number}.", number=number),
+        )
     if key.paused_at:
-        raise Refused("INVALID_API_KEY", f"The key '{isolate(key.name)}' is paused. Resume it first.")
+        raise Refused("INVALID_API_KEY", say("The key '{name}' is paused. Resume it first.", name=isolate(key.name)))
     if key.expires_at and key.expires_at <= now:
-        raise Refused("INVALID_API_KEY", f"The key '{isolate(key.name)}' expired at {key.expires_at}.")
+        raise Refused(
+            "INVALID_API_KEY", say("The key '{name}' expired at {expires_at}.", name=isolate(key.name), expires_at=key.expires_at)
+        )
     return Actor.of_key(key, key.digest)
 
 
 def _refuse_invalid() -> Refused:
     return Refused(
         "INVALID_API_KEY",
-        "The key is unknown or no longer valid. Check that you copied all of it (trl_…, 51 characters), or ask an administrator.",
+        say(
+            "The key is unknown or no longer valid. Check that you copied all of it (trl_…, 51 characters), "
+            "or ask an administrator."
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from trellis.core.fields import invalid_id
 from trellis.core.keys.crud import find_unrevoked, save_key, serialize_key
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import events
 from trellis.store.events import Event
 from trellis.store.keys import Key
@@ -81,12 +82,18 @@ def _refuse_final(context: Context, event: Event) -> None:
     """Refuse an event that cannot be undone, was undone already, or is too old."""
     if event.operation not in context.environment.undone_from_event or event.before is None or event.after is None:
         why = _FINAL.get(event.operation, f"is {event.operation}, which cannot be undone.")
-        raise Refused("NOT_RESTORABLE", f"Event {event.seq} {why}")
+        raise Refused("NOT_RESTORABLE", say("Event {seq} {why}", seq=event.seq, why=why))
     if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
-        raise Refused("NOT_RESTORABLE", f"Event {event.seq} has already been undone, by event {by}.", facts={"undoneBy": by})
+        raise Refused(
+            "NOT_RESTORABLE",
+            say("Event {seq} has already been undone, by event {by}.", seq=event.seq, by=by),
+            facts={"undoneBy": by},
+        )
     if is_past_undo(context, event.at):
         days = context.environment.keep_snapshots
-        raise Refused("NO_LONGER_KEPT", f"Event {event.seq} is too long ago: changes can be undone for {days} days.")
+        raise Refused(
+            "NO_LONGER_KEPT", say("Event {seq} is too long ago: changes can be undone for {days} days.", seq=event.seq, days=days)
+        )
 
 
 def _find_changed_since(context: Context, event: Event, key: int) -> tuple[set[str], set[str]]:
@@ -96,7 +103,11 @@ def _find_changed_since(context: Context, event: Event, key: int) -> tuple[set[s
     """
     later = [change.event for change in events.find_since_of(context.tx, event.seq, "keys", [key], _MOST_LATER)]
     if len(later) == _MOST_LATER:
-        many = f"The key was changed {_MOST_LATER:,} times or more since event {event.seq}. Change it by hand."
+        many = say(
+            "The key was changed {most_later:,} times or more since event {seq}. Change it by hand.",
+            most_later=_MOST_LATER,
+            seq=event.seq,
+        )
         raise Refused("CHANGED_SINCE", many, facts={"differences": []})
     undone = find_undoing_events(context.tx, later)
     fields, grants = set[str](), set[str]()
@@ -132,7 +143,11 @@ def _revert(context: Context, event: Event, key: Key) -> Key:
             bounds.pop(name, None)
     if differences:
         fields = ", ".join(one["field"] for one in differences)
-        detail = f"The key was changed again since event {event.seq}: {fields}. Undo the later change first, or change it by hand."
+        detail = say(
+            "The key was changed again since event {seq}: {fields}. Undo the later change first, or change it by hand.",
+            seq=event.seq,
+            fields=fields,
+        )
         raise Refused("CHANGED_SINCE", detail, facts={"differences": differences})
     return replace(
         key,

@@ -12,6 +12,7 @@ from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
 from trellis.core.operation import Context, Outcome
 from trellis.errors import Fault, raise_faults
+from trellis.sentences import say
 from trellis.store import nodes
 from trellis.store.counters import next_numbers
 from trellis.store.nodes import Node
@@ -78,9 +79,10 @@ def _find_unsaid_options(kind: NodeKind, given: Input) -> Iterator[Fault]:
         return
     for option in kind.options:
         if option not in sent:
-            detail = (
-                f"permissions.{option} is left out. In a form send permissions[{option}]= for nobody, or inheritPermissions=1 for "
-                "the parent's value."
+            detail = say(
+                "permissions.{option} is left out. In a form send permissions[{option}]= for nobody, or "
+                "inheritPermissions=1 for the parent's value.",
+                option=option,
             )
             yield Fault(f"permissions.{option}", "MISSING_VALUE", detail)
 
@@ -111,7 +113,7 @@ def settle_permissions(
     if (source_id := given.get("copyPermissionsFrom")) is not None:
         source, reach = nodes.find(context.tx, kind.name, source_id), context.find_reach(kind)
         if source is None or (reach is not None and not reach.contains(context.tx, source_id)):
-            detail = f"copyPermissionsFrom: there is no {kind.singular} {source_id}."
+            detail = say("copyPermissionsFrom: there is no {singular} {source_id}.", singular=kind.singular, source_id=source_id)
             faults.append(Fault("copyPermissionsFrom", "INVALID_VALUE", detail))
         else:
             base = source.permissions
@@ -131,4 +133,8 @@ def _list_named(kind: NodeKind, given: Input) -> dict[str, Any]:
 def _refuse_unknown_groups(named: Mapping[str, Any], groups: AbstractSet[int]) -> Iterator[Fault]:
     for field, who in named.items():
         if who != EVERYONE and (missing := [str(group) for group in who if group not in groups]):
-            yield Fault(field, "INVALID_GROUP", f"{field} names groups that do not exist: {', '.join(missing)}.")
+            yield Fault(
+                field,
+                "INVALID_GROUP",
+                say("{field} names groups that do not exist: {missing}.", field=field, missing=", ".join(missing)),
+            )

@@ -19,6 +19,7 @@ from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, raise_faults
 from trellis.refusals import REFUSALS
+from trellis.sentences import say
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
@@ -175,5 +176,9 @@ def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, field
         or not (count := siblings.count_children(context.tx, kind.name, old.id))
     ):
         return ()
-    detail = f"type redirect has no children, and this {kind.singular} has {count}: move or delete them first."
+    detail = say(
+        "type redirect has no children, and this {singular} has {count}: move or delete them first.",
+        singular=kind.singular,
+        count=count,
+    )
     return (Fault("type", "INVALID_VALUE", detail),)

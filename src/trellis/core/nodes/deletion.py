@@ -11,6 +11,7 @@ from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
@@ -57,7 +58,10 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
     context.input.raise_faults()
     if node.id in kind.built_in:
         raise Refused(
-            "CANNOT_DELETE", f"{isolate(node.name)} is built in and cannot be deleted. Other {kind.title.lower()} can be."
+            "CANNOT_DELETE",
+            say(
+                "{name} is built in and cannot be deleted. Other {title} can be.", name=isolate(node.name), title=kind.title.lower()
+            ),
         )
     fate = context.input.get(_FATE.name) if kind.tree else None
     below = nodes.find_descendants(context.tx, kind.name, node.id) if kind.tree else []
@@ -155,8 +159,15 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
     all_below = f" ({below} descendants in all)" if below != direct else ""
     return Refused(
         "HAS_CHILDREN",
-        f"'{isolate(node.name)}' has {direct} {'child' if direct == 1 else 'children'}{all_below}. "
-        f"Send deleteChildrenOrMove=-1 to delete them too, or deleteChildrenOrMove=ID to move them under another {kind.singular}.",
+        say(
+            "'{name}' has {direct} {value}{all_below}. Send deleteChildrenOrMove=-1 to delete them too, or "
+            "deleteChildrenOrMove=ID to move them under another {singular}.",
+            name=isolate(node.name),
+            direct=direct,
+            value="child" if direct == 1 else "children",
+            all_below=all_below,
+            singular=kind.singular,
+        ),
         facts={
             "children": direct,
             "descendants": below,
@@ -180,7 +191,7 @@ def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list
     fault = Fault(
         _FATE.name,
         "INVALID_TARGET",
-        f"The children cannot move to {fate}: {problem}. Send another id, or -1 to delete them.",
+        say("The children cannot move to {fate}: {problem}. Send another id, or -1 to delete them.", fate=fate, problem=problem),
     )
     raise refuse_faults(fault)
 

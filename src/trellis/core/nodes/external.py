@@ -12,6 +12,7 @@ from trellis.core.nodes.record import serialize_node, shown_by
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import CREATE, DELETE, GET, UPDATE, Body, Verb
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import nodes
 
 _TAIL = "/external/{externalId}"
@@ -86,7 +87,7 @@ def _put(kind: NodeKind, context: Context) -> Outcome:
     raw = {name: value for name, value in context.call.raw.items() if name != "dryRun"}
     if found is None:
         if context.call.expected:
-            raise Refused("PRECONDITION_FAILED", "If-Match was sent, and there is no record with this external id.")
+            raise Refused("PRECONDITION_FAILED", say("If-Match was sent, and there is no record with this external id."))
         return _run(context, kind.operation(CREATE.name), None, raw)
     return _run(context, kind.operation(UPDATE.name), found, raw)
 

@@ -10,6 +10,7 @@ from trellis.core.nodes.references import resolve_references
 from trellis.core.operation import Context, Operation, Outcome, Progress
 from trellis.core.verbs import UPDATE, Body, Response, Verb
 from trellis.errors import Fault, refuse_faults
+from trellis.sentences import say
 from trellis.store import siblings
 
 _MOST: Final = 1000
@@ -65,7 +66,12 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
         position = siblings.find_position(context.tx, kind.name, parent, node) if is_there else None
         if position is None:
             where = "at the top level" if parent is None else f"under {parent}"
-            detail = f"ids: there is no {kind.singular} {node} {where}. Give the ids of siblings."
+            detail = say(
+                "ids: there is no {singular} {node} {where}. Give the ids of siblings.",
+                singular=kind.singular,
+                node=node,
+                where=where,
+            )
             raise refuse_faults(Fault("ids", "INVALID_POSITION", detail))
         if position != wanted:
             last = context.run(context.call.build_inner(kind.operation(UPDATE.name), {"position": wanted}, node)).event

@@ -14,6 +14,7 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PAGING, serialize_page
 from trellis.core.verbs import LIST, Response, Verb
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import lists, nodes, siblings
 from trellis.store.engine import Shown
 from trellis.store.nodes import Node
@@ -94,7 +95,15 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
     tops = nodes.find_tops(tx, kind.name, reach.roots) if reach is not None and root is None else None
     found = nodes.find_tree(tx, kind.name, root, given.get("depth", _DEEPEST_TREE + 1), _MOST_IN_TREE + 1, tops)
     if len(found) > _MOST_IN_TREE:
-        raise Refused("TREE_TOO_LARGE", f"There are more than {_MOST_IN_TREE:,} {kind.title.lower()} in it. {_SMALLER}")
+        raise Refused(
+            "TREE_TOO_LARGE",
+            say(
+                "There are more than {most_in_tree:,} {title} in it. {smaller}",
+                most_in_tree=_MOST_IN_TREE,
+                title=kind.title.lower(),
+                smaller=_SMALLER,
+            ),
+        )
     levels: dict[int | None, int] = {root: 0}
     paths: dict[int | None, str] = {root: above}
     children: dict[int | None, list[dict[str, Any]]] = {root: []}
@@ -105,7 +114,10 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
         path = paths[node.parent_id]
         level = levels[node.id] = levels[node.parent_id] + 1
         if level > _DEEPEST_TREE:
-            raise Refused("TREE_TOO_LARGE", f"It has more than {_DEEPEST_TREE} levels. {_SMALLER}")
+            raise Refused(
+                "TREE_TOO_LARGE",
+                say("It has more than {deepest_tree} levels. {smaller}", deepest_tree=_DEEPEST_TREE, smaller=_SMALLER),
+            )
         below: list[dict[str, Any]] = []
         paths[node.id], children[node.id] = f"{path}{node.name} > ", below
         record = serialize_node(kind, node, path, context.environment.community_url)

@@ -8,6 +8,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.nodes import tree
 from trellis.core.operation import Context
 from trellis.errors import Fault
+from trellis.sentences import say
 from trellis.store import nodes, siblings
 from trellis.store.engine import Transaction
 from trellis.store.nodes import Node
@@ -43,7 +44,7 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
         _check_reach(tx, kind, reach, parent_id, node)
     faults: list[Fault] = []
     if len(wishes) > 1:
-        detail = f"Send at most one of position, before and after, not {' and '.join(wishes)}."
+        detail = say("Send at most one of position, before and after, not {wishes}.", wishes=" and ".join(wishes))
         faults.extend(Fault(name, "INVALID_POSITION", detail) for name in wishes)
     parent, above = None, ""
     if parent_id is not None and parent_id != old_parent:
@@ -105,7 +106,13 @@ def _place(
     at = siblings.find_position(tx, kind.name, parent_id, sibling)
     if at is None or (node is not None and sibling == node.id):
         where = "at the top level" if parent_id is None else f"under {parent_id}"
-        detail = f"{wish}: there is no other {kind.singular} {sibling} {where}. Send the id of a node that is there."
+        detail = say(
+            "{wish}: there is no other {singular} {sibling} {where}. Send the id of a node that is there.",
+            wish=wish,
+            singular=kind.singular,
+            sibling=sibling,
+            where=where,
+        )
         return None, [Fault(wish, "INVALID_POSITION", detail)]
     own = node.position if node is not None and node.parent_id == parent_id else None
     return tree.position_beside(at, own, behind=wish == "after"), []

@@ -7,6 +7,7 @@ from trellis.core.fields import EVERYONE, ByExternalId, Input
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
 from trellis.errors import Fault, Refused
+from trellis.sentences import say
 from trellis.store import nodes
 
 Groups = str | tuple[int | ByExternalId, ...]
@@ -32,11 +33,15 @@ def resolve_references(kind: NodeKind, context: Context, given: Input) -> Input:
 def _resolve_parent(kind: NodeKind, context: Context, values: dict[str, Any]) -> Iterable[Fault]:
     external_id = values.pop("parentExternalId")
     if "parentId" in values:
-        detail = "parentExternalId: give either parentId or parentExternalId, not both."
+        detail = say("parentExternalId: give either parentId or parentExternalId, not both.")
         return (Fault("parentExternalId", "INVALID_PARENT", detail),)
     found, reach = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)), context.find_reach(kind)
     if external_id not in found or (reach is not None and not reach.contains(context.tx, found[external_id])):
-        detail = f"parentExternalId: there is no {kind.singular} with the external id '{external_id}'."
+        detail = say(
+            "parentExternalId: there is no {singular} with the external id '{external_id}'.",
+            singular=kind.singular,
+            external_id=external_id,
+        )
         return (Fault("parentExternalId", "INVALID_PARENT", detail),)
     values["parentId"] = found[external_id]
     return ()
@@ -54,7 +59,9 @@ def _find_groups(context: Context, wanted: Iterable[str]) -> Mapping[str, int]:
 def _refuse_unknown(named: Mapping[str, Groups], known: Mapping[str, int]) -> Iterable[Fault]:
     for field, who in named.items():
         if missing := [f"'{one.external_id}'" for one in _external(who) if one.external_id not in known]:
-            detail = f"{field} names groups that do not exist: the external ids {', '.join(missing)}."
+            detail = say(
+                "{field} names groups that do not exist: the external ids {missing}.", field=field, missing=", ".join(missing)
+            )
             yield Fault(field, "INVALID_GROUP", detail)
 
 
@@ -72,13 +79,22 @@ def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | 
     reach = context.find_reach(kind)
     for external_id, owner in nodes.find_by_external_ids(context.tx, kind.name, wanted).items():
         if owner != node and reach is not None and not reach.contains(context.tx, owner):
-            detail = f"Another {kind.singular} has the external id '{external_id}' already. Choose another id."
+            detail = say(
+                "Another {singular} has the external id '{external_id}' already. Choose another id.",
+                singular=kind.singular,
+                external_id=external_id,
+            )
             raise Refused("EXTERNAL_ID_TAKEN", detail)
         if owner != node:
             raise Refused(
                 "EXTERNAL_ID_TAKEN",
-                f"The {kind.singular} {owner} has the external id '{external_id}' already. Change that one, or choose another id.",
+                say(
+                    "The {singular} {owner} has the external id '{external_id}' already. Change that one, or choose another id.",
+                    singular=kind.singular,
+                    owner=owner,
+                    external_id=external_id,
+                ),
                 facts={"id": owner},
             )
     if len(set(wanted)) < len(wanted):
-        raise Refused("EXTERNAL_ID_TAKEN", f"Two {kind.title.lower()} were to have the same external id.")
+        raise Refused("EXTERNAL_ID_TAKEN", say("Two {title} were to have the same external id.", title=kind.title.lower()))

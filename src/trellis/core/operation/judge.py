@@ -7,6 +7,7 @@ from trellis.core.fields import isolate
 from trellis.core.operation.operation import Operation
 from trellis.core.roles import OWN, Permit, Permits
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import keys
 from trellis.store.admins import administrators
 from trellis.store.engine import Transaction
@@ -22,7 +23,13 @@ def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int |
     whose = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else "".join(titles)
     raise Refused(
         "ROLE_NEEDED",
-        f"{missing} is for {whose}. {isolate(actor.name)} is {_describe(permit)}. Nothing was changed. An owner can change roles.",
+        say(
+            "{missing} is for {whose}. {name} is {describe}. Nothing was changed. An owner can change roles.",
+            missing=missing,
+            whose=whose,
+            name=isolate(actor.name),
+            describe=_describe(permit),
+        ),
         facts={"missingOperation": missing, "roles": [role.name for role in roles]},
     )
 
@@ -44,7 +51,10 @@ def renew_actor(tx: Transaction, actor: Actor, now: str, permits: Permits) -> Ac
     if actor.id is None or found is None:
         return actor
     if found.disabled_at is not None:
-        raise Refused("NO_PERMISSION", f"{isolate(actor.name)} was disabled and is no administrator any more. Nothing was changed.")
+        raise Refused(
+            "NO_PERMISSION",
+            say("{name} was disabled and is no administrator any more. Nothing was changed.", name=isolate(actor.name)),
+        )
     permit = permits.find(found.role, found.kinds)
     return actor if permit is actor.permit else Actor.administrator(actor.id, actor.name, permit)
 
@@ -54,7 +64,9 @@ def _renew_key(tx: Transaction, actor: Actor, known: Key, now: str) -> Actor:
     if key == known:
         return actor
     if key is None or key.revoked_at or key.paused_at or not _is_current(actor.digest, key, now):
-        raise Refused("INVALID_API_KEY", "The key was revoked, paused or replaced while this write waited. Nothing was changed.")
+        raise Refused(
+            "INVALID_API_KEY", say("The key was revoked, paused or replaced while this write waited. Nothing was changed.")
+        )
     return replace(Actor.of_key(key, actor.digest), is_agent=actor.is_agent)
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from trellis.errors import Refused
+from trellis.sentences import say
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -57,7 +58,9 @@ class Lanes:
     def _require_room(self, lane: str) -> None:
         lanes = self._groups.get(_group(lane), {})
         if len(lanes.get(lane, ())) >= _LANE or sum(map(len, lanes.values())) >= _GROUP:
-            raise Refused("TOO_MANY_PASSWORDS", "Too many passwords wait to be checked or kept. Nothing was changed; try again.")
+            raise Refused(
+                "TOO_MANY_PASSWORDS", say("Too many passwords wait to be checked or kept. Nothing was changed; try again.")
+            )
 
     def _serve(self) -> None:
         while (job := self._take()) is not None:

@@ -18,6 +18,7 @@ from trellis.core.proposals.record import OPEN, WHOLE, JsonObject, serialize_con
 from trellis.core.verbs import PROPOSE
 from trellis.core.version import record_version
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store import events, proposals
 from trellis.store.counters import next_number
 from trellis.store.proposals import Proposal
@@ -86,7 +87,7 @@ def _find_operation(context: Context, name: str) -> Operation:
     known = {operation.name: operation for operation in context.environment.load_operations()}
     operation = known.get(name)
     if operation is None or not operation.is_proposable:
-        detail = f"operation: {quote(name)} is no operation that changes something and that a key can be granted."
+        detail = say("operation: {name} is no operation that changes something and that a key can be granted.", name=quote(name))
         raise refuse_faults(Fault("operation", "INVALID_VALUE", detail))
     return operation
 
@@ -120,7 +121,7 @@ def _compute_identity(context: Context, call: Call, given: Input) -> str:
             sent = sent if given.faults else orjson.dumps(read, normalise, orjson.OPT_SORT_KEYS)
         return hashlib.sha256(orjson.dumps(about) + sent).hexdigest()
     except TypeError:
-        detail = "The request holds a number of more than 64 bits, or something else that cannot be kept until it is approved."
+        detail = say("The request holds a number of more than 64 bits, or something else that cannot be kept until it is approved.")
         raise refuse_faults(Fault("input", "INVALID_VALUE", detail)) from None
 
 
@@ -140,8 +141,10 @@ def _refuse_passwords(context: Context, operation: Operation, call: Call, given:
     if any(one.operation in known and not known[one.operation].secrets.isdisjoint(one.raw) for one in calls):
         raise Refused(
             "PASSWORD_IN_PROPOSAL",
-            "A password cannot be proposed, since it would have to be kept until somebody approves it. Nothing was done. "
-            "Leave it out, and have an administrator set it.",
+            say(
+                "A password cannot be proposed, since it would have to be kept until somebody approves it. "
+                "Nothing was done. Leave it out, and have an administrator set it."
+            ),
         )
 
 
@@ -158,7 +161,7 @@ def _check_limit(context: Context) -> int:
 def _refuse_too_many(context: Context, why: str) -> Refused:
     return Refused(
         "TOO_MANY_PROPOSALS",
-        f"Nothing was proposed: {why}. Wait until some are closed, or withdraw some.",
+        say("Nothing was proposed: {why}. Wait until some are closed, or withdraw some.", why=why),
         facts={"limit": context.environment.most_proposals},
     )
 

@@ -28,6 +28,7 @@ from trellis.core.verbs import Verb
 from trellis.core.version import check_precondition
 from trellis.errors import Refused
 from trellis.refusals import with_codes
+from trellis.sentences import say
 from trellis.store import events, proposals
 from trellis.store.admins import administrators
 from trellis.store.proposals import Proposal
@@ -179,7 +180,7 @@ def _find_to_decide(context: Context, verb: Verb, fields: tuple[Field, ...]) -> 
     require(fields, context.input).raise_faults()
     proposal = _find(context, verb)
     if is_decided_by_proposer(context, proposal):
-        detail = f"Proposal {proposal.id} was made by the caller itself. Somebody else has to decide on it."
+        detail = say("Proposal {id} was made by the caller itself. Somebody else has to decide on it.", id=proposal.id)
         raise Refused("OWN_PROPOSAL", detail)
     return _require_open(context, proposal)
 
@@ -197,7 +198,7 @@ def _require_open(context: Context, proposal: Proposal) -> Proposal:
     state = find_state(proposal, context.now)
     if state != OPEN:
         by = "" if proposal.closed_by is None else f" By {isolate(proposal.closed_by['name'])}, at {proposal.closed_at}."
-        detail = f"Proposal {proposal.id} is not open any more: {name_state(state)}{by}"
+        detail = say("Proposal {id} is not open any more: {state}{by}", id=proposal.id, state=name_state(state), by=by)
         raise Refused("PROPOSAL_CLOSED", detail, facts={"state": state})
     return proposal
 
@@ -245,7 +246,10 @@ def _find_proposer(context: Context, proposal: Proposal) -> Actor:
 def _find_administrator(context: Context, proposal: Proposal) -> Actor:
     found = administrators.find(context.tx, proposal.actor_id)
     if found is None or found.disabled_at is not None:
-        raise Refused("NO_PERMISSION", f"{isolate(proposal.actor_name)}, who proposed it, is no administrator any more.")
+        raise Refused(
+            "NO_PERMISSION",
+            say("{actor_name}, who proposed it, is no administrator any more.", actor_name=isolate(proposal.actor_name)),
+        )
     return Actor.administrator(found.id, found.name, context.environment.permits.find(found.role, found.kinds))
 
 
@@ -257,7 +261,12 @@ _PROPOSERS: Final[Mapping[str, Callable[[Context, Proposal], Actor]]] = {
 
 
 def _refuse(proposal: Proposal, refused: Refused) -> Refused:
-    detail = f"Nothing was done: {proposal.operation}, run as {isolate(proposal.actor_name)}, was refused. {refused.detail}"
+    detail = say(
+        "Nothing was done: {operation}, run as {actor_name}, was refused. {detail}",
+        operation=proposal.operation,
+        actor_name=isolate(proposal.actor_name),
+        detail=refused.detail,
+    )
     return Refused("PROPOSAL_REFUSED", detail, facts={"problem": refused})
 
 
@@ -269,7 +278,11 @@ def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str,
     since = f" ({'; '.join(parts)})" if parts else ""
     return Refused(
         "PROPOSAL_OUTDATED",
-        f"Nothing was done: what proposal {proposal.id} touches has changed since it was made{since}. Have it proposed again.",
+        say(
+            "Nothing was done: what proposal {id} touches has changed since it was made{since}. Have it proposed again.",
+            id=proposal.id,
+            since=since,
+        ),
         facts={"changes": found.changes, "differences": found.members},
     )
 

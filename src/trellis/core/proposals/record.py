@@ -23,6 +23,7 @@ from trellis.core.operation import Context
 from trellis.core.proposals.effects import COUNTED
 from trellis.core.proposals.verbs import APPROVE, PATH, REJECT, WITHDRAW
 from trellis.core.verbs import past_tense
+from trellis.sentences import say
 from trellis.store import keys
 from trellis.store.proposals import Proposal
 
@@ -52,7 +53,7 @@ class JsonObject:
     def parse(self, raw: Any) -> dict[str, Any]:
         if isinstance(raw, Mapping):
             return dict(raw)
-        raise Invalid(f"must be an object, not {quote(raw)}.")
+        raise Invalid(say("must be an object, not {raw}.", raw=quote(raw)))
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object"}

@@ -16,6 +16,7 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.requests import serialize_request
 from trellis.core.webhooks import serialize_webhook
 from trellis.errors import Fault, refuse_faults
+from trellis.sentences import say
 from trellis.store import events, keys, lists, nodes, requests
 from trellis.store.keys import Key
 from trellis.store.lists import Query
@@ -39,8 +40,10 @@ class SearchText:
         value = Text(self.longest).parse(raw)
         if redact_keys(value) != value:
             raise Invalid(
-                "holds the secret part of a key, which is not looked at. Search for the public part only: what stands before the "
-                "second underscore."
+                say(
+                    "holds the secret part of a key, which is not looked at. Search for the public part only: what "
+                    "stands before the second underscore."
+                )
             )
         return value
 
@@ -101,7 +104,11 @@ def _find(context: Context) -> Outcome:
     sources.update(_SOURCES)
     chosen = given.get("resources", ())
     if unknown := [name for name in chosen if name not in sources]:
-        detail = f"resources: there is nothing to search in {quote(unknown[0])}, but in {', '.join(sources)}."
+        detail = say(
+            "resources: there is nothing to search in {unknown}, but in {sources}.",
+            unknown=quote(unknown[0]),
+            sources=", ".join(sources),
+        )
         raise refuse_faults(Fault("resources", "INVALID_VALUE", detail))
     wanted = _read(given.get(TEXT.name, ""), given.get("limit", _FEW))
     names = [name for name in chosen or (sources if wanted.text else ()) if context.call.actor.sees(name)]

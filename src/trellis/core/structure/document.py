@@ -9,6 +9,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.structure.lined import LinedMapping, Unreadable
 from trellis.core.structure.text import read_document
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 
 FORMAT: Final = "trellis/1"
 KEYS: Final = "keys"
@@ -112,7 +113,7 @@ def refuse_document(faults: Sequence[tuple[Place, str]]) -> Refused:
 
 
 def _refuse_value(faults: Sequence[tuple[Place, str]]) -> Invalid:
-    return Invalid("is not a structure document.", "INVALID_DOCUMENT", _describe(faults))
+    return Invalid(say("is not a structure document."), "INVALID_DOCUMENT", _describe(faults))
 
 
 def _describe(faults: Sequence[tuple[Place, str]]) -> tuple[tuple[str, str], ...]:

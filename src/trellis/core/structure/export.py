@@ -15,6 +15,7 @@ from trellis.core.structure.text import write_yaml
 from trellis.core.verbs import LIST, Response, Verb
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
+from trellis.sentences import say
 from trellis.store import events, nodes
 from trellis.store.nodes import Node
 
@@ -71,7 +72,7 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
     exporter = _Exporter(context)
     under = given.get(_UNDER.name)
     if under is not None and (len(chosen) != 1 or not chosen[0].tree):
-        raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", "under needs one section, and of a kind that is a tree."))
+        raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", say("under needs one section, and of a kind that is a tree.")))
     document: dict[str, Any] = {"format": FORMAT, "name": slug(context.environment.community_name) or "community"}
     if under is not None:
         document["under"] = under
@@ -98,7 +99,9 @@ def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[
     actor, wanted = context.call.actor, context.input.get(_SECTIONS.name)
     known = {kind.name for kind in kinds}
     if unknown := [name for name in wanted or () if name not in known]:
-        detail = f"sections: there is no section '{unknown[0]}'; there are {', '.join(sorted(known))}."
+        detail = say(
+            "sections: there is no section '{unknown}'; there are {names}.", unknown=unknown[0], names=", ".join(sorted(known))
+        )
         raise refuse_faults(Fault(_SECTIONS.name, "INVALID_VALUE", detail))
     may = [kind for kind in kinds if actor.may(kind.operation(LIST.name))]
     chosen = [kind for kind in kinds if kind.name in wanted] if wanted else may
@@ -137,7 +140,7 @@ class _Exporter:
         found = nodes.find_tree(tx, kind.name, root, _DEEPEST + 1, self._left + 1, tops)
         self._left -= len(found)
         if self._left < 0:
-            detail = f"There are more than {_MOST:,} nodes. Ask for fewer sections, or for a part with under."
+            detail = say("There are more than {most:,} nodes. Ask for fewer sections, or for a part with under.", most=_MOST)
             raise Refused("TREE_TOO_LARGE", detail)
         external_ids = self._groups if kind.is_group else self._find_external_ids(kind, found)
         children: dict[int | None, list[dict[str, Any]]] = {root: []}
@@ -145,7 +148,9 @@ class _Exporter:
         for node in found:  # parents come before their children
             levels[node.id] = levels[node.parent_id] + 1
             if levels[node.id] > _DEEPEST:
-                raise Refused("TREE_TOO_LARGE", f"There are more than {_DEEPEST} levels. Ask for a part with under.")
+                raise Refused(
+                    "TREE_TOO_LARGE", say("There are more than {deepest} levels. Ask for a part with under.", deepest=_DEEPEST)
+                )
             entry = self._write_entry(kind, node, external_ids[node.id])
             children[node.parent_id].append(entry)
             if kind.tree:
@@ -171,7 +176,7 @@ class _Exporter:
             return None
         found = nodes.find_by_external_ids(self._context.tx, kind.name, (under,))
         if under not in found or (reach is not None and not reach.contains(self._context.tx, found[under])):
-            detail = f"under: there is no {kind.singular} with the external id '{under}'."
+            detail = say("under: there is no {singular} with the external id '{under}'.", singular=kind.singular, under=under)
             raise refuse_faults(Fault("under", "INVALID_VALUE", detail))
         return found[under]
 
@@ -198,7 +203,13 @@ class _Exporter:
         without = [node for node in found if external_ids[node.id] is None]
         if without and self._missing == "fail":
             named = ", ".join(f"{kind.singular} {node.id} ('{node.name}')" for node in without[:20])
-            detail = f"{len(without):,} {kind.title.lower()} have no external id: {named}{', …' if len(without) > 20 else ''}."
+            detail = say(
+                "{count:,} {title} have no external id: {named}{value}.",
+                count=len(without),
+                title=kind.title.lower(),
+                named=named,
+                value=", …" if len(without) > 20 else "",
+            )
             raise refuse_faults(Fault(_MISSING.name, "INVALID_VALUE", detail))
         paths: dict[int | None, str] = {}
         for node in found:

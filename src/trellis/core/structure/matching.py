@@ -11,6 +11,7 @@ from trellis.core.operation import Context
 from trellis.core.structure.document import Entry, Place, Section
 from trellis.core.structure.reach import find_section_reach
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import nodes
 from trellis.store.engine import Transaction
 from trellis.store.nodes import Node
@@ -62,8 +63,10 @@ def load_scope(context: Context, section: Section, faults: list[tuple[Place, str
             return Scope(section, None, {}, defaultdict(list))
     found = nodes.find_tree(tx, section.kind.name, root, _DEEPEST, _MOST + 1)
     if len(found) > _MOST:
-        detail = (
-            f"There are more than {_MOST:,} {section.kind.title.lower()}. Divide the document into parts, each with its own under."
+        detail = say(
+            "There are more than {most:,} {title}. Divide the document into parts, each with its own under.",
+            most=_MOST,
+            title=section.kind.title.lower(),
         )
         raise Refused("TREE_TOO_LARGE", detail)
     if reach is not None and not section.kind.tree:

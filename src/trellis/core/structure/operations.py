@@ -20,6 +20,7 @@ from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import encode_json
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
+from trellis.sentences import say
 from trellis.store import events
 
 _SHOWN: Final = 100
@@ -160,7 +161,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     given.raise_faults()
     document = given.get("document")
     if not isinstance(document, Document):
-        raise refuse_faults(Fault("document", "MISSING_VALUE", "document is needed: send a structure document."))
+        raise refuse_faults(Fault("document", "MISSING_VALUE", say("document is needed: send a structure document.")))
     names = {section.kind.name for section in document.sections}
     if document.keys:
         names.add(KEYS)
@@ -185,7 +186,10 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
             "PLAN_DIFFERS",
-            "With this document, these options and the passwords in it, something else would be done than was planned. Plan again.",
+            say(
+                "With this document, these options and the passwords in it, something else would be done than "
+                "was planned. Plan again."
+            ),
         )
     counts = Counter(change.action for change in run.changes)
     result = {
@@ -210,7 +214,7 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
     """Refuse a plan if anything that it has read has changed since. Raises Refused (PLAN_OUTDATED, PLAN_DIFFERS)."""
     number = plan.partition("-")[0]
     if not number.isdecimal() or int(number) > MAX_ID:
-        raise Refused("PLAN_DIFFERS", "plan is not one that a plan has returned. Plan again.")
+        raise Refused("PLAN_DIFFERS", say("plan is not one that a plan has returned. Plan again."))
     since = events.find_since(context.tx, int(number), resources, _SHOWN)
     if context.call.actor.bounds:
         since = hide_outside(context, kinds, since)
@@ -223,7 +227,9 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
         {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at} for one in since
     ]
     more = ", …" if len(since) > 1 else ""
-    raise Refused("PLAN_OUTDATED", f"{detail}{more}. Nothing was done. Plan again.", facts={"changes": changes})
+    raise Refused(
+        "PLAN_OUTDATED", say("{detail}{more}. Nothing was done. Plan again.", detail=detail, more=more), facts={"changes": changes}
+    )
 
 
 _DIFFERENCES: Final = ListOf(

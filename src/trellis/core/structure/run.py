@@ -18,6 +18,7 @@ from trellis.core.structure.matching import Scope, load_scope, match
 from trellis.core.structure.ordering import find_moves
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import events, nodes, signing
 from trellis.store.nodes import Node
 
@@ -105,7 +106,7 @@ class Run:
     def _check_emptiness(self) -> None:
         if self._document.empty and not self._options.allow_empty:
             where = ", ".join(place.path or place.file or "the document" for place in self._document.empty)
-            detail = f"There is nothing in {where}. If that is meant, allow it with allowEmpty (--allow-empty)."
+            detail = say("There is nothing in {where}. If that is meant, allow it with allowEmpty (--allow-empty).", where=where)
             raise Refused("EMPTY_DOCUMENT", detail)
 
     def _find_nodes(self) -> None:
@@ -150,9 +151,13 @@ class Run:
         if len(doomed) > self._options.max_deletes:
             named = ", ".join(f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN])
             more = ", …" if len(doomed) > _SHOWN else ""
-            detail = (
-                f"{len(doomed):,} nodes would be deleted, and maxDeletes allows {self._options.max_deletes:,}: {named}{more}. "
-                "If that is meant, allow it with maxDeletes (--max-deletes)."
+            detail = say(
+                "{count:,} nodes would be deleted, and maxDeletes allows {max_deletes:,}: {named}{more}. If that "
+                "is meant, allow it with maxDeletes (--max-deletes).",
+                count=len(doomed),
+                max_deletes=self._options.max_deletes,
+                named=named,
+                more=more,
             )
             raise Refused("TOO_MANY_DELETES", detail, facts={"deletes": len(doomed)})
 

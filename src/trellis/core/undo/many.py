@@ -12,6 +12,7 @@ from trellis.core.operation import DRY_RUN, Context, Outcome, Progress
 from trellis.core.undo.unmake_many import find_untouched, is_creation
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import events, nodes
 from trellis.store.events import Event
 
@@ -150,5 +151,9 @@ class _Undoing:
 
 
 def _refuse_size(what: str, after: int) -> Refused:
-    detail = f"{what} can be undone at once. Nothing was changed. Send after={after} to undo the newest of them, and then the rest."
+    detail = say(
+        "{what} can be undone at once. Nothing was changed. Send after={after} to undo the newest of them, and then the rest.",
+        what=what,
+        after=after,
+    )
     return Refused("CHANGE_SET_TOO_LARGE", detail, facts={"after": after})

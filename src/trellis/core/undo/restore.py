@@ -18,6 +18,7 @@ from trellis.core.undo.unmake_many import delete_untouched
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.refusals import with_codes
+from trellis.sentences import say
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -109,7 +110,13 @@ def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Act
     target = f"{event.resource}.{RESTORE.name}"
     if target not in targets and not (target == keys.RESTORE and actor.may(target)):
         raise Refused(
-            "NOT_RESTORABLE", f"Event {seq} is {event.operation}, but {_UNDOABLE[actor.may(keys.RESTORE)]} can be undone."
+            "NOT_RESTORABLE",
+            say(
+                "Event {seq} is {operation}, but {undoable} can be undone.",
+                seq=seq,
+                operation=event.operation,
+                undoable=_UNDOABLE[actor.may(keys.RESTORE)],
+            ),
         )
     return target
 
@@ -128,9 +135,11 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
         return get_event(tx, seq, actor)
     is_hidden = own_only and event is not None and not is_caused_by(event, actor)
     if event is None or is_hidden or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
-        detail = f"There is no event {seq} that this key may undo. With {_LIST} granted as well, it is told why."
+        detail = say(
+            "There is no event {seq} that this key may undo. With {list} granted as well, it is told why.", seq=seq, list=_LIST
+        )
         if is_hidden:
-            detail = f"There is no event {seq} that this key may undo: it may undo only what it did itself."
+            detail = say("There is no event {seq} that this key may undo: it may undo only what it did itself.", seq=seq)
         raise Refused("INVALID_ID", detail, code=_NO_EVENT)
     return event
 
@@ -153,7 +162,7 @@ def get_event(tx: Transaction, seq: int, actor: Actor) -> Event:
     if event is not None and actor.sees(event.resource):
         return event
     if event is None and seq <= events.find_bounds(tx)[1]:
-        raise Refused("NO_LONGER_KEPT", f"Event {seq} has been purged, so it cannot be undone.")
+        raise Refused("NO_LONGER_KEPT", say("Event {seq} has been purged, so it cannot be undone.", seq=seq))
     raise invalid_id("event", seq, _NO_EVENT)
 
 
@@ -162,7 +171,15 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
     event = _get_known_event(context.tx, context.call.target or 0, context.call.actor)
     if event.resource != kind.name:
         raise Refused(
-            "NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{RESTORE.name} undoes {kind.title.lower()}."
+            "NOT_RESTORABLE",
+            say(
+                "Event {seq} is {operation}; {name}.{restore_name} undoes {title}.",
+                seq=event.seq,
+                operation=event.operation,
+                name=kind.name,
+                restore_name=RESTORE.name,
+                title=kind.title.lower(),
+            ),
         )
     deletes = context.input.get(_DELETE_CREATED.name) and event.before is None and event.after is not None
     if deletes or event.operation in context.environment.undone_by_deleting:
@@ -170,7 +187,13 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
         return delete_made(kind, context, event)
     if event.before is None:
         how = "created" if event.undoes is None else "restored"
-        detail = f"Event {event.seq} {how} {kind.singular} {event.resource_id}. To undo that, delete it, or send deleteCreated."
+        detail = say(
+            "Event {seq} {how} {singular} {resource_id}. To undo that, delete it, or send deleteCreated.",
+            seq=event.seq,
+            how=how,
+            singular=kind.singular,
+            resource_id=event.resource_id,
+        )
         raise Refused("NOT_RESTORABLE", detail)
     _not_undone_yet(context, event)
     kept = _require_snapshots(context, event)
@@ -181,7 +204,11 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
 
 def _not_undone_yet(context: Context, event: Event) -> None:
     if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
-        raise Refused("NOT_RESTORABLE", f"Event {event.seq} has already been undone, by event {by}.", facts={"undoneBy": by})
+        raise Refused(
+            "NOT_RESTORABLE",
+            say("Event {seq} has already been undone, by event {by}.", seq=event.seq, by=by),
+            facts={"undoneBy": by},
+        )
 
 
 def _require_snapshots(context: Context, event: Event) -> list[Snapshot]:
@@ -189,8 +216,11 @@ def _require_snapshots(context: Context, event: Event) -> list[Snapshot]:
     if snapshots.count_by_event(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",
-            f"The data needed to undo event {event.seq} has been purged: "
-            f"changes can be undone for {context.environment.keep_snapshots} days.",
+            say(
+                "The data needed to undo event {seq} has been purged: changes can be undone for {keep_snapshots} days.",
+                seq=event.seq,
+                keep_snapshots=context.environment.keep_snapshots,
+            ),
         )
     return snapshots.find_without_descendants(context.tx, event.seq, event.resource_id or 0)
 

@@ -11,6 +11,7 @@ from trellis.core.operation import Context, Outcome
 from trellis.core.undo.undelete import drop_lost_groups, existing_groups, find_placement, serialize_outcome
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store import events, nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
@@ -63,8 +64,10 @@ def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapsh
     if not _MOVED.isdisjoint(event.changed):
         return find_placement(kind, context, then, now)
     if "parentId" in context.input:
-        detail = (
-            f"parentId: event {event.seq} did not move the {kind.singular}, so undoing it does not either. Do not send parentId."
+        detail = say(
+            "parentId: event {seq} did not move the {singular}, so undoing it does not either. Do not send parentId.",
+            seq=event.seq,
+            singular=kind.singular,
         )
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     return Placement(now.parent_id, stays=True)
@@ -80,7 +83,7 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
         return
     raise Refused(
         "CHANGED_SINCE",
-        f"It was a redirect, which cannot have children, but now it has {count}: move or delete them first.",
+        say("It was a redirect, which cannot have children, but now it has {count}: move or delete them first.", count=count),
         facts={"differences": [{"field": "children", "then": 0, "now": count}]},
     )
 
@@ -93,7 +96,11 @@ def deleted_since(kind: NodeKind, context: Context, node: int) -> Refused:
     last = snapshots.find_latest(context.tx, kind.name, node)
     by = f", by event {last.seq}: undo that first" if last is not None and last.change == "deleted" else ""
     facts: dict[str, Any] = {"differences": []} | ({"deletedBy": last.seq} if by and last is not None else {})
-    return Refused("CHANGED_SINCE", f"{kind.singular.capitalize()} {node} has been deleted since{by}.", facts=facts)
+    return Refused(
+        "CHANGED_SINCE",
+        say("{singular} {node} has been deleted since{by}.", singular=kind.singular.capitalize(), node=node, by=by),
+        facts=facts,
+    )
 
 
 def refuse_changed(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
@@ -114,8 +121,15 @@ def refuse_changed(kind: NodeKind, context: Context, event: Event, now: Node, gr
     by = f" (by event {since[-1].seq})" if since else ""
     raise Refused(
         "CHANGED_SINCE",
-        f"{kind.singular.capitalize()} {now.id} has been changed again since event {event.seq}{by}: {named}. "
-        "Undo the later changes first, or edit the record by hand.",
+        say(
+            "{singular} {id} has been changed again since event {seq}{by}: {named}. Undo the later changes "
+            "first, or edit the record by hand.",
+            singular=kind.singular.capitalize(),
+            id=now.id,
+            seq=event.seq,
+            by=by,
+            named=named,
+        ),
         facts={"differences": differences},
     )
 

@@ -19,6 +19,7 @@ from trellis.core.nodes import (
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
@@ -152,11 +153,11 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
     else:
         return parent
     if wanted:
-        detail = f"parentId: {problem}. Send another id, or null for the top level."
+        detail = say("parentId: {problem}. Send another id, or null for the top level.", problem=problem)
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     raise Refused(
         "PARENT_NEEDED",
-        f"It cannot return to its old place: {problem}. Send parentId: an id, or null for the top level.",
+        say("It cannot return to its old place: {problem}. Send parentId: an id, or null for the top level.", problem=problem),
         facts={"parentId": parent_id},
     )
 

@@ -20,6 +20,7 @@ from trellis.core.undo.revert import deleted_since, refuse_changed
 from trellis.core.undo.undelete import SHOWN, existing_groups, serialize_outcome
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
@@ -41,7 +42,11 @@ def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
     before = serialize_target(kind, context, root)
     check_precondition(context.call.expected, before)
     if "parentId" in context.input:
-        detail = f"parentId: event {event.seq} created the {kind.singular}, so undoing the event deletes it. Do not send parentId."
+        detail = say(
+            "parentId: event {seq} created the {singular}, so undoing the event deletes it. Do not send parentId.",
+            seq=event.seq,
+            singular=kind.singular,
+        )
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     _refuse_changed_records(kind, context, event, root)
     if kind.is_group:
@@ -101,11 +106,23 @@ def _refuse_others_below(kind: NodeKind, event: Event, root: Node, below: Sequen
 def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: int, others: int | None = None) -> Refused:
     many = kind.title.lower()
     detail = (
-        f"The {many} below {kind.singular} {root.id} are not those that event {event.seq} moved there, or where they came from is "
-        "gone: move or delete them first."
+        say(
+            "The {several} below {singular} {id} are not those that event {seq} moved there, or where they "
+            "came from is gone: move or delete them first.",
+            several=many,
+            singular=kind.singular,
+            id=root.id,
+            seq=event.seq,
+        )
         if others is None
-        else f"{others} {many} that event {event.seq} did not create are now below {kind.singular} {root.id}: "
-        "move or delete them first."
+        else say(
+            "{others} {several} that event {seq} did not create are now below {singular} {id}: move or delete them first.",
+            others=others,
+            several=many,
+            seq=event.seq,
+            singular=kind.singular,
+            id=root.id,
+        )
     )
     return Refused("CHANGED_SINCE", detail, facts={"differences": [{"field": "children", "then": then, "now": now}]})
 
@@ -119,8 +136,14 @@ def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) ->
         more = f" and {len(since) - _NAMED} others" if len(since) > _NAMED else ""
         raise Refused(
             "CHANGED_SINCE",
-            f"{kind.singular.capitalize()} {root.id} has been named since event {event.seq} by {shown}{more}: "
-            "remove it there first, or delete it.",
+            say(
+                "{singular} {id} has been named since event {seq} by {shown}{more}: remove it there first, or delete it.",
+                singular=kind.singular.capitalize(),
+                id=root.id,
+                seq=event.seq,
+                shown=shown,
+                more=more,
+            ),
             facts={"differences": [{"field": "namedBy", "then": len(expected), "now": len(now)}]},
         )
 
@@ -155,6 +178,11 @@ def _require_kept(kind: NodeKind, context: Context, event: Event, now: Node) -> 
 def _no_longer_kept(kind: NodeKind, context: Context, event: Event, now: Node) -> Refused:
     return Refused(
         "NO_LONGER_KEPT",
-        f"{kind.singular.capitalize()} {now.id} has been changed since event {event.seq}, "
-        f"and details of changes are kept for {context.environment.keep_snapshots} days only.",
+        say(
+            "{singular} {id} has been changed since event {seq}, and details of changes are kept for {keep_snapshots} days only.",
+            singular=kind.singular.capitalize(),
+            id=now.id,
+            seq=event.seq,
+            keep_snapshots=context.environment.keep_snapshots,
+        ),
     )

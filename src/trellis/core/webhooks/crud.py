@@ -17,6 +17,7 @@ from trellis.core.webhooks.fields import RECORD, SECRET, SETTINGS, SKIP
 from trellis.core.webhooks.secret import format_secret, generate_secret
 from trellis.errors import Fault, Refused, raise_faults
 from trellis.refusals import with_codes
+from trellis.sentences import say
 from trellis.store import events
 from trellis.store.counters import next_number
 from trellis.store.webhooks import Webhook, endpoints, outbox
@@ -177,7 +178,7 @@ def _create(context: Context) -> Outcome:
     raise_faults((*given.faults, *_find_faults(context, given)))
     _judge_alarms(context, find_alarm_patterns(given.get("events")))
     if endpoints.count(context.tx) >= MOST:
-        raise Refused("TOO_MANY_WEBHOOKS", f"There are {MOST} webhooks already. Delete one that is not needed.")
+        raise Refused("TOO_MANY_WEBHOOKS", say("There are {most} webhooks already. Delete one that is not needed.", most=MOST))
     kept = generate_secret(context.environment.outgoing.key)
     enabled = given.get("enabled", True)
     webhook = Webhook(
@@ -291,8 +292,11 @@ def _judge_alarms(context: Context, wanted: Collection[str]) -> None:
     if wanted and not (actor.type == "terminal" or (actor.type == "admin" and actor.permit is None)):
         raise Refused(
             "ALARMS_ARE_FOR_OWNERS",
-            f"Only an owner, or the terminal, can have {', '.join(sorted(wanted))} sent to an address: alarms tell who may do what "
-            "here, and who signs in. Nothing was changed.",
+            say(
+                "Only an owner, or the terminal, can have {names} sent to an address: alarms tell who may do "
+                "what here, and who signs in. Nothing was changed.",
+                names=", ".join(sorted(wanted)),
+            ),
         )
 
 
@@ -302,14 +306,16 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
         try:
             check_url(url, context.environment.outgoing.allowed)
         except NotAllowed as reason:
-            yield Fault("url", "ADDRESS_NOT_ALLOWED", f"url {reason}")
+            yield Fault("url", "ADDRESS_NOT_ALLOWED", say("url {reason}", reason=reason))
     if (patterns := given.get("events")) is not None:
         known = event_patterns(context.environment.event_types)
         if not patterns:
-            yield Fault("events", "INVALID_VALUE", "events is empty: name at least one event, or * for all.")
+            yield Fault("events", "INVALID_VALUE", say("events is empty: name at least one event, or * for all."))
         suggestions = Suggestions(known)
         for pattern in patterns:
             if pattern not in known:
                 near = suggestions.find(pattern)
                 hint = f"Did you mean {near}?" if near else f"Events are, for example, {', '.join(known[:4])}."
-                yield Fault("events", "UNKNOWN_EVENT", f"events: there is no event '{pattern}'. {hint}")
+                yield Fault(
+                    "events", "UNKNOWN_EVENT", say("events: there is no event '{pattern}'. {hint}", pattern=pattern, hint=hint)
+                )

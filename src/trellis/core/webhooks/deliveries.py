@@ -10,6 +10,7 @@ from trellis.core.subscriptions import is_alarm
 from trellis.core.webhooks.crud import find_webhook
 from trellis.core.webhooks.message import TEST, build_headers, build_message, build_test_message
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 from trellis.store.events import Event
 from trellis.store.webhooks import Attempt, Delivery, Webhook, log, outbox
 
@@ -143,7 +144,7 @@ def delivery_message(delivery: Delivery, event: Event | None) -> dict[str, Any] 
 def _find_enabled(context: Context, code: str) -> Webhook:
     webhook = find_webhook(context, code)
     if not webhook.enabled:
-        raise Refused("WEBHOOK_OFF", "The webhook is switched off, so nothing is sent to it. Switch it on first.")
+        raise Refused("WEBHOOK_OFF", say("The webhook is switched off, so nothing is sent to it. Switch it on first."))
     return webhook
 
 
@@ -162,11 +163,11 @@ def _redeliver(context: Context) -> Outcome:
     context.input.raise_faults()
     one, since = context.input.get("delivery"), context.input.get("failedSince")
     if (one is None) == (since is None):
-        detail = "Send either delivery or failedSince."
+        detail = say("Send either delivery or failedSince.")
         raise refuse_faults(Fault("delivery", "MISSING_VALUE", detail))
     count = outbox.restart(context.tx, webhook.id, context.now, delivery=one, failed_since=since)
     if one is not None and not count:
-        raise Refused("INVALID_ID", f"This webhook has no delivery with the id {one}.", code=_MISSING["delivery"])
+        raise Refused("INVALID_ID", say("This webhook has no delivery with the id {item}.", item=one), code=_MISSING["delivery"])
     result = {"count": count, "delivery": one, "failedSince": since}
     return Outcome(result, webhook.id, after=result | _describe(webhook), happened=count > 0)
 

@@ -9,6 +9,7 @@ from trellis.core.operation import Call, Operation
 from trellis.errors import Refused
 from trellis.http.api.headers import audit_reason, change_set_name, expected_versions, fingerprint, idempotency_token
 from trellis.http.api.request import ApiRequest
+from trellis.sentences import say
 
 
 def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: int | None, raw: Mapping[str, Any]) -> Call:
@@ -16,7 +17,10 @@ def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: 
     headers = request.headers
     expected = expected_versions(headers.get(b"if-match"))
     if expected and not operation.is_conditional:
-        detail = f"{operation.name} changes no record that is there already, whose version If-Match could tell. Leave If-Match out."
+        detail = say(
+            "{name} changes no record that is there already, whose version If-Match could tell. Leave If-Match out.",
+            name=operation.name,
+        )
         raise Refused("INVALID_HEADER", detail)
     token = headers.get(b"idempotency-key") if operation.verb is not None and operation.verb.idempotency_key else None
     return Call(
@@ -56,7 +60,7 @@ async def receive_body(request: ApiRequest, limit: int) -> bytes:
     while True:
         message = await request.receive()
         if message["type"] == "http.disconnect":
-            raise Refused("MALFORMED_REQUEST", "The connection was closed before the whole body was received.")
+            raise Refused("MALFORMED_REQUEST", say("The connection was closed before the whole body was received."))
         part: bytes = message.get("body", b"")
         size += len(part)
         if size > limit:
@@ -67,4 +71,4 @@ async def receive_body(request: ApiRequest, limit: int) -> bytes:
 
 
 def _refuse_large(limit: int) -> Refused:
-    return Refused("BODY_TOO_LARGE", f"The body is larger than {limit:,} bytes, the limit of this service.")
+    return Refused("BODY_TOO_LARGE", say("The body is larger than {limit:,} bytes, the limit of this service.", limit=limit))

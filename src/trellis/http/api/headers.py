@@ -10,6 +10,7 @@ from typing import Any, Final
 from trellis.core.keys import redact_keys
 from trellis.core.version import ANY_VERSION, encode_json
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
 # An element of a list, which may be empty, and the blanks around it. Blanks are possessive: a run of them is walked through once.
@@ -48,7 +49,10 @@ def expected_versions(sent: bytes | None) -> tuple[str, ...]:
     if not (tags := _parse_tags(sent)):
         raise Refused(
             "INVALID_HEADER",
-            "If-Match must be the ETag that you read, in its quotation marks, a list of such with commas between them, or * alone.",
+            say(
+                "If-Match must be the ETag that you read, in its quotation marks, a list of such with commas "
+                "between them, or * alone."
+            ),
         )
     strong = (value.decode("latin-1") for weak, value in tags if not weak)
     return tuple(value for value in strong if value != ANY_VERSION) or ("",)
@@ -74,7 +78,7 @@ def idempotency_token(sent: bytes | None) -> str | None:
     if sent is None:
         return None
     if not 1 <= len(sent) <= 255 or not all(0x20 < byte < 0x7F for byte in sent):
-        raise Refused("INVALID_HEADER", "Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID.")
+        raise Refused("INVALID_HEADER", say("Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID."))
     return blake2b(sent, digest_size=16).hexdigest()  # what is kept must not be a secret, whatever was sent
 
 
@@ -83,7 +87,7 @@ def change_set_name(sent: bytes | None) -> str | None:
     if sent is None:
         return None
     if not 1 <= len(sent) <= 64 or not all(0x20 < byte < 0x7F for byte in sent):
-        raise Refused("INVALID_HEADER", "Change-Set must be 1 to 64 visible ASCII characters, such as nightly-2026-01-31.")
+        raise Refused("INVALID_HEADER", say("Change-Set must be 1 to 64 visible ASCII characters, such as nightly-2026-01-31."))
     return redact_keys(sent.decode("ascii"))
 
 
@@ -96,7 +100,7 @@ def audit_reason(sent: bytes | None) -> str | None:
     except UnicodeDecodeError:
         text = sent.decode("latin-1")
     if len(text) > 500 or not text.isprintable():
-        raise Refused("INVALID_HEADER", "X-Audit-Log-Reason must be at most 500 characters without control characters.")
+        raise Refused("INVALID_HEADER", say("X-Audit-Log-Reason must be at most 500 characters without control characters."))
     return redact_keys(text)
 
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote_plus
 
 from trellis.core.keys import has_key_form
 from trellis.errors import Refused
+from trellis.sentences import say
 
 # The parameter `key` in a query string, each of its letters as it is or percent-encoded.
 _KEY: Final = re.compile(rb"(?:^|&)(?:k|%6[bB])(?:e|%65)(?:y|%79)=([^&]*)")
@@ -28,8 +29,11 @@ def find_key(headers: Mapping[bytes, bytes], query: bytes) -> tuple[str, bool]:
     if not presented:
         raise Refused(
             "NO_API_KEY",
-            "Send an API key as `Authorization: Bearer KEY` (or as the user name of Basic, or as `X-API-Key: KEY`). "
-            "An administrator can create one in the administration panel or with `trellis keys create`.",
+            say(
+                "Send an API key as `Authorization: Bearer KEY` (or as the user name of Basic, or as `X-API-Key: "
+                "KEY`). An administrator can create one in the administration panel or with `trellis keys "
+                "create`."
+            ),
         )
     return next((one for one in presented if has_key_form(one)), presented[0]), url_key is not None
 
@@ -38,8 +42,10 @@ def refuse_key_in_url() -> Refused:
     """Refuse a key in the URL."""
     return Refused(
         "CANNOT_USE_KEY_AS_URL_PARAM",
-        "URLs end up in logs and browser histories, so this service does not accept keys in them. "
-        "Send it as `Authorization: Bearer KEY`, and have this key rotated, since it has been in a URL.",
+        say(
+            "URLs end up in logs and browser histories, so this service does not accept keys in them. Send "
+            "it as `Authorization: Bearer KEY`, and have this key rotated, since it has been in a URL."
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from trellis.core.networks import find_network
 from trellis.errors import Refused
 from trellis.http.api.shared_windows import SharedWindows
 from trellis.http.api.windows import RateWindows
+from trellis.sentences import say
 
 WINDOW: Final = 60  # seconds
 _ADDRESSES: Final = 10_000  # whose bad keys a process counts at a time
@@ -54,7 +55,11 @@ class Throttle:
         wait = max(1, int(left) + 1)
         raise Refused(
             "TOO_MANY_REQUESTS_WITH_BAD_KEY",
-            f"Too many requests without a good key came from {address}. Wait {wait} seconds, and send a good one.",
+            say(
+                "Too many requests without a good key came from {address}. Wait {wait} seconds, and send a good one.",
+                address=address,
+                wait=wait,
+            ),
             facts={"retryAfter": wait},
         )
 
@@ -101,7 +106,7 @@ def _check(limit: int, count: int, left: float) -> Allowance:
         wait = max(1, reset - int(now))
         raise Refused(
             "RATE_LIMITED",
-            f"This key may send {limit} requests a minute, and has. Wait {wait} seconds.",
+            say("This key may send {limit} requests a minute, and has. Wait {wait} seconds.", limit=limit, wait=wait),
             facts={"retryAfter": wait, "limit": limit, "reset": reset},
         )
     return Allowance(limit, max(0, limit - count), reset)

@@ -6,6 +6,7 @@ from typing import Final
 from trellis.core.fields import quote
 from trellis.errors import Refused
 from trellis.http.api.request import ApiResponse, Headers
+from trellis.sentences import say
 
 _CORS: Final[Headers] = (
     (
@@ -31,7 +32,11 @@ def respond_to_options(methods: Iterable[str], *, cors: bool) -> ApiResponse:
 def refuse_method(method: str, methods: Iterable[str]) -> Refused:
     """Refuse a method that a path does not support."""
     allowed = _format_allow(methods)
-    return Refused("BAD_METHOD", f"This path does not support {quote(method)}; it supports {allowed}.", facts={"allow": allowed})
+    return Refused(
+        "BAD_METHOD",
+        say("This path does not support {method}; it supports {allowed}.", method=quote(method), allowed=allowed),
+        facts={"allow": allowed},
+    )
 
 
 def _format_allow(methods: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ from trellis.http.large import LARGE, LargeRequests, run_by_size
 from trellis.http.reading import CountedReads, read_in_thread
 from trellis.http.sending import BytesUnderWay, send_body
 from trellis.http.withdrawal import wait_for_write
+from trellis.sentences import say
 from trellis.settings import Settings
 from trellis.store.requests import Request
 
@@ -135,7 +136,7 @@ class Service:
         if not isinstance(raised, Refused):
             log.error("Request %s failed.", request.request_id, exc_info=raised, extra=request.log_fields)
             request.refused = "INTERNAL_ERROR"
-            told = "The service failed unexpectedly. As far as we know, nothing of this request was saved."
+            told = say("The service failed unexpectedly. As far as we know, nothing of this request was saved.")
             return Refused("INTERNAL_ERROR", told)
         request.refused = raised.message
         if "reset" in (facts := raised.facts):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _LOOK_EVERY: Final = 0.1  # seconds
 _LONGEST_PAUSE: Final = 1.0  # between two readings of one request, where what happens is nothing to it
@@ -60,7 +61,7 @@ class WaitingRequests:
     def _hold(self, caller: str) -> Iterator[None]:
         if self._held[caller] >= self._per_key or self.count >= self._most:
             whose = f"{self._per_key} requests of this key" if self._held[caller] >= self._per_key else "As many requests as may"
-            raise Refused("TOO_MANY_WAITING", f"{whose} wait already. Ask without wait, or wait for these.")
+            raise Refused("TOO_MANY_WAITING", say("{whose} wait already. Ask without wait, or wait for these.", whose=whose))
         self._held[caller] += 1
         try:
             yield

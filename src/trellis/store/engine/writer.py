@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store.engine.faults import Faults, is_fault
 from trellis.store.engine.invalidation import Commit, InvalidationListener, announce_commit
 from trellis.store.engine.listeners import LEASE
@@ -319,14 +320,16 @@ def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused
     if (reason := faults.record(error)) is None:
         outage.record_failure(error)
         reason = "The database is busy or cannot be reached."
-    return Refused("BUSY", f"{reason} Nothing was changed as far as we know; try again.")
+    return Refused("BUSY", say("{reason} Nothing was changed as far as we know; try again.", reason=reason))
 
 
 def refuse_late() -> Refused:
     """Return the refusal of a write that has waited for its turn for too long."""
-    return Refused("BUSY", "The database is busy: this write has waited for its turn for too long. Nothing was changed; try again.")
+    return Refused(
+        "BUSY", say("The database is busy: this write has waited for its turn for too long. Nothing was changed; try again.")
+    )
 
 
 def refuse_full() -> Refused:
     """Return the refusal of a write for which there is no place in the queue."""
-    return Refused("BUSY", "Too many writes wait for their turn already. Nothing was changed; try again in a moment.")
+    return Refused("BUSY", say("Too many writes wait for their turn already. Nothing was changed; try again in a moment."))

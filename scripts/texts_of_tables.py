@@ -35,7 +35,7 @@ def list_texts_of_tables() -> Iterator[Text]:
 
 
 def _list_of_kind(kind: NodeKind) -> Iterator[Text]:
-    yield from (kind.title, kind.title.lower(), kind.singular, kind.doc)
+    yield from (kind.title, kind.title.lower(), kind.singular, kind.singular.capitalize(), kind.doc)
     yield (f"%(num)s {kind.singular}", f"%(num)s {kind.title.lower()}")
     for option, doc in kind.options.items():
         title = kind.option_title(option)

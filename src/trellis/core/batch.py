@@ -94,7 +94,7 @@ class Steps:
 def _parse_step(raw: Any, index: int) -> Step:
     members = {"operation", "id", "body", "as", "ifMatch"}
     if not isinstance(raw, Mapping) or (unknown := raw.keys() - members):
-        named = f", not with {quote(min(unknown))}" if isinstance(raw, Mapping) else ""
+        named = say(", not with {min}", min=quote(min(unknown))) if isinstance(raw, Mapping) else ""
         raise Invalid(
             say(
                 "[{index}] must be an object with operation, and id, body, as and ifMatch where they are needed{named}.",

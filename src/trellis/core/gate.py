@@ -2,9 +2,8 @@
 
 Every interface (REST, panel, command line) comes through here. Exceptions are bookkeeping, which is written in batches outside of
 requests: the last use of a key, the daily usage of keys, the request log, the search index, the purging of old requests,
-idempotent responses, events, snapshots and changes, the progress of webhook delivery and its log of attempts, and the panel's
-sessions, sign-in attempts, alarms that were read, time zones and themes, and one-time links; and the uses of limited grants, which
-reads count before they begin.
+idempotent responses, events, snapshots and changes, the progress of webhook delivery and its log of attempts, the uses of limited
+grants, and the panel's sessions, sign-in attempts, alarms that were read, zones, themes and languages, and one-time links.
 """
 
 import logging
@@ -22,7 +21,7 @@ from trellis.core.bounds import ProposalNeeded, count_uses, count_whole, judge_c
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Overdue, Recorder
 from trellis.core.fields import Input, format_timestamp
-from trellis.core.idempotency import Created, find_kept, find_same, keep, replay
+from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
 from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, judge_role, renew_actor
 from trellis.core.passwords import Lanes, Plain, chain
 from trellis.core.verbs import Verb
@@ -95,9 +94,8 @@ class Gate:
             judge_role(operation, actor, actor.permit, target, self.environment.permits)
             return operation
         if actor.is_agent and operation.shows_secret:
-            raise Refused(
-                "NOT_FOR_AGENTS", say("The response to {name} has a secret, which no agent is shown. Use the API.", name=name)
-            )
+            detail = say("The response to {name} has a secret, which no agent is shown. Use the API.", name=name)
+            raise Refused("NOT_FOR_AGENTS", detail)
         if operation.fork is not None:
             if not any(actor.may(way) for way in operation.fork.to):
                 raise refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
@@ -231,10 +229,7 @@ class Gate:
         claim = (call.actor.id, call.token)
         with self._guard:
             if claim in self._running:
-                raise Refused(
-                    "IDEMPOTENCY_KEY_IN_USE",
-                    say("A request with this Idempotency-Key is still running. Wait for its response, then send this one again."),
-                )
+                raise refuse_running()
             self._running.add(claim)
         try:
             future = self._submit(
@@ -266,15 +261,13 @@ class Gate:
         if given.faults or not (inner or _has_password(given)):
             return self.store.write(lambda tx: write(call, given, tx))
         if len(inner) > _MOST_PASSWORDS:
-            raise Refused(
-                "SETS_TOO_MANY_PASSWORDS",
-                say(
-                    "This sets {count:,} passwords, and one request may set at most {most_passwords}. Nothing was "
-                    "done. Set fewer of them at once.",
-                    count=len(inner),
-                    most_passwords=_MOST_PASSWORDS,
-                ),
+            detail = say(
+                "This sets {count:,} passwords, and one request may set at most {most}. Nothing was done. "
+                "Set fewer of them at once.",
+                count=len(inner),
+                most=_MOST_PASSWORDS,
             )
+            raise Refused("SETS_TOO_MANY_PASSWORDS", detail)
         digested = self.lanes.submit(call.lane, lambda: self._digest(operation, call, given, inner))
         return chain(digested, lambda prepared: self.store.write(lambda tx: write(*prepared, tx)))
 
@@ -348,8 +341,12 @@ class Gate:
         except ProposalNeeded:
             return self._propose(call, given, tx)
         except Overdue:
-            detail = f"{operation.name} had not ended after {limit} seconds, in which all other writes waited. Send it in parts."
-            raise Refused("TOO_LONG", say("Nothing was done: {detail}", detail=detail)) from None
+            detail = say(
+                "Nothing was done: {name} had not ended after {limit} seconds, in which all other writes waited. Send it in parts.",
+                name=operation.name,
+                limit=limit,
+            )
+            raise Refused("TOO_LONG", detail) from None
         finally:
             if (held := time.monotonic() - began) > _LONG:
                 told = operation.name, held, call.request_id or "-"

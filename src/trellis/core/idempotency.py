@@ -7,7 +7,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Call, Operation, Trace
 from trellis.core.verbs import PROPOSE, Verb
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say
 from trellis.store import idempotency
 from trellis.store.engine import Transaction
 
@@ -100,8 +100,14 @@ def _find_last_event(operation: Operation, response: Any) -> int:
     return max((one["event"] or 0 for one in _list_results(operation, response)), default=0)
 
 
+def refuse_running() -> Refused:
+    """Return the refusal of a request whose first one is still running."""
+    detail = say("A request with this Idempotency-Key is still running. Wait for its response, then send this one again.")
+    return Refused("IDEMPOTENCY_KEY_IN_USE", detail)
+
+
 def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
-    detail = "This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one."
+    detail = say("This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one.")
     facts: dict[str, Any] = {}
     if kept.is_proposal:
         facts = {"resource": PROPOSE.records_at.rpartition("/")[2], "id": kept.response["id"]}
@@ -110,8 +116,10 @@ def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
         created = [one for one in _list_created(first, kept.response, catalogue) if one.step is None]
         there = [one for one in created if (found := trace(one)) is not None and found.is_there]
         facts = {"resource": first.resource, "id": there[0].id} if there else {}
-    named = f" It belongs to the request that created {facts['resource']}:{facts['id']}." if facts else ""
-    return Refused("IDEMPOTENCY_KEY_REUSED", detail + named, facts=facts)
+    if facts:
+        named = say("It belongs to the request that created {resource}:{id}.", resource=facts["resource"], id=facts["id"])
+        return Refused("IDEMPOTENCY_KEY_REUSED", join((detail, named)), facts=facts)
+    return Refused("IDEMPOTENCY_KEY_REUSED", detail, facts=facts)
 
 
 def _refuse_gone(created: Created, event: int | None, catalogue: Catalogue) -> Refused:
@@ -119,12 +127,12 @@ def _refuse_gone(created: Created, event: int | None, catalogue: Catalogue) -> R
     facts: dict[str, Any] = {"resource": operation.resource, "id": created.id}
     facts |= {} if event is None else {"event": event}
     facts |= {} if created.step is None else {"index": created.step}
-    which = "" if created.step is None else f" (operation {created.step} of the batch)"
-    by = "" if event is None else f": event {event} deleted it"
+    which = "" if created.step is None else say(" (operation {step} of the batch)", step=created.step)
+    by = "" if event is None else say(": event {event} deleted it", event=event)
     detail = say(
         "The first request with this Idempotency-Key created the {singular} {id}{which}, which is not "
         "there any more{by}. Nothing was done now. To create it anew, send another Idempotency-Key.",
-        singular=operation.singular,
+        singular=say(operation.singular),
         id=created.id,
         which=which,
         by=by,

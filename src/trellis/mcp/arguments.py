@@ -23,7 +23,7 @@ def take_target(operation: Operation, arguments: Mapping[str, Any]) -> tuple[int
         return None, arguments
     if (sent := arguments.get("id")) is None:
         raise refuse_faults(
-            Fault("id", "MISSING_VALUE", say("id is needed: the id of the {singular}.", singular=operation.singular))
+            Fault("id", "MISSING_VALUE", say("id is needed: the id of the {singular}.", singular=say(operation.singular)))
         )
     number = parse_whole_number(sent)
     if number is None or not 1 <= number <= MAX_ID:

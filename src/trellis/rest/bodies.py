@@ -44,7 +44,7 @@ def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
         say(
             "The body is announced as {value}. Send Content-Type: application/json with a JSON object, or a "
             "form (application/x-www-form-urlencoded, multipart/form-data).",
-            value=quote(kind) if kind else "nothing",
+            value=quote(kind) if kind else say("nothing"),
         ),
     )
 

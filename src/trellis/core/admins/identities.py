@@ -118,7 +118,7 @@ def _read(context: Context, purpose: Purpose) -> tuple[Input, SignOnRequest]:
     if request is None or request.purpose is not purpose:
         raise Refused("SIGN_ON_REFUSED", say("You came back too late, or in another browser. Try it once more."))
     if request.asks_again and given.get("authTime", 0) < request.issued_at - _CLOCKS_DIFFER:
-        told = f"{isolate(policy.name)} did not ask you again who you are."
+        told = say("{name} did not ask you again who you are.", name=isolate(policy.name))
         raise Refused(
             "SIGN_ON_REFUSED", say("{told} Its operator has to let it take prompt=login or max_age, and tell auth_time.", told=told)
         )
@@ -210,7 +210,7 @@ def _join(context: Context) -> Outcome:
         raise Refused("SIGN_ON_REFUSED", say("This account was linked to an administrator just now. Sign in once more."))
     role = policy.find_role(given.get("groups", ()))
     if not policy.joins:
-        told = f"Nobody here knows your account at {isolate(policy.name)}."
+        told = say("Nobody here knows your account at {name}.", name=isolate(policy.name))
         raise Refused(
             "SIGN_ON_REFUSED", say("{told} If you are an administrator here, sign in and link it under Your account.", told=told)
         )
@@ -218,7 +218,7 @@ def _join(context: Context) -> Outcome:
         raise _no_group(policy)
     given = require((NAME, LOGIN), given)
     if (given.get("login") or "") and administrators.find_by_login(context.tx, given.get("login")) is not None:
-        told = f"The login {isolate(given.get('login'))} belongs to an administrator here already."
+        told = say("The login {login} belongs to an administrator here already.", login=isolate(given.get("login")))
         raise Refused(
             "SIGN_ON_REFUSED",
             say("{told} If that is you, sign in with its password and link your account under Your account.", told=told),

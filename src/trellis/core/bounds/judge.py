@@ -10,7 +10,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.engine import Transaction
 
-_ASK: Final = "An administrator can change that on the key's page."
+_ASK: Final = say("An administrator can change that on the key's page.")
 
 
 class ProposalNeeded(Exception):

@@ -117,7 +117,7 @@ def find_wanted(types: Iterable[str], operations: Iterable[Operation]) -> Wanted
     chosen: list[Wanted] = []
     for name in types:
         if name not in known:
-            near = f" Did you mean {near}?" if (near := suggestions.find(name)) else ""
+            near = say(" Did you mean {near}?", near=near) if (near := suggestions.find(name)) else ""
             raise refuse_faults(
                 Fault(
                     "type", "INVALID_VALUE", say("type: there are no events of the type {name}.{near}", name=quote(name), near=near)

@@ -145,7 +145,11 @@ def _limit_to_own(context: Context) -> dict[str, ActorName]:
 def _check_cursor(after: int, oldest: int, newest: int) -> None:
     """Refuse a cursor that would skip events: purged ones, or ones that a restored backup does not contain."""
     if after < oldest - 1:
-        missed = f"event {oldest - 1} has" if after == oldest - 2 else f"events {after + 1} to {oldest - 1} have"
+        missed = (
+            say("event {oldest} has", oldest=oldest - 1)
+            if after == oldest - 2
+            else say("events {after} to {oldest} have", after=after + 1, oldest=oldest - 1)
+        )
         raise Refused(
             "NO_LONGER_KEPT",
             say(

@@ -90,11 +90,11 @@ class Form:
             if suggestions.are_used_up:
                 hint = ""
             elif near := suggestions.find(name):
-                hint = f" Did you mean {near}?"
+                hint = say(" Did you mean {near}?", near=near)
             elif writable:
-                hint = f" Known here: {', '.join(sorted({f.name for f in writable.values()}))}."
+                hint = say(" Known here: {names}.", names=", ".join(sorted({f.name for f in writable.values()})))
             else:
-                hint = " This operation takes none."
+                hint = say(" This operation takes none.")
             yield Fault(
                 quote(name).strip("'"), "UNKNOWN_PARAMETER", say("There is no parameter {name}.{hint}", name=quote(name), hint=hint)
             )

@@ -25,7 +25,7 @@ class Integer:
             return None
         number = parse_whole_number(raw)
         if number is None or not self.least <= number <= self.most:
-            none = ", or null" if self.nullable else ""
+            none = say(", or null") if self.nullable else ""
             raise Invalid(
                 say(
                     "must be a whole number from {least} to {most}{none}, not {raw}.",

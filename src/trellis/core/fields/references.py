@@ -192,7 +192,7 @@ class Groups:
         return (*ids, *sorted(external))
 
     def _invalid(self, raw: Any) -> Invalid:
-        also = ' or external ids, such as [3, {"externalId": "mods"}]' if self.external else ""
+        also = say(' or external ids, such as [3, {"externalId": "mods"}]') if self.external else ""
         return Invalid(say('must be "*" (every group) or a list of group ids{also}, not {raw}.', also=also, raw=quote(raw)))
 
     def schema(self) -> dict[str, Any]:

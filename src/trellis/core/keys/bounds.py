@@ -96,7 +96,9 @@ class BoundsByOperation:
         if raw in (None, ""):
             return {}
         if not isinstance(raw, Mapping) or len(raw) > _MOST:
-            raise Invalid('must be an object such as {"forums.update": {"under": ["forums:12"]}}, ' + f"not {quote(raw)}.")
+            raise Invalid(
+                say('must be an object such as {{"forums.update": {{"under": ["forums:12"]}}}}, not {raw}.', raw=quote(raw))
+            )
         return {str(name): self._parse_one(str(name), bound) for name, bound in raw.items()}
 
     @staticmethod

@@ -309,7 +309,7 @@ def _match_operations(
         matches = [name for name in operations if name not in left_out and fnmatchcase(name, pattern)]
         if not matches:
             near = suggestions.find(pattern)
-            hint = f" Did you mean {near}?" if near else " `trellis routes` lists them."
+            hint = say(" Did you mean {near}?", near=near) if near else say(" `trellis routes` lists them.")
             faults.append(
                 Fault(
                     field,

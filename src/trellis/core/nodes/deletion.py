@@ -60,7 +60,9 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
         raise Refused(
             "CANNOT_DELETE",
             say(
-                "{name} is built in and cannot be deleted. Other {title} can be.", name=isolate(node.name), title=kind.title.lower()
+                "{name} is built in and cannot be deleted. Other {title} can be.",
+                name=isolate(node.name),
+                title=say(kind.title.lower()),
             ),
         )
     fate = context.input.get(_FATE.name) if kind.tree else None
@@ -156,7 +158,7 @@ def _touched_records(kind: NodeKind, ids: list[int], how: str) -> list[dict[str,
 
 
 def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refused:
-    all_below = f" ({below} descendants in all)" if below != direct else ""
+    all_below = say(" ({below} descendants in all)", below=below) if below != direct else ""
     return Refused(
         "HAS_CHILDREN",
         say(
@@ -166,7 +168,7 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
             direct=direct,
             value="child" if direct == 1 else "children",
             all_below=all_below,
-            singular=kind.singular,
+            singular=say(kind.singular),
         ),
         facts={
             "children": direct,
@@ -179,13 +181,13 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
 def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list[int]) -> Node:
     target, reach = nodes.find(context.tx, kind.name, fate), context.find_reach(kind)
     if target is None or (reach is not None and not reach.contains(context.tx, fate)):
-        problem = f"there is no {kind.singular} {fate}"
+        problem = say("there is no {singular} {fate}", singular=say(kind.singular), fate=fate)
     elif target.id == node.id:
-        problem = "it is the one being deleted"
+        problem = say("it is the one being deleted")
     elif target.id in below:
-        problem = f"{kind.singular} {fate} is below the one being deleted"
+        problem = say("{singular} {fate} is below the one being deleted", singular=say(kind.singular), fate=fate)
     elif kind.leaf_only(target.fields):
-        problem = f"{kind.singular} {fate} is a redirect and cannot have children"
+        problem = say("{singular} {fate} is a redirect and cannot have children", singular=say(kind.singular), fate=fate)
     else:
         return target
     fault = Fault(

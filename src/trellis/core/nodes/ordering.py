@@ -65,10 +65,10 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
     for wanted, node in enumerate(ids):
         position = siblings.find_position(context.tx, kind.name, parent, node) if is_there else None
         if position is None:
-            where = "at the top level" if parent is None else f"under {parent}"
+            where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
             detail = say(
                 "ids: there is no {singular} {node} {where}. Give the ids of siblings.",
-                singular=kind.singular,
+                singular=say(kind.singular),
                 node=node,
                 where=where,
             )

@@ -24,7 +24,7 @@ _IDS: Final = Field("ids", Ids(), "The nodes whose ancestors are listed.")
 _MOST_IN_TREE: Final = 10_000
 _ROOT: Final = Field("root", NodeId(), "Only what is below this one.")
 _DEEPEST_TREE: Final = 100  # levels: encoders of JSON set a limit to nesting
-_SMALLER: Final = "Send a smaller depth, or the id of a part as root."
+_SMALLER: Final = say("Send a smaller depth, or the id of a part as root.")
 _DEPTH: Final = Field("depth", Integer(1, 100), "How many levels to return; 1 is the children only.")
 TREE: Final = Verb(name="tree", method="GET", tail="/tree", response=Response.ANSWER, answer="The tree.", read_at="tree/{resource}")
 _EXAMPLE: Final = [{"id": 1, "name": "News", "children": [{"id": 2, "name": "Archive", "children": []}]}]
@@ -100,7 +100,7 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
             say(
                 "There are more than {most_in_tree:,} {title} in it. {smaller}",
                 most_in_tree=_MOST_IN_TREE,
-                title=kind.title.lower(),
+                title=say(kind.title.lower()),
                 smaller=_SMALLER,
             ),
         )

@@ -105,11 +105,11 @@ def _place(
     sibling = given.get(wish)
     at = siblings.find_position(tx, kind.name, parent_id, sibling)
     if at is None or (node is not None and sibling == node.id):
-        where = "at the top level" if parent_id is None else f"under {parent_id}"
+        where = say("at the top level") if parent_id is None else say("under {parent_id}", parent_id=parent_id)
         detail = say(
             "{wish}: there is no other {singular} {sibling} {where}. Send the id of a node that is there.",
             wish=wish,
-            singular=kind.singular,
+            singular=say(kind.singular),
             sibling=sibling,
             where=where,
         )

@@ -20,7 +20,7 @@ def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int |
         return
     roles = permits.list_roles(missing)
     titles = [f"{role.title.lower()}s" for role in roles]
-    whose = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else "".join(titles)
+    whose = say("{names} and {titles}", names=", ".join(titles[:-1]), titles=titles[-1]) if len(titles) > 1 else "".join(titles)
     raise Refused(
         "ROLE_NEEDED",
         say(

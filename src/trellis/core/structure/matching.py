@@ -66,7 +66,7 @@ def load_scope(context: Context, section: Section, faults: list[tuple[Place, str
         detail = say(
             "There are more than {most:,} {title}. Divide the document into parts, each with its own under.",
             most=_MOST,
-            title=section.kind.title.lower(),
+            title=say(section.kind.title.lower()),
         )
         raise Refused("TREE_TOO_LARGE", detail)
     if reach is not None and not section.kind.tree:

@@ -222,7 +222,13 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
         return
     count = f"{len(since)} changes have" if len(since) > 1 else "1 change has"
     first = since[0]
-    detail = f"{count} been made since the plan: event {first.event}, {first.operation} of {first.id}"
+    detail = say(
+        "{count} been made since the plan: event {event}, {operation} of {id}",
+        count=count,
+        event=first.event,
+        operation=first.operation,
+        id=first.id,
+    )
     changes = [
         {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at} for one in since
     ]

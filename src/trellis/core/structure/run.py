@@ -149,15 +149,13 @@ class Run:
 
     def _check_deletes(self, doomed: list[tuple[Scope, int]]) -> None:
         if len(doomed) > self._options.max_deletes:
-            named = ", ".join(f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN])
-            more = ", …" if len(doomed) > _SHOWN else ""
+            named = [f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN]]
             detail = say(
-                "{count:,} nodes would be deleted, and maxDeletes allows {max_deletes:,}: {named}{more}. If that "
-                "is meant, allow it with maxDeletes (--max-deletes).",
+                "{count:,} nodes would be deleted, and maxDeletes allows {most:,}: {named}. If that is meant, allow it with "
+                "maxDeletes (--max-deletes).",
                 count=len(doomed),
-                max_deletes=self._options.max_deletes,
-                named=named,
-                more=more,
+                most=self._options.max_deletes,
+                named=", ".join(named + ["…"] * (len(doomed) > _SHOWN)),
             )
             raise Refused("TOO_MANY_DELETES", detail, facts={"deletes": len(doomed)})
 

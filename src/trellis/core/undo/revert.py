@@ -67,7 +67,7 @@ def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapsh
         detail = say(
             "parentId: event {seq} did not move the {singular}, so undoing it does not either. Do not send parentId.",
             seq=event.seq,
-            singular=kind.singular,
+            singular=say(kind.singular),
         )
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     return Placement(now.parent_id, stays=True)
@@ -94,11 +94,11 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
 def deleted_since(kind: NodeKind, context: Context, node: int) -> Refused:
     """Return the refusal to undo an event of a deleted record, naming the event that deleted it."""
     last = snapshots.find_latest(context.tx, kind.name, node)
-    by = f", by event {last.seq}: undo that first" if last is not None and last.change == "deleted" else ""
+    by = say(", by event {seq}: undo that first", seq=last.seq) if last is not None and last.change == "deleted" else ""
     facts: dict[str, Any] = {"differences": []} | ({"deletedBy": last.seq} if by and last is not None else {})
     return Refused(
         "CHANGED_SINCE",
-        say("{singular} {node} has been deleted since{by}.", singular=kind.singular.capitalize(), node=node, by=by),
+        say("{singular} {node} has been deleted since{by}.", singular=say(kind.singular.capitalize()), node=node, by=by),
         facts=facts,
     )
 
@@ -118,13 +118,13 @@ def refuse_changed(kind: NodeKind, context: Context, event: Event, now: Node, gr
         if not differences:
             return
     named = ", ".join(difference["field"] for difference in differences)
-    by = f" (by event {since[-1].seq})" if since else ""
+    by = say(" (by event {seq})", seq=since[-1].seq) if since else ""
     raise Refused(
         "CHANGED_SINCE",
         say(
             "{singular} {id} has been changed again since event {seq}{by}: {named}. Undo the later changes "
             "first, or edit the record by hand.",
-            singular=kind.singular.capitalize(),
+            singular=say(kind.singular.capitalize()),
             id=now.id,
             seq=event.seq,
             by=by,

@@ -45,7 +45,7 @@ def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
         detail = say(
             "parentId: event {seq} created the {singular}, so undoing the event deletes it. Do not send parentId.",
             seq=event.seq,
-            singular=kind.singular,
+            singular=say(kind.singular),
         )
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     _refuse_changed_records(kind, context, event, root)
@@ -110,7 +110,7 @@ def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: i
             "The {several} below {singular} {id} are not those that event {seq} moved there, or where they "
             "came from is gone: move or delete them first.",
             several=many,
-            singular=kind.singular,
+            singular=say(kind.singular),
             id=root.id,
             seq=event.seq,
         )
@@ -120,7 +120,7 @@ def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: i
             others=others,
             several=many,
             seq=event.seq,
-            singular=kind.singular,
+            singular=say(kind.singular),
             id=root.id,
         )
     )
@@ -133,12 +133,12 @@ def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) ->
     now = {(name, node.id) for name, node, _ in find_naming(context, root.id)}
     if since := sorted(now - expected):
         shown = ", ".join(f"{name} {number}" for name, number in since[:_NAMED])
-        more = f" and {len(since) - _NAMED} others" if len(since) > _NAMED else ""
+        more = say(" and {count} others", count=len(since) - _NAMED) if len(since) > _NAMED else ""
         raise Refused(
             "CHANGED_SINCE",
             say(
                 "{singular} {id} has been named since event {seq} by {shown}{more}: remove it there first, or delete it.",
-                singular=kind.singular.capitalize(),
+                singular=say(kind.singular.capitalize()),
                 id=root.id,
                 seq=event.seq,
                 shown=shown,
@@ -180,7 +180,7 @@ def _no_longer_kept(kind: NodeKind, context: Context, event: Event, now: Node) -
         "NO_LONGER_KEPT",
         say(
             "{singular} {id} has been changed since event {seq}, and details of changes are kept for {keep_snapshots} days only.",
-            singular=kind.singular.capitalize(),
+            singular=say(kind.singular.capitalize()),
             id=now.id,
             seq=event.seq,
             keep_snapshots=context.environment.keep_snapshots,

@@ -315,7 +315,11 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
         for pattern in patterns:
             if pattern not in known:
                 near = suggestions.find(pattern)
-                hint = f"Did you mean {near}?" if near else f"Events are, for example, {', '.join(known[:4])}."
+                hint = (
+                    say("Did you mean {near}?", near=near)
+                    if near
+                    else say("Events are, for example, {names}.", names=", ".join(known[:4]))
+                )
                 yield Fault(
                     "events", "UNKNOWN_EVENT", say("events: there is no event '{pattern}'. {hint}", pattern=pattern, hint=hint)
                 )

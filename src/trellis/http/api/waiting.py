@@ -60,7 +60,11 @@ class WaitingRequests:
     @contextmanager
     def _hold(self, caller: str) -> Iterator[None]:
         if self._held[caller] >= self._per_key or self.count >= self._most:
-            whose = f"{self._per_key} requests of this key" if self._held[caller] >= self._per_key else "As many requests as may"
+            whose = (
+                say("{per_key} requests of this key", per_key=self._per_key)
+                if self._held[caller] >= self._per_key
+                else say("As many requests as may")
+            )
             raise Refused("TOO_MANY_WAITING", say("{whose} wait already. Ask without wait, or wait for these.", whose=whose))
         self._held[caller] += 1
         try:

@@ -319,7 +319,7 @@ def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused
     """Log an error of the database, and return the refusal: with the reason if it is the file, or else without details."""
     if (reason := faults.record(error)) is None:
         outage.record_failure(error)
-        reason = "The database is busy or cannot be reached."
+        reason = say("The database is busy or cannot be reached.")
     return Refused("BUSY", say("{reason} Nothing was changed as far as we know; try again.", reason=reason))
 
 

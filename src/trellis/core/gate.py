@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 
 _LONG: Final = 2.0  # seconds for which a write may keep others waiting before the log says so
 _MOST_PASSWORDS: Final = 20  # that one call may set by the calls that it runs
+_Clock = Callable[[], datetime]
 _CREATE_PROPOSAL: Final = "proposals.create"
 _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 
@@ -56,9 +57,7 @@ class Result(NamedTuple):
 class Gate:
     """Authorise → validate → digest passwords → transaction → run → event → commit."""
 
-    def __init__(
-        self, store: Store, catalogue: Catalogue, environment: Environment, clock: Callable[[], datetime] | None = None
-    ) -> None:
+    def __init__(self, store: Store, catalogue: Catalogue, environment: Environment, clock: _Clock | None = None) -> None:
         self.store = store
         self.catalogue = catalogue
         self.environment = environment

@@ -20,7 +20,6 @@ from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store import events, nodes, signing
-from trellis.store.nodes import Node
 
 _NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document helps against
 _SHOWN: Final = 100  # names that a refusal or a report lists
@@ -46,7 +45,7 @@ class Run:
 
     def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
         self.changes: list[Change] = []
-        self.kept: list[tuple[NodeKind, Node]] = []
+        self.kept: list[tuple[NodeKind, nodes.Node]] = []
         self.needed: set[str] = set()
         self.secrets: list[dict[str, Any]] = []
         self.requests: list[tuple[str, int | None, Mapping[str, Any]]] = []
@@ -234,7 +233,7 @@ class Run:
         _insert(scope, numbers, parent, before)
         return [*numbers]
 
-    def _find_differences(self, scope: Scope, entry: Entry, old: Node | None) -> dict[str, Any]:
+    def _find_differences(self, scope: Scope, entry: Entry, old: nodes.Node | None) -> dict[str, Any]:
         """Return the members of an entry that differ from what the node has, as the operation takes them."""
         kind = scope.kind
         current: Mapping[str, Any] = {} if old is None else {**old.fields, "name": old.name}
@@ -288,7 +287,7 @@ class Run:
         self._progress.done(len(leaves))
         return gone
 
-    def _may_go(self, scope: Scope, node: Node, gone: set[int]) -> bool:
+    def _may_go(self, scope: Scope, node: nodes.Node, gone: set[int]) -> bool:
         """Return whether all below a node goes with it; what another document manages must not."""
         stays = next((scope.nodes[i] for i in scope.walk_below(node.id) if i in scope.nodes and i not in gone), None)
         if stays is None:
@@ -391,7 +390,7 @@ def _place_behind(scope: Scope, parent: int | None, before: int | None) -> dict[
     return {"position": 0} if before is None else {"after": before}
 
 
-def _becomes_leaf(scope: Scope, entry: Entry, old: Node) -> bool:
+def _becomes_leaf(scope: Scope, entry: Entry, old: nodes.Node) -> bool:
     """Return whether a node with children is to become one that must not have any: it has to wait until they have gone."""
     wanted = {**old.fields, **entry.values}
     return bool(scope.children.get(old.id)) and scope.kind.leaf_only(wanted) and not scope.kind.leaf_only(old.fields)

@@ -78,11 +78,6 @@ class Action:
         nodes = f"{count:,} {kind.singular if count == 1 else kind.title.lower()}"
         return f"{self.button} {nodes}" if not self.is_about_them else f"{self.button} of {nodes}"
 
-    def confirm(self, kind: NodeKind, count: int) -> str:
-        """The words of the button that does it to so many nodes."""
-        title = self.title(kind, count)
-        return f"Change the {title.lower()}" if self.is_about_them else title
-
     def list_pickers(self, kind: NodeKind) -> list[PickerRow]:
         """List its choices of a node, for this kind."""
         return [row for row in self.pickers if kind.tree or row[0] != PARENT]

@@ -231,9 +231,7 @@ class Gate:
                 raise refuse_running()
             self._running.add(claim)
         try:
-            future = self._submit(
-                operation, call, given, lambda call, given, tx: self._write_once(operation, call, given, tx, claim)
-            )
+            future = self._submit(operation, call, given, partial(self._write_once, operation, claim=claim))
         except BaseException:
             self._running.discard(claim)
             raise

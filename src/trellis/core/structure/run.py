@@ -118,9 +118,7 @@ class Run:
             self.adoptable += scope.adoptable
             scope.doomed = self._find_doomed(scope)
         self._find_groups()
-        known = self._groups.keys() | {
-            entry.external_id for scope in self._scopes if scope.kind.is_group for entry in scope.section.walk()
-        }
+        known = self._groups.keys() | {e.external_id for s in self._scopes if s.kind.is_group for e in s.section.walk()}
         for entry in self._document.walk():
             for name, who in entry.groups.items():
                 for one in who if who != EVERYONE else ():

@@ -41,6 +41,7 @@ from trellis.http.api import PAGE, PAGE_REFUSED, RequestCounts
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
 from trellis.openid import Provider
+from trellis.sentences import say
 from trellis.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -153,7 +154,7 @@ class Panel:
                 response = Response(status_code=400)
             except Exception:
                 log.exception("Request %s to the panel failed.", request.request_id, extra=request.log_fields)
-                response = self._refusal(request, Refused("INTERNAL_ERROR", "The panel has failed. Nothing was changed."))
+                response = self._refusal(request, Refused("INTERNAL_ERROR", say("The panel has failed. Nothing was changed.")))
             return _finish(request, response)
 
         return serve
@@ -195,7 +196,7 @@ class Panel:
             if request.wants_json:
                 raise
             if request.me is None:  # before signing in, only what was typed into this one page can be lost
-                return request.page("error.html", status=409, title="Send it again", refused=stale, back=request.path)
+                return request.page("error.html", status=409, title=say("Send it again"), refused=stale, back=request.path)
             return self._resend(request, stale.detail)
         except PasswordNeeded:
             return self._confirm_first(request)
@@ -241,16 +242,16 @@ class Panel:
             back = "" if request.path == PREFIX else f"?next={quote(redact_keys(request.path), safe='/')}"
             return RedirectResponse(f"{PREFIX}{SIGN_IN}{back}", 303)
         carried = request.form.carried()
-        then = "What you typed is kept meanwhile." if carried else "Then you can continue where you were."
+        then = say("What you typed is kept meanwhile.") if carried else say("Then you can continue where you were.")
         return request.page(
             "sign_in.html",
             status=401,
-            title="Sign in",
+            title=say("Sign in"),
             next=request.path,
             carried=carried,
             replay=True,
             login="",
-            note=f"Your session has ended. Sign in again. {then}",
+            note=say("Your session has ended. Sign in again. {then}", then=then),
             fault="",
         )
 
@@ -273,7 +274,7 @@ class Panel:
         return request.page(
             "confirm_password.html",
             status=403,
-            title="Enter your password" if request.signed_in.has_password else "Show that it is you",
+            title=say("Enter your password") if request.signed_in.has_password else say("Show that it is you"),
             next=request.path,
             carried=request.form.carried(),
             replay=True,
@@ -284,7 +285,7 @@ class Panel:
         return request.page(
             "resend.html",
             status=409,
-            title="Send it again",
+            title=say("Send it again"),
             to=request.path,
             carried=request.form.carried(),
             note=note,
@@ -300,7 +301,7 @@ class Panel:
             told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}
             return request.json(told, refused.status)
         try:
-            response = request.page("error.html", status=refused.status, title=refused.refusal.title, refused=refused, back="")
+            response = request.page("error.html", status=refused.status, title=say(refused.refusal.title), refused=refused, back="")
         except Exception:  # whatever broke the layout must not hide the refusal
             log.exception("The error page of request %s failed.", request.request_id, extra=request.log_fields)
             response = Response(request.language.sentence(refused.detail), refused.status, media_type="text/plain")
@@ -316,10 +317,10 @@ class Panel:
             request.me = None
         await _choose_language(request)
         if isinstance(error, HTTPException) and error.headers and (methods := error.headers.get("Allow")):
-            detail = "This address does not take such a request. Go back and try again from the page."
+            detail = say("This address does not take such a request. Go back and try again from the page.")
             refused = Refused("BAD_METHOD", detail, facts={"allow": methods})
         else:
-            detail = "There is no such page. It may have been deleted, or the address is incomplete."
+            detail = say("There is no such page. It may have been deleted, or the address is incomplete.")
             refused = Refused("NO_ENDPOINT", detail)
         return _finish(request, self._refusal(request, refused))
 
@@ -350,7 +351,9 @@ def _require_same_site(request: PageRequest) -> None:
     else:
         same = True  # an old browser; the token decides
     if not same:
-        raise Refused("NO_PERMISSION", "This form came from another site. Nothing was changed. Open the panel and do it there.")
+        raise Refused(
+            "NO_PERMISSION", say("This form came from another site. Nothing was changed. Open the panel and do it there.")
+        )
 
 
 def _find_host(origin: str) -> str | None:

@@ -12,6 +12,7 @@ from trellis.admin.submitted import Submitted, tidy_reason
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.errors import Refused
+from trellis.sentences import say
 
 SENT_BEFORE = "This form was sent before, with other values, and took effect. Send it again to create another one."
 
@@ -82,7 +83,7 @@ class Confirmation:
         """Respond to the form that has deleted the record and is sent again. Raises Refused for any other."""
         raw = {**self.build_form(request.form).raw(), **self.raw}
         await request.perform_once(self.operation, raw, request.number("id"), reason=_find_reason(request, raw))
-        return request.redirect(f"/{self.section}", "It was deleted.")
+        return request.redirect(f"/{self.section}", say("It was deleted."))
 
     def _show(self, request: PageRequest, record: Mapping[str, Any], form: Form, status: int) -> Response:
         return request.page(

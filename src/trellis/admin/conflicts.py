@@ -8,6 +8,7 @@ from trellis.admin.page import PageRequest
 from trellis.core.gate import Result
 from trellis.core.version import record_version
 from trellis.errors import Refused
+from trellis.sentences import say
 
 VERSION: Final = "_version"  # the name under which a form carries the version that it was made from
 _MAX_TRIES: Final = 5
@@ -44,7 +45,7 @@ async def update_if_unchanged(
             if refused.status != 412:
                 raise
         record = await request.fetch(f"{resource}.get", target=record["id"])
-    raise Refused("BUSY", "Others keep changing this record. Nothing was saved: send the form again.")
+    raise Refused("BUSY", say("Others keep changing this record. Nothing was saved: send the form again."))
 
 
 def compare_settings(

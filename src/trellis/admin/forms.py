@@ -25,6 +25,7 @@ from trellis.admin.submitted import CSRF, StaleForm, Submitted
 from trellis.admin.times import EXACT, UTC_CLOCK, Clock
 from trellis.core.fields import EVERYONE, MAX_ID, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
+from trellis.sentences import say
 
 _SECRET: Final = frozenset({"password", "new-password"})
 _MANY: Final = frozenset({"groups"})
@@ -110,7 +111,7 @@ class Form:
             if option and head in self.fields and self.widget(head) == "permissions":
                 raw.setdefault(head, {})[option] = _read_groups(typed.all(name))
             elif name not in self.fields:
-                unknown.append(Fault(name[:60], "UNKNOWN_PARAMETER", f"This form has no field {quote(name)}."))
+                unknown.append(Fault(name[:60], "UNKNOWN_PARAMETER", say("This form has no field {name}.", name=quote(name))))
             elif self.widget(name) in _MANY:
                 raw[name] = _read_groups(typed.all(name))
             elif self.widget(name) == "lines":

@@ -109,8 +109,6 @@ class PageRequest:
     live: tuple[str, ...] = ()
     position: str = ""
 
-    # --- reading the request --------------------------------------------------------------------------------------
-
     def number(self, name: str) -> int:
         """Return a number from the path; one that is too large to be an id is refused as unknown."""
         number = int(self.http.path_params[name])
@@ -124,7 +122,9 @@ class PageRequest:
         try:
             return dict(parse_qsl(self.http.url.query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS))
         except ValueError:
-            raise Refused("MALFORMED_REQUEST", f"The address has more than {_MAX_PARAMETERS} parameters.") from None
+            raise Refused(
+                "MALFORMED_REQUEST", say("The address has more than {max_parameters} parameters.", max_parameters=_MAX_PARAMETERS)
+            ) from None
 
     @property
     def reason(self) -> str:
@@ -161,8 +161,6 @@ class PageRequest:
         """Whether the page sent this by itself: that is no use of the session, and shows nobody the message of the last page."""
         return "x-panel-background" in self.http.headers
 
-    # --- the service ----------------------------------------------------------------------------------------------
-
     @property
     def gate(self) -> Gate:
         """The gate that operations go through."""
@@ -189,7 +187,7 @@ class PageRequest:
     def signed_in(self) -> SignedIn:
         """Who is signed in, on a page that is not open to all."""
         if self.me is None:
-            raise Refused("NO_PERMISSION", "Sign in first.")
+            raise Refused("NO_PERMISSION", say("Sign in first."))
         return self.me
 
     @property

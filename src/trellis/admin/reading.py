@@ -9,6 +9,7 @@ from trellis.admin.submitted import Submitted
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
 from trellis.http.multipart import parse_multipart
+from trellis.sentences import say
 
 _MAX_FORM: Final = 1_048_576  # bytes
 _MAX_READ: Final = 33_554_432  # bytes of a larger form that are read and discarded, so that the browser shows the response
@@ -38,15 +39,17 @@ async def read_form(http: Request, most_multipart: int = 0) -> Submitted:
     if size > most:
         raise Refused(
             "BODY_TOO_LARGE",
-            f"The form is larger than {most >> 20} MiB, which is the limit. Nothing was changed: go back, and shorten what you "
-            "typed.",
+            say(
+                "The form is larger than {most} MiB, which is the limit. Nothing was changed: go back, and shorten what you typed.",
+                most=most >> 20,
+            ),
         )
     if not body:
         return Submitted()
     if in_parts:
         return await run_by_size(size, _parse_parts, content_type.encode("latin-1"), bytes(body))
     if kind != _FORM:
-        raise Refused("UNSUPPORTED_MEDIA_TYPE", "The panel accepts forms as browsers send them, and nothing else.")
+        raise Refused("UNSUPPORTED_MEDIA_TYPE", say("The panel accepts forms as browsers send them, and nothing else."))
     return await run_by_size(size, _parse_form, bytes(body))
 
 
@@ -54,7 +57,7 @@ def _parse_form(body: bytes) -> Submitted:
     try:
         form = Submitted(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_VALUES), len(body))
     except ValueError as error:
-        raise Refused("MALFORMED_REQUEST", "The form could not be read. Go back and send it again.") from error
+        raise Refused("MALFORMED_REQUEST", say("The form could not be read. Go back and send it again.")) from error
     return _check_names(form)
 
 
@@ -64,5 +67,8 @@ def _parse_parts(content_type: bytes, body: bytes) -> Submitted:
 
 def _check_names(form: Submitted) -> Submitted:
     if len(form) > _MAX_FIELDS:
-        raise Refused("MALFORMED_REQUEST", f"The form has {len(form):,} fields; at most {_MAX_FIELDS} are read.")
+        raise Refused(
+            "MALFORMED_REQUEST",
+            say("The form has {count:,} fields; at most {max_fields} are read.", count=len(form), max_fields=_MAX_FIELDS),
+        )
     return form

@@ -13,6 +13,7 @@ from trellis.errors import Refused
 from trellis.http.large import run_by_size
 from trellis.http.reading import SharedRead, read_in_thread
 from trellis.http.withdrawal import Receive, wait_for_write
+from trellis.sentences import say
 from trellis.settings import Settings
 
 P = ParamSpec("P")
@@ -52,7 +53,9 @@ class Runner:
             async with asyncio.timeout(None if self.gate.store.reads_inline else self._read_seconds):
                 return await self._checking.run()
         except TimeoutError:
-            raise Refused("BUSY", "The check of the database takes too long here: run `trellis check` at the terminal.") from None
+            raise Refused(
+                "BUSY", say("The check of the database takes too long here: run `trellis check` at the terminal.")
+            ) from None
 
     async def perform(self, call: Call, *, slow: bool = False, size: int = 0) -> Result:
         """Run an operation; a `slow` read runs in a thread on either engine. Raises Refused, in which case nothing has changed.

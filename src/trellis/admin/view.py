@@ -45,6 +45,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.http.design import TEMPLATES as SHARED
 from trellis.http.routes import REFERENCE
+from trellis.sentences import say
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,26 +67,28 @@ class MenuEntry:
 
 def build_menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[MenuEntry, ...]], ...]:
     """Return the menu: headings with their entries. The kinds of nodes come from the catalogue."""
-    nodes = tuple(MenuEntry(kind.name, kind.title, f"{PREFIX}/{kind.name}", find_icon(kind.name)) for kind in sort_kinds(kinds))
+    nodes = tuple(
+        MenuEntry(kind.name, say(kind.title), f"{PREFIX}/{kind.name}", find_icon(kind.name)) for kind in sort_kinds(kinds)
+    )
     return (
-        ("", (MenuEntry("overview", "Overview", PREFIX, "overview"),)),
-        ("Community", (*nodes, MenuEntry("structure", "Structure", f"{PREFIX}/structure", "structure"))),
+        ("", (MenuEntry("overview", say("Overview"), PREFIX, "overview"),)),
+        ("Community", (*nodes, MenuEntry("structure", say("Structure"), f"{PREFIX}/structure", "structure"))),
         (
             "Programs",
             (
-                MenuEntry("keys", "API keys", f"{PREFIX}/keys", "key"),
-                MenuEntry("proposals", "Proposals", f"{PREFIX}/proposals", "proposals"),
-                MenuEntry("requests", "Requests", f"{PREFIX}/requests", "requests"),
-                MenuEntry("webhooks", "Webhooks", f"{PREFIX}/webhooks", "webhooks"),
-                MenuEntry("reference", "API reference", REFERENCE, "reference"),
+                MenuEntry("keys", say("API keys"), f"{PREFIX}/keys", "key"),
+                MenuEntry("proposals", say("Proposals"), f"{PREFIX}/proposals", "proposals"),
+                MenuEntry("requests", say("Requests"), f"{PREFIX}/requests", "requests"),
+                MenuEntry("webhooks", say("Webhooks"), f"{PREFIX}/webhooks", "webhooks"),
+                MenuEntry("reference", say("API reference"), REFERENCE, "reference"),
             ),
         ),
         (
             "System",
             (
-                MenuEntry("alarms", "Alarms", f"{PREFIX}/alarms", "alert"),
-                MenuEntry("events", "Events", f"{PREFIX}/events", "events"),
-                MenuEntry("administrators", "Administrators", f"{PREFIX}/administrators", "administrators"),
+                MenuEntry("alarms", say("Alarms"), f"{PREFIX}/alarms", "alert"),
+                MenuEntry("events", say("Events"), f"{PREFIX}/events", "events"),
+                MenuEntry("administrators", say("Administrators"), f"{PREFIX}/administrators", "administrators"),
             ),
         ),
     )

@@ -17,6 +17,7 @@ from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Text
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/account"
 _CURRENT: Final = Field("currentPassword", Text(255), "The one you signed in with.", required=True)
@@ -48,14 +49,14 @@ async def _show(request: PageRequest, status: int, form: Form, mail: Form | None
     }
     has_mail = request.gate.environment.has_mail
     if not (has_mail or request.sessions.provider):
-        return request.page("account.html", status=status, title="Your account", form=form, **about)
+        return request.page("account.html", status=status, title=say("Your account"), form=form, **about)
     me = await request.fetch("admins.get", target=request.signed_in.id)
     if request.sessions.provider:
         about["identities"] = me["identities"]
     if has_mail:
         wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
         about |= {"mail": mail or _mail_form(me), "mailed": [(n, n.replace("-", " "), _wants(wanted, n)) for n in _NAMES]}
-    return request.page("account.html", status=status, title="Your account", form=form, **about)
+    return request.page("account.html", status=status, title=say("Your account"), form=form, **about)
 
 
 def _mail_form(values: Mapping[str, Any] | Submitted) -> Form:
@@ -78,7 +79,7 @@ async def set_mail(request: PageRequest) -> Response:
         result = await request.perform("admins.update", raw, request.signed_in.id)
     except Refused as refused:
         return await _show(request, 400, _form(request), form.add_refusal(refused))
-    return request.redirect(_HERE, "Saved." if result.event else "Nothing was changed.")
+    return request.redirect(_HERE, say("Saved.") if result.event else say("Nothing was changed."))
 
 
 async def set_password(request: PageRequest) -> Response:
@@ -93,16 +94,18 @@ async def set_password(request: PageRequest) -> Response:
             request.require_recent_password()
         attempt = await check_own_password(request, current) if me.has_password else Attempt(me.id)
         if attempt.wait:
-            return await _show(request, 429, form.add_fault("currentPassword", f"Too many attempts: wait {attempt.wait} seconds."))
+            return await _show(
+                request, 429, form.add_fault("currentPassword", say("Too many attempts: wait {wait} seconds.", wait=attempt.wait))
+            )
         if attempt.admin is None:
-            return await _show(request, 400, form.add_fault("currentPassword", "currentPassword is not your password."))
+            return await _show(request, 400, form.add_fault("currentPassword", say("currentPassword is not your password.")))
         await request.perform("admins.set_password", raw, me.id)
         if not me.has_factor:
             await settle(request, me.login)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused))
     await request.go_on_after_change()
-    return request.redirect(_HERE, "Your password is changed, and you are signed out everywhere else.")
+    return request.redirect(_HERE, say("Your password is changed, and you are signed out everywhere else."))
 
 
 async def ask_password_first(request: PageRequest) -> Response:
@@ -114,7 +117,7 @@ async def ask_password_first(request: PageRequest) -> Response:
 async def end_session(request: PageRequest) -> Response:
     """Sign out one of one's own sessions."""
     ended = await end_one(request, request.signed_in.id, request.http.path_params["session"])
-    return request.redirect(_HERE, "That session is signed out." if ended else "That session had ended already.")
+    return request.redirect(_HERE, say("That session is signed out.") if ended else say("That session had ended already."))
 
 
 async def end_others(request: PageRequest) -> Response:
@@ -123,7 +126,7 @@ async def end_others(request: PageRequest) -> Response:
     request.require_recent_password()
     me = request.signed_in
     await request.perform("admins.sign_out", {"everywhere": True, "but": me.session_id}, me.id)
-    return request.redirect(_HERE, "You are signed out everywhere else.")
+    return request.redirect(_HERE, say("You are signed out everywhere else."))
 
 
 # --- a password that somebody else has chosen ---------------------------------------------------------------------
@@ -134,7 +137,7 @@ def _new_form(typed: Submitted | None = None) -> Form:
 
 
 def _ask_new_password(request: PageRequest, form: Form, status: int = 200) -> Response:
-    return request.page("new_password.html", status=status, title="Choose your own password", form=form)
+    return request.page("new_password.html", status=status, title=say("Choose your own password"), form=form)
 
 
 async def new_password(request: PageRequest) -> Response:
@@ -157,7 +160,7 @@ async def set_new_password(request: PageRequest) -> Response:
     except Refused as refused:
         return _ask_new_password(request, form.add_refusal(refused), 400)
     await request.go_on_after_change()
-    return request.redirect("", "Your password is set. Nobody else knows it.")
+    return request.redirect("", say("Your password is set. Nobody else knows it."))
 
 
 PAGES: Final = (

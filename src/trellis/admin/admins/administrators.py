@@ -16,6 +16,7 @@ from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.operation import is_allowed
 from trellis.errors import Refused
+from trellis.sentences import join, say
 
 _HERE: Final = "/administrators"
 
@@ -24,7 +25,7 @@ async def index(request: PageRequest) -> Response:
     """List all administrators."""
     page = await request.fetch("admins.list", {"perPage": 1000})
     roles = _describe_roles(request, page["results"])
-    return request.page("administrators/index.html", title="Administrators", page=page, roles=roles)
+    return request.page("administrators/index.html", title=say("Administrators"), page=page, roles=roles)
 
 
 def _describe_roles(request: PageRequest, admins: Sequence[Mapping[str, Any]]) -> dict[int, str]:
@@ -72,14 +73,14 @@ async def update(request: PageRequest) -> Response:
         result = await request.perform("admins.update", raw, number)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused), None)
-    return request.redirect(f"{_HERE}/{request.number('id')}", "Saved." if result.event else "Nothing was changed.")
+    return request.redirect(f"{_HERE}/{request.number('id')}", say("Saved.") if result.event else say("Nothing was changed."))
 
 
 async def set_password(request: PageRequest) -> Response:
     """Set a new password for one. One's own is changed where the present one is asked for."""
     request.require_fresh_form()
     if request.number("id") == request.signed_in.id:
-        return request.redirect("/account", "Change your own password here.", "note")
+        return request.redirect("/account", say("Change your own password here."), "note")
     request.require_recent_password()
     form = Form((PASSWORD,), request.form, labels={"password": "New password"}, id="password")
     try:
@@ -87,9 +88,10 @@ async def set_password(request: PageRequest) -> Response:
     except Refused as refused:
         return await _show(request, 400, None, form.add_refusal(refused))
     name, factors = result.value["name"], ", ".join(result.value["secondFactors"])
-    message = f"{isolate(name)} was signed out everywhere, and chooses a password of their own at the next sign-in."
+    message = say("{name} was signed out everywhere, and chooses a password of their own at the next sign-in.", name=isolate(name))
     if factors:
-        message += f" Their second factors stay ({factors}), and are asked for behind it."
+        stay = say("Their second factors stay ({factors}), and are asked for behind it.", factors=factors)
+        message = join((message, stay))
     return request.redirect(f"{_HERE}/{request.number('id')}", message)
 
 
@@ -97,7 +99,7 @@ async def _fetch_other(request: PageRequest) -> dict[str, Any]:
     """Return one, with the webhooks that are on and that they have made. Raises Refused for oneself."""
     number = request.number("id")
     if number == request.signed_in.id:
-        raise Refused("CANNOT_DELETE", "You cannot disable yourself. Have another administrator do it.")
+        raise Refused("CANNOT_DELETE", say("You cannot disable yourself. Have another administrator do it."))
     return {**await request.fetch("admins.get", target=number), "webhooks": await fetch_made_webhooks(request, "admin", number)}
 
 
@@ -108,14 +110,16 @@ def _build_disable_form(typed: Submitted | None) -> Form:
 
 
 def _go_on_after_disabling(request: PageRequest, admin: Mapping[str, Any], _result: Result) -> Response:
-    return request.redirect(f"{_HERE}/{admin['id']}", f"{isolate(admin['name'])} is signed out and cannot sign in any more.")
+    return request.redirect(
+        f"{_HERE}/{admin['id']}", say("{name} is signed out and cannot sign in any more.", name=isolate(admin["name"]))
+    )
 
 
 async def enable(request: PageRequest) -> Response:
     """Let one sign in again."""
     request.require_recent_password()
     result = await request.perform("admins.enable", target=request.number("id"))
-    return request.redirect(f"{_HERE}/{request.number('id')}", f"{isolate(result.value['name'])} can sign in again.")
+    return request.redirect(f"{_HERE}/{request.number('id')}", say("{name} can sign in again.", name=isolate(result.value["name"])))
 
 
 _SECTION: Final = "administrators"

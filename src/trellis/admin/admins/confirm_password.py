@@ -8,6 +8,7 @@ from trellis.admin.admins.checking import check_again, read_evidence, settle
 from trellis.admin.admins.resuming import go_on, turn_away, way_back
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _FORM: Final = "confirm_password.html"
 _TITLE: Final = "Enter your password"
@@ -28,7 +29,7 @@ async def confirm_password(request: PageRequest) -> Response:
     me = request.me
     context = {"title": _TITLE, **way_back(request.form)}
     if me is None or request.stale:
-        fault = "This page was open for a long time. Enter it once more."
+        fault = say("This page was open for a long time. Enter it once more.")
         return request.page(_FORM, status=409, **context, fault=fault)
     evidence = read_evidence(request)
     wrong = _WRONG_PASSKEY if evidence.passkey else _WRONG_TOGETHER if me.has_factor else _WRONG

@@ -12,11 +12,12 @@ from trellis.core.admins import LOGIN, NAME, PASSWORD, is_first_run_token
 from trellis.core.factors import Evidence
 from trellis.core.fields import isolate
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _ACTOR: Final = Actor("terminal", None, "one-time link")
 _FIELDS: Final = (NAME, LOGIN, PASSWORD)
-_TITLE: Final = "Create the first administrator"
-_SPENT: Final = "This link cannot be used"
+_TITLE: Final = say("Create the first administrator")
+_SPENT: Final = say("This link cannot be used")
 
 
 async def show(request: PageRequest) -> Response:
@@ -39,7 +40,7 @@ async def create(request: PageRequest) -> Response:
             return request.page("link_spent.html", status=409, title=_SPENT)
         return request.page("first_run.html", status=400, title=_TITLE, form=form.add_refusal(refused))
     await start_session(request, admin["id"], admin["login"], Evidence())
-    return request.redirect("", f"Welcome, {isolate(admin['name'])}. You are the first administrator.")
+    return request.redirect("", say("Welcome, {name}. You are the first administrator.", name=isolate(admin["name"])))
 
 
 PAGES: Final = (

@@ -17,6 +17,7 @@ from trellis.core.factors import Evidence
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _SECTION: Final = "administrators"
 _HERE: Final = f"/{_SECTION}"
@@ -50,7 +51,9 @@ def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
 
 def _show_new(request: PageRequest, form: Form, status: int) -> Response:
     submission = request.submission_token(renew=status == 409)
-    return request.page("administrators/new.html", status=status, title="Invite an administrator", form=form, submission=submission)
+    return request.page(
+        "administrators/new.html", status=status, title=say("Invite an administrator"), form=form, submission=submission
+    )
 
 
 async def invite(request: PageRequest) -> Response:
@@ -78,7 +81,9 @@ async def renew(request: PageRequest) -> Response:
 def _show_link(request: PageRequest, invited: Mapping[str, Any]) -> Response:
     base = request.runner.settings.public_url or str(request.http.base_url).rstrip("/")
     link = f"{base}{PREFIX}/invitation/{invited['link']}" if "link" in invited else ""
-    return request.page("administrators/invited.html", title=f"{isolate(invited['name'])} is invited", invited=invited, link=link)
+    return request.page(
+        "administrators/invited.html", title=say("{name} is invited", name=isolate(invited["name"])), invited=invited, link=link
+    )
 
 
 async def _fetch_invited(request: PageRequest) -> dict[str, Any]:
@@ -87,7 +92,7 @@ async def _fetch_invited(request: PageRequest) -> dict[str, Any]:
 
 
 def _go_on_after_withdrawing(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = "The invitation is withdrawn: its link is worth nothing." if result.event else _NONE
+    told = say("The invitation is withdrawn: its link is worth nothing.") if result.event else _NONE
     return request.redirect(f"{_HERE}/{admin['id']}", told)
 
 
@@ -120,7 +125,7 @@ def _form(typed: Submitted | None = None) -> Form:
 
 
 def _show(request: PageRequest, invited: Invited, form: Form, status: int = 200) -> Response:
-    return request.page("invitation.html", status=status, title="Choose your password", invited=invited, form=form)
+    return request.page("invitation.html", status=status, title=say("Choose your password"), invited=invited, form=form)
 
 
 async def accept(request: PageRequest) -> Response:
@@ -140,7 +145,7 @@ async def accept(request: PageRequest) -> Response:
     await start_session(request, invited.id, invited.login, Evidence())
     if before is not None:
         await request.runner.perform(end_session(request, before))
-    return request.redirect("", f"Welcome, {isolate(invited.name)}. Nobody else knows your password.")
+    return request.redirect("", say("Welcome, {name}. Nobody else knows your password.", name=isolate(invited.name)))
 
 
 def _link(request: PageRequest) -> str:
@@ -156,7 +161,9 @@ async def _turn_away(request: PageRequest) -> Response:
     wait = await request.runner.read(find_wait_for_link, request.address)
     if not wait:
         await request.runner.write(count_wrong_link, request.address)
-    response = request.page("invitation_spent.html", status=429 if wait else 404, title="This invitation cannot be used", wait=wait)
+    response = request.page(
+        "invitation_spent.html", status=429 if wait else 404, title=say("This invitation cannot be used"), wait=wait
+    )
     if wait:
         response.headers["retry-after"] = str(wait)
     return response

@@ -11,6 +11,7 @@ from trellis.core.admins import KINDS, ROLE
 from trellis.core.fields import isolate
 from trellis.core.roles import find_role
 from trellis.errors import Refused
+from trellis.sentences import say
 
 ROLE_FIELDS: Final = (ROLE, KINDS)
 ROLE_WIDGETS: Final = {"role": "radio", "kinds": "groups"}
@@ -52,7 +53,7 @@ async def show(request: PageRequest) -> Response:
 
 
 def _show(request: PageRequest, admin: Mapping[str, Any], form: Form, status: int) -> Response:
-    title = f"The role of {isolate(admin['name'])}"
+    title = say("The role of {name}", name=isolate(admin["name"]))
     return request.page("administrators/role.html", status=status, title=title, admin=admin, form=form)
 
 
@@ -66,7 +67,11 @@ async def give(request: PageRequest) -> Response:
     except Refused as refused:
         return _show(request, admin, form.add_refusal(refused), 400)
     name, title = isolate(admin["name"]), find_role(result.value["role"]).title.lower()
-    told = f"The role of {name} is {title} from the next request on." if result.event else "Nothing was changed."
+    told = (
+        say("The role of {name} is {title} from the next request on.", name=name, title=title)
+        if result.event
+        else say("Nothing was changed.")
+    )
     own = admin["id"] == request.signed_in.id
     return request.redirect("/account" if own else f"/administrators/{admin['id']}", told)
 

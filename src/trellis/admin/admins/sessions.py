@@ -8,6 +8,7 @@ from starlette.responses import Response
 from trellis.admin.confirm import Confirmation
 from trellis.admin.page import Page, PageRequest
 from trellis.core.gate import Result
+from trellis.sentences import say
 
 _BROWSERS: Final = (  # by what they say of themselves, which also names those that they are made like: the first that fits
     ("Edg/", "Edge"),
@@ -66,7 +67,7 @@ async def end_one(request: PageRequest) -> Response:
     """Sign somebody out of one session."""
     admin, session = request.number("id"), request.http.path_params["session"]
     ended = 0 if session == request.signed_in.session_id else await end_session(request, admin, session)
-    told = "That session is signed out." if ended else "They had been signed out already."
+    told = say("That session is signed out.") if ended else say("They had been signed out already.")
     return request.redirect(f"/administrators/{admin}", told)
 
 
@@ -77,7 +78,7 @@ async def _fetch_admin(request: PageRequest) -> dict[str, Any]:
 
 
 def _go_on(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = "They are signed out everywhere." if result.value["ended"] else "They had been signed out already."
+    told = say("They are signed out everywhere.") if result.value["ended"] else say("They had been signed out already.")
     return request.redirect(f"/administrators/{admin['id']}", told)
 
 

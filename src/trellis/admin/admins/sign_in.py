@@ -16,6 +16,7 @@ from trellis.core.admins import SET_BY_ANOTHER, SignedIn, has_administrators, re
 from trellis.core.factors import Evidence, begin_pending, has_second_step, is_expired, load, options_of_passkey
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.sentences import say
 
 SIGNED_OUT: Final = "/signed-out"
 _FORM: Final = "sign_in.html"
@@ -25,7 +26,7 @@ _WRONG_CODE: Final = "That login, password and code do not belong together, or t
 _WRONG_PASSKEY: Final = "Nobody here has that passkey, or this page was open for too long. Try again, or use your password."
 _WAIT: Final = "There were too many attempts. Wait {} seconds, then try again; nothing is locked."
 _NOT_HERE: Final = 409  # the status of what says that somebody is to sign in at the provider
-_STALE: Final = "This page was open for a long time. Sign in once more."
+_STALE: Final = say("This page was open for a long time. Sign in once more.")
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
 _LONGEST_KNOWN: Final = 200  # characters of its cookie
 
@@ -37,7 +38,7 @@ async def show(request: PageRequest) -> Response:
     may_join = request.gate.environment.sign_on.joins
     template = _FORM if may_join or await request.runner.read(has_administrators) else "no_administrator.html"
     return request.page(
-        template, title="Sign in", next=request.query.get("next", ""), carried=(), replay=False, login="", note="", fault=""
+        template, title=say("Sign in"), next=request.query.get("next", ""), carried=(), replay=False, login="", note="", fault=""
     )
 
 

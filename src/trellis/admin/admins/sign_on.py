@@ -37,6 +37,7 @@ from trellis.core.gate import Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.openid import CALLBACK, Provider, ProviderRefused, ProviderUnavailable
+from trellis.sentences import say
 
 HERE: Final = "/sign-on"
 _ACCOUNT: Final = "/account"
@@ -53,7 +54,7 @@ def find_provider(request: PageRequest) -> Provider:
     """Return the provider. Raises Refused where there is none."""
     provider = request.sessions.provider
     if provider is None:
-        raise Refused("NO_ENDPOINT", "There is no single sign-on here.")
+        raise Refused("NO_ENDPOINT", say("There is no single sign-on here."))
     return provider
 
 
@@ -77,7 +78,7 @@ async def begin_link(request: PageRequest) -> Response:
     address = await _find_address(request, Purpose.LINK)
     if isinstance(address, Response):
         return address
-    return request.page("sign_on_leave.html", title=f"To {isolate(find_provider(request).name)}", address=address)
+    return request.page("sign_on_leave.html", title=say("To {name}", name=isolate(find_provider(request).name)), address=address)
 
 
 async def _send(request: PageRequest, purpose: Purpose) -> Response:
@@ -169,7 +170,7 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
 def _require_own(request: PageRequest, known: Known | None) -> None:
     """Refuse to have somebody confirmed by the account of somebody else."""
     if known is None or known.id != request.signed_in.id:
-        raise Refused("SIGN_ON_REFUSED", "That is another account than the one that is linked to yours here.")
+        raise Refused("SIGN_ON_REFUSED", say("That is another account than the one that is linked to yours here."))
 
 
 async def _join(request: PageRequest, sign_on: SignOnRequest, claims: Claims) -> Known:
@@ -216,7 +217,7 @@ async def _link(request: PageRequest, sign_on: SignOnRequest, claims: Claims) ->
     me = request.signed_in
     linked = await _perform(request, "admins.link_identity", me.actor, _raw(request, sign_on, claims), me.id)
     name, login = isolate(linked.value["provider"]), isolate(linked.value["name"])
-    return request.redirect(_ACCOUNT, f"Your account {login} at {name} signs you in from now on.")
+    return request.redirect(_ACCOUNT, say("Your account {login} at {name} signs you in from now on.", login=login, name=name))
 
 
 def _raw(request: PageRequest, sign_on: SignOnRequest, claims: Claims, evidence: Evidence | None = None) -> dict[str, Any]:
@@ -263,7 +264,7 @@ def _fail(request: PageRequest, purpose: Purpose | None, fault: str, status: int
 
 async def done(request: PageRequest) -> Response:
     """Tell somebody who has signed in in a tab of its own to go on in the other one."""
-    return request.page("sign_on_done.html", title="You are signed in")
+    return request.page("sign_on_done.html", title=say("You are signed in"))
 
 
 async def resume(request: PageRequest) -> Response:
@@ -282,7 +283,7 @@ async def signed_out(request: PageRequest) -> Response:
             address = await provider.build_sign_out_address()
         except ProviderUnavailable:
             address = None
-    return request.page("signed_out.html", title="You are signed out", address=address)
+    return request.page("signed_out.html", title=say("You are signed out"), address=address)
 
 
 async def unlink(request: PageRequest) -> Response:
@@ -301,7 +302,7 @@ async def _unlink(request: PageRequest, admin: int, back: str, told: str) -> Res
     request.require_recent_password()
     result = await request.perform("admins.unlink_identity", target=admin)
     own_session_ended = admin == request.signed_in.id and request.signed_in.issuer is not None
-    return request.redirect(SIGN_IN if own_session_ended else back, told if result.event else "None was linked.")
+    return request.redirect(SIGN_IN if own_session_ended else back, told if result.event else say("None was linked."))
 
 
 PAGES: Final = (

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from trellis.admin.admins import device_name
 from trellis.admin.page import Page, PageRequest
 from trellis.core.alarms import mark_read
+from trellis.sentences import say
 
 _HERE: Final = "/alarms"
 _NEEDS: Final = ("alarms.view",)
@@ -19,7 +20,9 @@ async def show(request: PageRequest) -> Response:
     before = request.query.get("before", "")
     asked = {"before": before} if before else {}
     page = await request.fetch("alarms.view", asked)
-    return request.page("alarms/index.html", title="Alarms", alarms=_describe(page["results"]), next=page["next"], before=before)
+    return request.page(
+        "alarms/index.html", title=say("Alarms"), alarms=_describe(page["results"]), next=page["next"], before=before
+    )
 
 
 async def fetch_unread(request: PageRequest) -> list[dict[str, Any]]:
@@ -37,7 +40,7 @@ async def read(request: PageRequest) -> Response:
     until = request.form.get("until", "")
     if until.isascii() and until.isdigit() and len(until) <= _LONGEST:
         await request.write(mark_read, request.signed_in.id, int(until))
-    return request.redirect(_HERE, "All of them are marked as read.")
+    return request.redirect(_HERE, say("All of them are marked as read."))
 
 
 PAGES: Final = (

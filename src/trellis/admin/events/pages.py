@@ -15,6 +15,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.events import FILTERS, list_types
 from trellis.core.fields import Field, Text, isolate
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/events"
 _SECTION: Final = "events"
@@ -44,7 +45,7 @@ async def index(request: PageRequest) -> Response:
     return request.page(
         "events/index.html",
         status=status,
-        title="Events",
+        title=say("Events"),
         form=form,
         found=found,
         query=dict(query),
@@ -93,7 +94,7 @@ async def show(request: PageRequest) -> Response:
     event = await request.fetch("events.get", target=request.number("id"))
     return request.page(
         "events/show.html",
-        title=f"Event {event['seq']:,}",
+        title=say("Event {seq:,}", seq=event["seq"]),
         event=event,
         changes=event_changes(event, request.kinds, await fetch_groups(request)),
         record=_record_path(event),

@@ -13,6 +13,7 @@ from trellis.admin.page import FACTORS, Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.factors import CODE, set_up_app
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _SECTION: Final = "account"
 _HERE: Final = f"{FACTORS}/app"
@@ -31,7 +32,7 @@ async def _show(request: PageRequest, status: int, form: Form) -> Response:
     return request.page(
         "factors/app.html",
         status=status,
-        title="Set up an authenticator app",
+        title=say("Set up an authenticator app"),
         form=form,
         salt=setup.salt,
         secret=" ".join(re.findall(".{1,4}", setup.secret)),
@@ -67,7 +68,7 @@ async def remove(request: PageRequest) -> Response:
     request.require_recent_password()
     me = request.signed_in
     await request.perform("admins.remove_authenticator", {"session": me.session_id}, me.id)
-    return request.redirect(FACTORS, "Your authenticator app is removed, and you are signed out everywhere else.")
+    return request.redirect(FACTORS, say("Your authenticator app is removed, and you are signed out everywhere else."))
 
 
 PAGES: Final = (

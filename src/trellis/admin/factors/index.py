@@ -6,6 +6,7 @@ from typing import Final
 from starlette.responses import Response
 
 from trellis.admin.page import FACTORS, Page, PageRequest
+from trellis.sentences import say
 
 _SECTION: Final = "account"
 
@@ -13,7 +14,7 @@ _SECTION: Final = "account"
 async def show(request: PageRequest) -> Response:
     """Show what there is."""
     factors = await request.fetch("admins.factors", target=request.signed_in.id)
-    return request.page("factors/index.html", title="Second factor", factors=factors)
+    return request.page("factors/index.html", title=say("Second factor"), factors=factors)
 
 
 async def renew_recovery_codes(request: PageRequest) -> Response:
@@ -28,7 +29,7 @@ def conclude(request: PageRequest, done: str, codes: Sequence[str]) -> Response:
     """Show recovery codes that were made, or go back to what there is."""
     if not codes:
         return request.redirect(FACTORS, done)
-    return request.page("factors/recovery_codes.html", title="Recovery codes", done=done, codes=codes)
+    return request.page("factors/recovery_codes.html", title=say("Recovery codes"), done=done, codes=codes)
 
 
 PAGES: Final = (

@@ -12,11 +12,12 @@ from trellis.admin.submitted import Submitted
 from trellis.core.factors import PASSKEY_NAME, Owner, load, options_of_new_passkey
 from trellis.core.fields import isolate
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _SECTION: Final = "account"
 _HERE: Final = f"{FACTORS}/passkeys"
 _ANSWER: Final = "passkey"  # the name of what a script adds to the form
-_NEW: Final = "Add a passkey"
+_NEW: Final = say("Add a passkey")
 
 
 async def new(request: PageRequest) -> Response:
@@ -70,7 +71,7 @@ async def _fetch(request: PageRequest) -> dict[str, Any]:
     number = request.number("id")
     found: dict[str, Any] | None = next((one for one in factors["passkeys"] if one["id"] == number), None)
     if found is None:
-        raise Refused("INVALID_ID", f"You have no passkey with the id {number}.")
+        raise Refused("INVALID_ID", say("You have no passkey with the id {number}.", number=number))
     return found
 
 
@@ -86,7 +87,7 @@ async def rename(request: PageRequest) -> Response:
         if refused.status == 404:
             raise
         return await _show(request, 400, form.add_refusal(refused))
-    return request.redirect(FACTORS, "Saved.")
+    return request.redirect(FACTORS, say("Saved."))
 
 
 async def remove(request: PageRequest) -> Response:
@@ -96,7 +97,7 @@ async def remove(request: PageRequest) -> Response:
     me = request.signed_in
     raw = {"passkey": request.number("id"), "session": me.session_id}
     removed = await request.perform("admins.remove_passkey", raw, me.id)
-    message = f"The passkey {isolate(removed.value['name'])} is removed, and you are signed out everywhere else."
+    message = say("The passkey {name} is removed, and you are signed out everywhere else.", name=isolate(removed.value["name"]))
     return request.redirect(FACTORS, message)
 
 

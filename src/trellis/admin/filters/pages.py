@@ -10,6 +10,7 @@ from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.filters import LIST, LISTS, NAME, QUERY, SHARED
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/filters"
 _ONE: Final = f"{_HERE}/{{id:int}}"
@@ -21,7 +22,7 @@ _HELP: Final = {"name": "", "shared": "Other administrators see it too. It shows
 async def index(request: PageRequest) -> Response:
     """List one's own filters and those that others share."""
     found = await request.fetch("filters.list")
-    return request.page("filters/index.html", title="Saved filters", filters=found)
+    return request.page("filters/index.html", title=say("Saved filters"), filters=found)
 
 
 async def open_list(request: PageRequest) -> Response:
@@ -36,7 +37,10 @@ async def _fetch(request: PageRequest) -> Mapping[str, Any]:
         if saved["id"] == number:
             found: Mapping[str, Any] = saved
             return found
-    raise Refused("INVALID_ID", f"There is no saved filter with the id {number}. Perhaps it was deleted, or is shared no more.")
+    raise Refused(
+        "INVALID_ID",
+        say("There is no saved filter with the id {number}. Perhaps it was deleted, or is shared no more.", number=number),
+    )
 
 
 async def create(request: PageRequest) -> Response:
@@ -48,9 +52,9 @@ async def create(request: PageRequest) -> Response:
         form = _form(request).add_refusal(refused)
         hidden = {name: raw[name] for name in ("list", "query")}
         back = raw["list"] if raw["list"] in LISTS else ""
-        title = "Save a filter"
+        title = say("Save a filter")
         return request.page("filters/form.html", status=400, title=title, form=form, hidden=hidden, to=_HERE, saved=None, back=back)
-    return request.redirect(f"{_HERE}/{saved['id']}", f"The filter is saved as {saved['name']}.")
+    return request.redirect(f"{_HERE}/{saved['id']}", say("The filter is saved as {name}.", name=saved["name"]))
 
 
 def _form(request: PageRequest, values: Mapping[str, Any] | None = None) -> Form:
@@ -65,7 +69,7 @@ async def edit(request: PageRequest) -> Response:
 
 def _show(request: PageRequest, saved: Mapping[str, Any], form: Form, status: int) -> Response:
     to = f"{_HERE}/{saved['id']}/edit"
-    title = "Change a saved filter"
+    title = say("Change a saved filter")
     return request.page("filters/form.html", status=status, title=title, form=form, hidden={}, to=to, saved=saved, back="filters")
 
 
@@ -77,14 +81,14 @@ async def update(request: PageRequest) -> Response:
         await request.perform("filters.update", raw, saved["id"])
     except Refused as refused:
         return _show(request, saved, _form(request).add_refusal(refused), 400)
-    return request.redirect(f"{_HERE}/{saved['id']}" if "query" in raw else _HERE, "The filter is saved.")
+    return request.redirect(f"{_HERE}/{saved['id']}" if "query" in raw else _HERE, say("The filter is saved."))
 
 
 async def delete(request: PageRequest) -> Response:
     """Delete a filter."""
     saved = await _fetch(request)
     await request.perform("filters.delete", target=saved["id"])
-    return request.redirect(_HERE, f"The filter {saved['name']} is deleted.")
+    return request.redirect(_HERE, say("The filter {name} is deleted.", name=saved["name"]))
 
 
 PAGES: Final = (

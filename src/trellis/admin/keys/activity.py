@@ -13,6 +13,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.times import Clock
 from trellis.core.fields import isolate, parse_whole_number
 from trellis.core.requests import CLASSES
+from trellis.sentences import say
 
 _HERE: Final = "/keys/{id:int}/activity"
 _ROWS: Final = 50  # of a page
@@ -95,7 +96,7 @@ async def show(request: PageRequest) -> Response:
     further = {name: _move_cursor(cursors[name], parts.get(name), entries) for name in SOURCES}
     return request.page(
         "keys/activity.html",
-        title=f"What {isolate(key['name'])} did",
+        title=say("What {name} did", name=isolate(key["name"])),
         key=key,
         days=_group(entries, summary["days"], request.clock),
         older=further if any(cursor != _END for cursor in further.values()) else None,

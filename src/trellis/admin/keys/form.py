@@ -14,6 +14,7 @@ from trellis.core.dialect import DIALECTS
 from trellis.core.fields import Field, Timestamp, quote
 from trellis.core.keys import PRESET, PRESETS, SETTINGS, describe_preset
 from trellis.errors import Fault, refuse_faults
+from trellis.sentences import say
 
 _TICK: Final = "_tick"  # the name of the grid's buttons
 _BOUNDS: Final = "bounds"  # the button that lists what is ticked
@@ -152,7 +153,7 @@ class KeyForm(Form):
         """Return what was typed, as the operations on keys take it. Raises Refused."""
         raw = self.raw()
         if unknown := [name for name in raw.get("grants", ()) if name not in self.grid.names]:
-            detail = f"grants: no box of this form is called {quote(unknown[0])}."
+            detail = say("grants: no box of this form is called {unknown}.", unknown=quote(unknown[0]))
             raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
         typed, ticked = self._bounds or {}, set(raw.get("grants", ()))
         kept = {name: bound for name, bound in self._stored.items() if name in ticked and name not in typed}
@@ -162,7 +163,7 @@ class KeyForm(Form):
             raw.pop(PRESET.name, None)
         until, expires = raw.pop("until", ""), raw.pop("expires", _KEEP)
         if expires == _DATE and not until:
-            raise refuse_faults(Fault("until", "MISSING_VALUE", "until is missing: enter the date on which the key expires."))
+            raise refuse_faults(Fault("until", "MISSING_VALUE", say("until is missing: enter the date on which the key expires.")))
         if expires != _KEEP:
             raw["expires"] = until if expires == _DATE else expires
         return raw

@@ -21,6 +21,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import MAX_ID, isolate, parse_whole_number
 from trellis.core.keys import FILTERS, MOST, PRESET, PRESETS
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
@@ -48,7 +49,7 @@ async def index(request: PageRequest) -> Response:
     return request.page(
         "keys/index.html",
         status=status,
-        title="API keys",
+        title=say("API keys"),
         form=form,
         page=page,
         query=dict(query),
@@ -115,7 +116,7 @@ def _render_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping
     return request.page(
         "keys/new.html",
         status=status,
-        title="Create an API key",
+        title=say("Create an API key"),
         form=form,
         grid=form.grid,
         recipes=RECIPES,
@@ -139,7 +140,11 @@ async def describe(request: PageRequest) -> Response:
 
 def show_secret(request: PageRequest, key: Mapping[str, Any], how: str) -> Response:
     """Show a new key, or, to a form that is sent again, that it was shown before. `how` it was made: created, rotated."""
-    title = f"{isolate(key['name'])}: the new key" if "key" in key else f"{isolate(key['name'])}: the key was shown before"
+    title = (
+        say("{name}: the new key", name=isolate(key["name"]))
+        if "key" in key
+        else say("{name}: the key was shown before", name=isolate(key["name"]))
+    )
     base = find_base(request)
     snippets = build_snippets(base, key.get("key", PLACEHOLDER))
     return request.page(

@@ -20,6 +20,7 @@ from trellis.core.fields import Field, IpAddress, Text, isolate
 from trellis.core.hello import HELLO
 from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, WHY_PAUSED, describe_bounds, is_key_widened, key_version
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/keys/{id:int}"
 _SECTION: Final = "keys"
@@ -128,7 +129,7 @@ async def edit(request: PageRequest) -> Response:
     """Show the form with the key's settings."""
     key = await _fetch(request)
     if key["state"] == "revoked":
-        return request.redirect(f"/keys/{key['id']}", "A revoked key cannot be changed. Create a new one.", "note")
+        return request.redirect(f"/keys/{key['id']}", say("A revoked key cannot be changed. Create a new one."), "note")
     grid, wanted = Grid(request.catalogue), request.query.get(_GRANT, "")
     if wanted not in grid.names:
         return _show_form(request, 200, key, KeyForm(grid, key=key, clock=request.clock))
@@ -165,7 +166,7 @@ async def update(request: PageRequest) -> Response:
         if refused.status == 412 and not request.stale:
             return _show_form(request, 409, key, form, theirs=_compare(form, key))
         return _show_form(request, 400, key, form.add_refusal(refused), shown)
-    message = "Saved. It applies from the next request on." if result.event else "Nothing was changed."
+    message = say("Saved. It applies from the next request on.") if result.event else say("Nothing was changed.")
     return request.redirect(f"/keys/{key['id']}", message, undo=result.event)
 
 
@@ -181,7 +182,7 @@ def _show_form(  # what the page shows
     return request.page(
         "keys/edit.html",
         status=status,
-        title=f"Change {isolate(key['name'])}",
+        title=say("Change {name}", name=isolate(key["name"])),
         key=key,
         form=form,
         grid=form.grid,
@@ -260,7 +261,7 @@ _REVOKE: Final = Confirmation(
     fetch=_fetch_with_webhooks,
     build_form=_revoke_form,
     respond=lambda request, key, _: request.redirect(
-        f"/keys/{key['id']}", "The key is revoked for good. Its next request will be refused."
+        f"/keys/{key['id']}", say("The key is revoked for good. Its next request will be refused.")
     ),
 )
 
@@ -274,7 +275,7 @@ _PAUSE: Final = Confirmation(
     fetch=_fetch,
     build_form=_pause_form,
     respond=lambda request, key, result: request.redirect(
-        f"/keys/{key['id']}", "The key is paused. Its next request will be refused.", undo=result.event
+        f"/keys/{key['id']}", say("The key is paused. Its next request will be refused."), undo=result.event
     ),
 )
 _RESUME: Final = Confirmation(
@@ -285,7 +286,9 @@ _RESUME: Final = Confirmation(
     button="Resume the key",
     fetch=_fetch,
     needs_password=True,
-    respond=lambda request, key, result: request.redirect(f"/keys/{key['id']}", "The key may be used again.", undo=result.event),
+    respond=lambda request, key, result: request.redirect(
+        f"/keys/{key['id']}", say("The key may be used again."), undo=result.event
+    ),
 )
 
 PAGES: Final = (

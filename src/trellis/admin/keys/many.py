@@ -19,6 +19,7 @@ from trellis.admin.submitted import StaleForm, Submitted, tidy_reason
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS
 from trellis.core.version import compute_version
 from trellis.errors import Fault, refuse_faults
+from trellis.sentences import say
 
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
@@ -83,7 +84,7 @@ def _read_revocation(request: PageRequest) -> dict[str, Any]:
 def _read_grants(request: PageRequest) -> dict[str, Any]:
     chosen = _build_grants_form(request).chosen
     if not chosen:
-        raise refuse_faults(Fault("grants", "MISSING_VALUE", "Tick at least one operation."))
+        raise refuse_faults(Fault("grants", "MISSING_VALUE", say("Tick at least one operation.")))
     return {"ungrant" if request.form.get(_HOW) == "take" else "grant": list(chosen)}
 
 

@@ -9,6 +9,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.keys import PRESET, PRESETS, WHY_PAUSED
 from trellis.errors import Refused
+from trellis.sentences import say, say_many
 
 _PAUSE: Final = "keys.pause_preset"
 _PATH: Final = "/keys/presets/{preset}/pause"
@@ -40,15 +41,19 @@ async def pause(request: PageRequest) -> Response:
         return await _show(request, preset, form.add_refusal(refused), 400)
     count = result.value["count"]
     if not count:
-        return request.redirect("/keys", "There was no key left to pause.", "note")
-    are = "key is paused. Its next request" if count == 1 else "keys are paused. Their next requests"
-    return request.redirect("/keys?state=paused", f"{count:,} {are} will be refused.")
+        return request.redirect("/keys", say("There was no key left to pause."), "note")
+    told = say_many(
+        count,
+        "{count:,} key is paused. Its next request will be refused.",
+        "{count:,} keys are paused. Their next requests will be refused.",
+    )
+    return request.redirect("/keys?state=paused", told)
 
 
 def _read_preset(request: PageRequest) -> str:
     name = str(request.http.path_params[PRESET.name])
     if name not in PRESETS:
-        raise Refused("INVALID_ID", f"There is no preset called {name[:60]}.")
+        raise Refused("INVALID_ID", say("There is no preset called {name}.", name=name[:60]))
     return name
 
 

@@ -16,6 +16,7 @@ from trellis.core.fields import quote
 from trellis.core.keys import FOR_TRYING
 from trellis.core.operation import is_allowed
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 
 _HERE: Final = "/keys/try"
 _SECTION: Final = "keys"
@@ -52,7 +53,7 @@ def _describe(request: PageRequest, grid: Grid, names: Sequence[str]) -> dict[st
     """Return the settings of the key. Raises Refused for what there is not, and for what the administrator may not do."""
     for name in names:
         if name not in grid.names:
-            detail = f"grants: there is no operation {quote(name)} that can be granted."
+            detail = say("grants: there is no operation {name} that can be granted.", name=quote(name))
             raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
         request.gate.authorise(name, request.actor)
     title = f"Try it: {names[0]}" if names else "Try it: what needs no grant"
@@ -71,7 +72,7 @@ def _show_form(request: PageRequest, boxes: list[Box], ticked: set[str], refused
     return request.page(
         "keys/try.html",
         status=refused.status if refused else 200,
-        title="A key for trying",
+        title=say("A key for trying"),
         boxes=boxes,
         ticked=ticked,
         refused=refused,

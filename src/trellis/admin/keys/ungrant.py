@@ -7,6 +7,7 @@ from starlette.responses import Response
 from trellis.admin.keys.grants import Grid
 from trellis.admin.page import Page, PageRequest
 from trellis.core.fields import isolate
+from trellis.sentences import say
 
 _HERE: Final = "/keys/{id:int}/ungrant"
 _SECTION: Final = "keys"
@@ -19,7 +20,7 @@ async def ask(request: PageRequest) -> Response:
     summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
     return request.page(
         "keys/ungrant.html",
-        title=f"Take unused grants away from {isolate(key['name'])}",
+        title=say("Take unused grants away from {name}", name=isolate(key["name"])),
         key=key,
         grid=Grid(request.catalogue),
         unused=summary["unused"] or [],
@@ -31,8 +32,12 @@ async def ungrant(request: PageRequest) -> Response:
     number, names = request.number("id"), request.form.all("operation")
     result = await request.perform("keys.update", {"ungrant": list(names)}, number, reason=request.reason or _REASON)
     if not result.event:
-        return request.redirect(f"/keys/{number}", "Nothing was changed.")
-    message = f"{len(names)} unused operations were taken away." if len(names) > 1 else "An unused operation was taken away."
+        return request.redirect(f"/keys/{number}", say("Nothing was changed."))
+    message = (
+        say("{count} unused operations were taken away.", count=len(names))
+        if len(names) > 1
+        else say("An unused operation was taken away.")
+    )
     return request.redirect(f"/keys/{number}", message, undo=result.event)
 
 

@@ -13,6 +13,7 @@ from trellis.admin.runner import Runner
 from trellis.core.admins import SignedIn, find_live_sessions
 from trellis.core.news import ANYTHING, News, Position, limit_news, read_news, read_position
 from trellis.errors import Refused
+from trellis.sentences import say
 
 log = logging.getLogger(__name__)
 
@@ -82,9 +83,9 @@ class Watcher:
     async def open(self, me: SignedIn, since: Position | None) -> Stream:
         """Open a stream, to be closed; it begins with what happened since a position. Raises Refused where there are too many."""
         if self._is_ended:
-            raise Refused("BUSY", "The service is about to end. Ask again.")
+            raise Refused("BUSY", say("The service is about to end. Ask again."))
         if self._held[me.id] >= self._per_administrator or self.count >= self._most:
-            raise Refused("TOO_MANY_WAITING", "As many pages as may are kept up to date already. This one asks now and then.")
+            raise Refused("TOO_MANY_WAITING", say("As many pages as may are kept up to date already. This one asks now and then."))
         stream = Stream(me)
         self._streams.add(stream)
         self._held[me.id] += 1

@@ -14,10 +14,11 @@ from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _SHOWN: Final = "shown"  # the nodes that were on the page
 _SEEN: Final = "_seen"  # the version of the group's rights in them
-_CHANGED: Final = "The rights of this group were changed since the page was made. Nothing was changed: go back, and reload it."
+_CHANGED: Final = say("The rights of this group were changed since the page was made. Nothing was changed: go back, and reload it.")
 _MAY: Final = "may."  # before an option: the nodes in which it is ticked
 
 

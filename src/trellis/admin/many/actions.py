@@ -12,6 +12,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import EVERYONE, Choice, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, refuse_faults
+from trellis.sentences import say
 
 PARENT: Final = "to"
 SOURCE: Final = "source"
@@ -125,7 +126,7 @@ def _find_parent(kind: NodeKind, choices: Choices) -> dict[str, Any]:
     if not kind.tree:
         return {}
     if PARENT not in choices.form:
-        raise refuse_faults(Fault(PARENT, "MISSING_VALUE", "Choose where they go."))
+        raise refuse_faults(Fault(PARENT, "MISSING_VALUE", say("Choose where they go.")))
     return {"parentId": parse_whole_number(choices.of(PARENT)) or None}
 
 
@@ -147,12 +148,16 @@ async def _permit(request: PageRequest, kind: NodeKind, choices: Choices) -> Seq
     if how == "same":
         source = parse_whole_number(choices.of(SOURCE)) or 0
         if not source:
-            raise refuse_faults(Fault(SOURCE, "MISSING_VALUE", f"Choose the {kind.singular} whose permissions they get."))
+            raise refuse_faults(
+                Fault(
+                    SOURCE, "MISSING_VALUE", say("Choose the {singular} whose permissions they get.", singular=say(kind.singular))
+                )
+            )
         wanted = (await request.fetch(kind.operation("get"), target=source))["permissions"]
         return [Step(kind.operation("update"), record, {"permissions": wanted}) for record in records]
     options, who = choices.ticked("options"), choices.ticked("groups")
     if not options or not who:
-        raise refuse_faults(Fault("options", "MISSING_VALUE", "Tick at least one right and one group."))
+        raise refuse_faults(Fault("options", "MISSING_VALUE", say("Tick at least one right and one group.")))
     change = _give if how == "give" else _take
     steps = []
     for record in records:
@@ -200,7 +205,7 @@ async def _set_fields(_request: PageRequest, kind: NodeKind, choices: Choices) -
     typed = build_fields(kind, choices.form, choices.records).raw()
     wanted = {name: value for name, value in typed.items() if choices.of(f"{SET}{name}") == "1"}
     if not wanted:
-        raise refuse_faults(Fault("fields", "MISSING_VALUE", "Tick at least one field that is to be set."))
+        raise refuse_faults(Fault("fields", "MISSING_VALUE", say("Tick at least one field that is to be set.")))
     return [Step(kind.operation("update"), record, wanted) for record in choices.records]
 
 

@@ -16,6 +16,7 @@ from trellis.core.fields import EVERYONE, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version, record_version
 from trellis.errors import Refused
+from trellis.sentences import say
 
 MOST: Final = 500  # nodes that are changed at once: undoing that takes up to twice as long, and has to fit into one write, too
 BATCH: Final = "core.batch"
@@ -142,8 +143,12 @@ def require_few(kind: NodeKind, count: int) -> None:
     if count > MOST:
         raise Refused(
             "BATCH_TOO_LARGE",
-            f"More than {MOST:,} {kind.title.lower()} would change, with those below them: at most so many are changed at once, so "
-            "that it can be undone at once. Choose a part of them.",
+            say(
+                "More than {most:,} {title} would change, with those below them: at most so many are changed at "
+                "once, so that it can be undone at once. Choose a part of them.",
+                most=MOST,
+                title=say(kind.title.lower()),
+            ),
         )
 
 

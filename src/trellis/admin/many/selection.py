@@ -16,6 +16,7 @@ from trellis.admin.submitted import StaleForm
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE
+from trellis.sentences import say
 
 IDS: Final = "ids"
 
@@ -54,7 +55,9 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         if request.stale:
             raise StaleForm
         message = (
-            f"{chosen.kept[0]} is built in and cannot be deleted." if chosen.kept else "Tick what it is to be done with first."
+            say("{kept} is built in and cannot be deleted.", kept=chosen.kept[0])
+            if chosen.kept
+            else say("Tick what it is to be done with first.")
         )
         return request.redirect(back, message, "note")
     groups = await fetch_groups(request)

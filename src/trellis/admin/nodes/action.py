@@ -18,6 +18,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
 from trellis.core.verbs import Verb
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _LABELS: Final = {"parentId": "Under", "position": "Place among its siblings"}
 
@@ -62,7 +63,9 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     shown = result.value if isinstance(result.value, Mapping) and "id" in result.value else record
     undo = result.event if action.verb.undone_by_deleting or action.verb.keeps_rows else None
     return request.redirect(
-        await tree_address(request, kind, shown), f"{isolate(record['name'])} was {action.verb.event}.", undo=undo
+        await tree_address(request, kind, shown),
+        say("{name} was {event}.", name=isolate(record["name"]), event=action.verb.event),
+        undo=undo,
     )
 
 
@@ -98,7 +101,7 @@ async def _show(
     return request.page(
         "nodes/action.html",
         status=status,
-        title=f"{verb.button} {isolate(record['name'])}",
+        title=say("{button} {name}", button=verb.button, name=isolate(record["name"])),
         kind=kind,
         verb=verb,
         record=record,

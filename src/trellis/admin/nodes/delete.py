@@ -18,6 +18,7 @@ from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _CHILDREN: Final = "deleteChildrenOrMove"
 _MAX_NAMES: Final = 8  # of the nodes that are deleted or moved, the first are named
@@ -51,7 +52,7 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
 def _redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
     if request.stale:
         raise StaleForm
-    return request.redirect(f"/{kind.name}", f"This {kind.singular} has been deleted already.", "note")
+    return request.redirect(f"/{kind.name}", say("This {singular} has been deleted already.", singular=say(kind.singular)), "note")
 
 
 async def _show(
@@ -67,7 +68,7 @@ async def _show(
     return request.page(
         "nodes/delete.html",
         status=status,
-        title=f"Delete {isolate(record['name'])}",
+        title=say("Delete {name}", name=isolate(record["name"])),
         kind=kind,
         record=record,
         plan=plan,

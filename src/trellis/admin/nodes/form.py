@@ -16,6 +16,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, raise_faults
+from trellis.sentences import say
 
 ACTION: Final = "_action"  # the name of a form's buttons: "save", or something that only shows the form again
 PREVIEW: Final = "preview."  # before a field's name, as an action: show its HTML
@@ -48,7 +49,9 @@ class NodeForm:
         for secret in self.kind.secrets:
             if self.removes_secret(secret.name):
                 if raw.get(secret.name):
-                    faults.append(Fault(secret.name, "INVALID_VALUE", f"{secret.name}: type a new one or remove it, not both."))
+                    faults.append(
+                        Fault(secret.name, "INVALID_VALUE", say("{name}: type a new one or remove it, not both.", name=secret.name))
+                    )
                 raw[secret.name] = None
         raise_faults(faults)
         if raw.get("position") == "":

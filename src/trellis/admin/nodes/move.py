@@ -16,6 +16,7 @@ from trellis.admin.page import PageRequest
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.sentences import say
 
 _MAX_SIBLINGS: Final = 500  # that are offered to move before or after
 _FIELDS: Final = frozenset({"parentId", "before", "after", "position", "place", "sibling"})
@@ -43,7 +44,9 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
     """Move a node. A script gets its new place."""
     if (record := await fetch_node(kind, request)) is None:
         if request.wants_json:
-            raise Refused("INVALID_ID", f"This {kind.singular} has been deleted meanwhile. Reload the page.")
+            raise Refused(
+                "INVALID_ID", say("This {singular} has been deleted meanwhile. Reload the page.", singular=say(kind.singular))
+            )
         return await show_missing(kind, request)
     form = request.form
     parent = form.get("parentId", _parent_of(record))
@@ -61,7 +64,11 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
             raise
         return await _show(kind, request, record, to, 400, refused=refused)
     moved, is_moved = result.value, result.event is not None
-    message = f"{isolate(moved['name'])} has moved." if is_moved else f"{isolate(moved['name'])} is there already."
+    message = (
+        say("{name} has moved.", name=isolate(moved["name"]))
+        if is_moved
+        else say("{name} is there already.", name=isolate(moved["name"]))
+    )
     if request.wants_json:
         place = {"id": moved["id"], "parentId": moved.get("parentId"), "position": moved["position"]}
         note = _note_on_manager(kind, moved) if is_moved else ""
@@ -79,10 +86,10 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
     who = f" by {change.who}" if change is not None else ""
     detail = f"{isolate(theirs['name'])} was changed{who} since this page was made. Nothing was moved."
     if request.wants_json:
-        raise Refused("PRECONDITION_FAILED", f"{detail} Reload the page to see where it is.")
+        raise Refused("PRECONDITION_FAILED", say("{detail} Reload the page to see where it is.", detail=detail))
     position = f"number {theirs['position']}"
     at = f"It is at “{theirs['path']}” now, as {position}" if kind.tree else f"It is {position} now"
-    refused = Refused("PRECONDITION_FAILED", f"{detail} {at}: check, and move it if you still want to.")
+    refused = Refused("PRECONDITION_FAILED", say("{detail} {at}: check, and move it if you still want to.", detail=detail, at=at))
     return await _show(kind, request, theirs, to, 409, refused=refused)
 
 
@@ -103,7 +110,9 @@ async def _is_preview(kind: NodeKind, request: PageRequest, record: Mapping[str,
 
 def _refuse_unknown_fields(request: PageRequest) -> None:
     if names := [name[:60] for name in request.form.unknown(_FIELDS)]:
-        raise refuse_faults(*(Fault(name, "UNKNOWN_PARAMETER", f"This form has no field '{name}'.") for name in names))
+        raise refuse_faults(
+            *(Fault(name, "UNKNOWN_PARAMETER", say("This form has no field '{name}'.", name=name)) for name in names)
+        )
 
 
 def _raw_of_script(request: PageRequest) -> dict[str, Any]:
@@ -112,11 +121,17 @@ def _raw_of_script(request: PageRequest) -> dict[str, Any]:
 
 def _raw(kind: NodeKind, to: Destination) -> dict[str, Any]:
     if to.place not in _PLACES:
-        raise refuse_faults(Fault("place", "INVALID_VALUE", "Choose a place."))
+        raise refuse_faults(Fault("place", "INVALID_VALUE", say("Choose a place.")))
     raw: dict[str, Any] = {"parentId": to.parent} if kind.tree else {}
     if to.place in {"before", "after"}:
         if not to.sibling:
-            raise refuse_faults(Fault("sibling", "INVALID_POSITION", f"Choose the {kind.singular} to put it {to.place}."))
+            raise refuse_faults(
+                Fault(
+                    "sibling",
+                    "INVALID_POSITION",
+                    say("Choose the {singular} to put it {place}.", singular=say(kind.singular), place=to.place),
+                )
+            )
         raw[to.place] = to.sibling
     else:
         raw["position"] = {"first": 0, "last": 2**31 - 1}.get(to.place, to.position)
@@ -157,7 +172,7 @@ async def _show(
     return request.page(
         "nodes/move.html",
         status=status,
-        title=f"Move {isolate(record['name'])}",
+        title=say("Move {name}", name=isolate(record["name"])),
         kind=kind,
         record=record,
         to=to,

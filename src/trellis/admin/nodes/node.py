@@ -15,6 +15,7 @@ from trellis.admin.page import PageRequest
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
+from trellis.sentences import join, say
 
 _MAX_EVENTS: Final = 6
 
@@ -36,9 +37,9 @@ async def create(kind: NodeKind, request: PageRequest) -> Response:
         if refused.status == 422:
             node_form.form.title = SENT_BEFORE
         return _show_new(kind, request, node_form, 409 if refused.status == 422 else 400)
-    message = f"{isolate(record['name'])} was created."
+    message = say("{name} was created.", name=isolate(record["name"]))
     if kind.options and not any(record["permissions"].values()):
-        message += " Nobody can see it yet: its permissions are empty."
+        message = join((message, say("Nobody can see it yet: its permissions are empty.")))
     return request.redirect(await tree_address(request, kind, record), message)
 
 
@@ -46,7 +47,7 @@ def _show_new(kind: NodeKind, request: PageRequest, node_form: NodeForm, status:
     return request.page(
         "nodes/new.html",
         status=status,
-        title=f"New {kind.singular}",
+        title=say("New {singular}", singular=say(kind.singular)),
         kind=kind,
         node_form=node_form,
         submission=request.submission_token(renew=status == 409),
@@ -108,7 +109,7 @@ async def update(kind: NodeKind, request: PageRequest) -> Response:
             return await show_missing(kind, request)
         node_form.add_refusal(refused)
         return await _show(kind, request, record, node_form, 400)
-    return request.redirect(f"/{kind.name}/{record['id']}", "Saved." if result.event else "Nothing was changed.")
+    return request.redirect(f"/{kind.name}/{record['id']}", say("Saved.") if result.event else say("Nothing was changed."))
 
 
 async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], node_form: NodeForm) -> Response:
@@ -126,7 +127,7 @@ async def show_missing(kind: NodeKind, request: PageRequest) -> Response:
     return request.page(
         "nodes/missing.html",
         status=404,
-        title=f"There is no such {kind.singular}",
+        title=say("There is no such {singular}", singular=say(kind.singular)),
         kind=kind,
         number=record["resourceId"],
         event=events[0] if events and events[0]["after"] is None else None,

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from trellis.admin.page import FACTORS, PageRequest
 from trellis.admin.view import format_age, plural
+from trellis.sentences import say, say_many
 
 _OLD_BACKUP: Final = timedelta(days=7)
 _SOON: Final = timedelta(days=7)  # in which a key that expires has to be seen to; the list below looks further ahead
@@ -38,18 +39,23 @@ def find_concerns(request: PageRequest, found: Mapping[str, Any]) -> list[Concer
 
 def _of_webhooks(failing: Mapping[str, Any] | None) -> Iterator[Concern]:
     if failing is not None and (count := failing["count"]):
-        text = f"{plural(count, 'webhook does', 'webhooks do')} not get through."
-        yield Concern("bad", text, "See which", "/webhooks")
+        text = say_many(count, "{count:,} webhook does not get through.", "{count:,} webhooks do not get through.")
+        yield Concern("bad", text, say("See which"), "/webhooks")
 
 
 def _of_requests(hours: list[Mapping[str, Any]] | None) -> Iterator[Concern]:
     totals = {name: sum(hour[name] for hour in hours or ()) for name in ("2xx", "3xx", "4xx", "5xx")}
     if failed := totals["5xx"]:
-        yield Concern("bad", f"{plural(failed, 'request')} failed in the last 24 hours.", "See them", "/requests?status=5xx")
+        yield Concern(
+            "bad",
+            say_many(failed, "{count:,} request failed in the last 24 hours.", "{count:,} requests failed in the last 24 hours."),
+            say("See them"),
+            "/requests?status=5xx",
+        )
     refused = totals["4xx"]
     if refused >= _MANY_REFUSED and refused * 4 >= sum(totals.values()):
-        text = f"{refused:,} of {sum(totals.values()):,} requests were refused in the last 24 hours."
-        yield Concern("warn", text, "See why", "/requests?status=4xx")
+        text = say("{refused:,} of {sum:,} requests were refused in the last 24 hours.", refused=refused, sum=sum(totals.values()))
+        yield Concern("warn", text, say("See why"), "/requests?status=4xx")
 
 
 def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, text: str) -> Iterator[Concern]:
@@ -59,7 +65,12 @@ def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, text: str) -> It
     for key in soon[:1]:
         more = f", and {others} within a week" if len(soon) > 1 else ""
         ends = format_age(key["expiresAt"], text).striptags()
-        yield Concern("warn", f"The key {key['name']} expires {ends}{more}.", "See it", f"/keys/{key['id']}")
+        yield Concern(
+            "warn",
+            say("The key {name} expires {ends}{more}.", name=key["name"], ends=ends, more=more),
+            say("See it"),
+            f"/keys/{key['id']}",
+        )
 
 
 def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:
@@ -68,18 +79,23 @@ def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRe
         return
     if backup["at"] is None:
         if request.runner.settings.database_url.startswith("sqlite"):
-            yield Concern("note", "trellis backup has not been run yet: see docs/backup-and-restore.md.", "", "")
+            yield Concern("note", say("trellis backup has not been run yet: see docs/backup-and-restore.md."), "", "")
     elif datetime.fromisoformat(backup["at"]) < now - _OLD_BACKUP:
-        yield Concern("warn", f"The last backup was made {format_age(backup['at'], request.now).striptags()}.", "", "")
+        yield Concern(
+            "warn",
+            say("The last backup was made {striptags}.", striptags=format_age(backup["at"], request.now).striptags()),
+            "",
+            "",
+        )
 
 
 def _of_factor(request: PageRequest) -> Iterator[Concern]:
     if not request.signed_in.has_factor and request.signed_in.has_password:
-        yield Concern("note", "Your password alone signs you in: you have no second factor.", "Set one up", FACTORS)
+        yield Concern("note", say("Your password alone signs you in: you have no second factor."), say("Set one up"), FACTORS)
 
 
 def _of_local_owner(request: PageRequest, *, lacks: bool) -> Iterator[Concern]:
     if lacks:
         name = request.gate.environment.sign_on.name
-        text = f"No owner has a password here: while {name} is down nobody can sign in who may do everything."
-        yield Concern("warn", text, "Choose one", "/account")
+        text = say("No owner has a password here: while {name} is down nobody can sign in who may do everything.", name=name)
+        yield Concern("warn", text, say("Choose one"), "/account")

@@ -8,8 +8,8 @@ from trellis.admin.alarms import fetch_unread
 from trellis.admin.chart import build_chart
 from trellis.admin.overview.concerns import find_concerns
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.view import plural
 from trellis.core.admins import lacks_local_owner
+from trellis.sentences import say, say_many
 
 _MAX_EVENTS: Final = 8
 
@@ -23,7 +23,7 @@ async def show(request: PageRequest) -> Response:
     labels = [(f"{request.clock.at(hour['at']):%H:%M}", request.clock.full(hour["at"])) for hour in counted]
     return request.page(
         "overview.html",
-        title="Overview",
+        title=say("Overview"),
         found=found,
         concerns=find_concerns(request, found),
         alarms=await fetch_unread(request),
@@ -36,7 +36,7 @@ async def show(request: PageRequest) -> Response:
 async def check(request: PageRequest) -> Response:
     """Check every row, in a thread, and show what is wrong."""
     found = (await request.runner.check()).value
-    return request.page("check.html", title="Check", found=found, rows=sum(found["checked"].values()))
+    return request.page("check.html", title=say("Check"), found=found, rows=sum(found["checked"].values()))
 
 
 async def repair(request: PageRequest) -> Response:
@@ -44,7 +44,10 @@ async def repair(request: PageRequest) -> Response:
     request.require_recent_password()
     repaired = (await request.perform("check.repair")).value["repaired"]
     return request.redirect(
-        "/check", f"{plural(repaired, 'problem was', 'problems were')} repaired." if repaired else "There was nothing to repair."
+        "/check",
+        say_many(repaired, "{count:,} problem was repaired.", "{count:,} problems were repaired.")
+        if repaired
+        else say("There was nothing to repair."),
     )
 
 

@@ -8,6 +8,7 @@ from trellis.admin.page import PageRequest
 from trellis.admin.submitted import tidy_reason
 from trellis.core.fields import Field, Text
 from trellis.core.gate import Result
+from trellis.sentences import Sentence, say, say_many
 
 REASON: Final = Field("reason", Text(500), "Whoever proposed it can read it, and it is in the event log.")
 
@@ -20,6 +21,18 @@ class Decision:
     done: str
     needs_reason: bool = False
     carries_out: bool = False
+
+    def tell(self, number: int) -> Sentence:
+        """Say what was done to a proposal."""
+        if self.carries_out:
+            return say("Proposal {id:,} was approved.", id=number)
+        return say("Proposal {id:,} was rejected.", id=number)
+
+    def tell_many(self, count: int) -> Sentence:
+        """Say what was done to so many proposals."""
+        if self.carries_out:
+            return say_many(count, "{count:,} proposal was approved.", "{count:,} proposals were approved.")
+        return say_many(count, "{count:,} proposal was rejected.", "{count:,} proposals were rejected.")
 
 
 DECISIONS: Final[Mapping[str, Decision]] = {

@@ -12,10 +12,10 @@ from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.proposals.deciding import DECISIONS, REASON, Decision, decide, is_decided, needs_password, read_reason
 from trellis.admin.submitted import Submitted
-from trellis.admin.view import plural
 from trellis.core.fields import isolate
 from trellis.core.proposals import FILTERS
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/proposals"
 _SECTION: Final = "proposals"
@@ -58,7 +58,7 @@ async def _show(
     return request.page(
         "proposals/index.html",
         status=status,
-        title="Proposals",
+        title=say("Proposals"),
         form=form,
         page=page,
         query=chosen if request.query else {},
@@ -104,7 +104,7 @@ async def decide_on_several(request: PageRequest) -> Response:
     if decision.needs_reason and not reason:
         return await _show(request, 400, fault="reason is needed, so that whoever proposed it knows.")
     failures, done = await _decide_on(request, decision, numbers, reason)
-    told = f"{plural(done, 'proposal was', 'proposals were')} {decision.done}."
+    told = decision.tell_many(done)
     if failures:
         return await _show(request, 409, failures=failures, done=told if done else "")
     return request.redirect(_HERE, told)

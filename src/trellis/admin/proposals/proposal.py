@@ -16,6 +16,7 @@ from trellis.admin.structure import Plan, describe_plan
 from trellis.core.nodes import NodeKind
 from trellis.core.verbs import Response as Answer
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/proposals/{id:int}"
 _SECTION: Final = "proposals"
@@ -60,7 +61,7 @@ async def _show(
     return await request.large_page(
         "proposals/show.html",
         status=status,
-        title=f"Proposal {proposal['id']:,}",
+        title=say("Proposal {id:,}", id=proposal["id"]),
         proposal=proposal,
         is_open=is_open,
         preview=await _preview(request, proposal),
@@ -128,9 +129,9 @@ async def decide_on_one(request: PageRequest) -> Response:
             raise
         proposal = await request.fetch("proposals.get", target=proposal["id"])
         if is_decided(request, decision, proposal):
-            return request.redirect(f"/proposals/{proposal['id']}", f"Proposal {proposal['id']:,} was {decision.done}.")
+            return request.redirect(f"/proposals/{proposal['id']}", decision.tell(proposal["id"]))
         return await _show(request, proposal, refused.status, problem=refused)
-    told = f"Proposal {proposal['id']:,} was {decision.done}."
+    told = decision.tell(proposal["id"])
     return request.redirect(
         f"/proposals/{proposal['id']}", told, undo=result.value["event"] if _is_undoable(request, result) else None
     )

@@ -16,6 +16,7 @@ from trellis.core.requests import CLASSES, FILTERS, METHODS
 from trellis.errors import Refused
 from trellis.http.routes import find_in_reference
 from trellis.refusals import REFUSALS, Refusal
+from trellis.sentences import say
 
 _HERE: Final = "/requests"
 _SECTION: Final = "requests"
@@ -45,7 +46,7 @@ async def index(request: PageRequest) -> Response:
     return request.page(
         "requests/index.html",
         status=status,
-        title="Requests",
+        title=say("Requests"),
         form=form,
         found=found,
         keyless=keyless,
@@ -86,7 +87,7 @@ async def show(request: PageRequest) -> Response:
     names = await fetch_key_names(request)
     return request.page(
         "requests/show.html",
-        title=f"{found['method']} {found['path']}",
+        title=say("{method} {path}", method=found["method"], path=found["path"]),
         found=found,
         names=names,
         reference=_reference(request, found["operation"]),

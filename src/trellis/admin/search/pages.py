@@ -11,6 +11,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.keys import find_public_part, redact_keys
 from trellis.core.search import TEXT
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/search"
 _LABELS: Final = {TEXT.name: "Search"}
@@ -33,7 +34,9 @@ async def show(request: PageRequest) -> Response:
     except Refused as refused:
         form.add_refusal(refused)
     status = 400 if form.faults else 200
-    return request.page("search/index.html", status=status, title="Search", form=form, text=text, sections=sections, public=public)
+    return request.page(
+        "search/index.html", status=status, title=say("Search"), form=form, text=text, sections=sections, public=public
+    )
 
 
 async def find(request: PageRequest) -> Response:
@@ -44,7 +47,7 @@ async def find(request: PageRequest) -> Response:
 
 async def keyboard(request: PageRequest) -> Response:
     """Show which keys do what."""
-    return request.page("search/keyboard.html", title="Keyboard")
+    return request.page("search/keyboard.html", title=say("Keyboard"))
 
 
 PAGES: Final = (

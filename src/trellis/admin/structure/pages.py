@@ -16,6 +16,7 @@ from trellis.core.fields import Field, Text, isolate
 from trellis.core.operation import RawText
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
+from trellis.sentences import say
 
 _SECTION: Final = "structure"
 _HERE: Final = "/structure"
@@ -103,11 +104,13 @@ async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reaso
             return await _show(request, form, status=400, refused=refused)
         return await _show_plan(request, form, {name: value for name, value in raw.items() if name != "plan"}, refused)
     if result.event is None:
-        return request.redirect(_HERE, "Nothing was changed: the community is as the document says.", "note")
+        return request.redirect(_HERE, say("Nothing was changed: the community is as the document says."), "note")
     told = _tell(result.value)
     address = f"/events?changeSet={result.change_set}"
     if result.value.get("secrets"):
-        return request.page("structure/keys.html", title="The new keys", keys=result.value["secrets"], told=told, address=address)
+        return request.page(
+            "structure/keys.html", title=say("The new keys"), keys=result.value["secrets"], told=told, address=address
+        )
     return request.redirect(address, told)
 
 
@@ -163,7 +166,7 @@ async def _show(
     return await request.large_page(
         "structure/index.html",
         status=status,
-        title="Structure",
+        title=say("Structure"),
         form=form,
         typed=bool(request.form),
         plan=plan,

@@ -17,6 +17,7 @@ from trellis.admin.undo.plan import OUTDATED, drop_advice
 from trellis.core.fields import format_timestamp, isolate
 from trellis.core.version import compute_version
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _RESTORE: Final = "changesets.restore"
 _SKIP: Final = "skipConflicts"
@@ -209,7 +210,7 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
             problem = refused.detail
         return _show(request, chosen, await _plan(request, chosen), 400 if refused.faults else 409, problem)
     if result.event is None:
-        return request.redirect(chosen.back, "There was nothing left to undo.", "note")
+        return request.redirect(chosen.back, say("There was nothing left to undo."), "note")
     return request.redirect(chosen.back, _tell(result.value), change_set=result.change_set)
 
 

@@ -15,6 +15,7 @@ from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _PARENT: Final = "parentId"
 _PLACE: Final = frozenset({"parentId", "position"})
@@ -77,7 +78,11 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
     except Refused as refused:  # a stale form, or somebody else was faster
         return await _show(request, await _preview(request), 409, str(refused.detail))
     name = isolate(plan.record["name"])
-    message = f"{name} is as it was before event {event['seq']:,}." if result.event else f"{name} was already like that."
+    message = (
+        say("{name} is as it was before event {seq:,}.", name=name, seq=event["seq"])
+        if result.event
+        else say("{name} was already like that.", name=name)
+    )
     return request.redirect(f"/{KEYS}/{plan.record['id']}", message, undo=result.event)
 
 
@@ -172,7 +177,7 @@ async def _show(request: PageRequest, preview: Preview, status: int, problem: st
     return request.page(
         "events/undo.html",
         status=status,
-        title=f"Undo event {seq:,}",
+        title=say("Undo event {seq:,}", seq=seq),
         seq=seq,
         preview=preview,
         record_path=record_path,

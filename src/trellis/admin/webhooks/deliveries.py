@@ -10,12 +10,12 @@ from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.admin.view import plural
 from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
 from trellis.core.fields import Field, Text, format_timestamp, isolate, parse_whole_number
 from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST
 from trellis.errors import Refused
+from trellis.sentences import say, say_many
 
 _HERE: Final = "/deliveries"
 _RESEND: Final = "/webhooks/{id:int}/redeliver"
@@ -41,7 +41,7 @@ async def index(request: PageRequest) -> Response:
     return request.page(
         "deliveries/index.html",
         status=status,
-        title="Deliveries",
+        title=say("Deliveries"),
         form=form,
         found=result,
         names=names,
@@ -80,7 +80,7 @@ async def show(request: PageRequest) -> Response:
     body = orjson.dumps(delivery["request"], option=orjson.OPT_INDENT_2).decode() if delivery["request"] else ""
     return request.page(
         "deliveries/show.html",
-        title=f"Delivery {delivery['id']:,}",
+        title=say("Delivery {id:,}", id=delivery["id"]),
         delivery=delivery,
         webhook=await _find_webhook(request, delivery["webhookId"]),
         body=body[:_MAX_BODY],
@@ -101,7 +101,7 @@ async def resend(request: PageRequest) -> Response:
     """Send one delivery again."""
     delivery = await request.fetch("deliveries.get", target=request.number("id"))
     await request.perform_once("webhooks.redeliver", {"delivery": delivery["id"]}, delivery["webhookId"])
-    return request.redirect(f"{_HERE}/{delivery['id']}", "It is being sent again. Reload this page in a moment.")
+    return request.redirect(f"{_HERE}/{delivery['id']}", say("It is being sent again. Reload this page in a moment."))
 
 
 # --- all failed ones ----------------------------------------------------------------------------------------------
@@ -111,7 +111,9 @@ async def ask_resend_failed(request: PageRequest) -> Response:
     """Ask since when, and count the deliveries that have failed since then."""
     webhook = await fetch_webhook(request)
     if not webhook["enabled"]:
-        return request.redirect(f"/webhooks/{webhook['id']}", "Nothing is sent to it while it is off. Switch it on first.", "note")
+        return request.redirect(
+            f"/webhooks/{webhook['id']}", say("Nothing is sent to it while it is off. Switch it on first."), "note"
+        )
     given = Submitted.filters(request.query, request.clock).get(FAILED_SINCE.name, "")
     day_ago = format_timestamp(datetime.fromisoformat(request.now) - timedelta(days=1))
     typed = Submitted([(FAILED_SINCE.name, given or webhook["failingSince"] or day_ago)])
@@ -132,7 +134,7 @@ async def _show_count(
     return request.page(
         "deliveries/resend.html",
         status=status,
-        title="Send failed deliveries again",
+        title=say("Send failed deliveries again"),
         webhook=webhook,
         form=form,
         count=count,
@@ -150,7 +152,11 @@ async def resend_failed(request: PageRequest) -> Response:
     except Refused as refused:
         return await _show_count(request, 400, webhook, typed, refused)
     count = sent.value["count"]
-    message = f"{plural(count, 'message is', 'messages are')} being sent again." if count else "Nothing has failed since then."
+    message = (
+        say_many(count, "{count:,} message is being sent again.", "{count:,} messages are being sent again.")
+        if count
+        else say("Nothing has failed since then.")
+    )
     return request.redirect(f"{_HERE}?webhook={webhook['id']}", message, "good" if count else "note")
 
 

@@ -11,6 +11,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.webhooks.form import WebhookForm, describe_webhook
 from trellis.core.fields import isolate
 from trellis.core.webhooks import MOST
+from trellis.sentences import say
 
 _HERE: Final = "/webhooks"
 _SECTION: Final = "webhooks"
@@ -21,7 +22,7 @@ async def index(request: PageRequest) -> Response:
     listed = (await request.fetch("webhooks.list", {"perPage": MOST}))["results"]
     return request.page(
         "webhooks/index.html",
-        title="Webhooks",
+        title=say("Webhooks"),
         webhooks=[describe_webhook(webhook, request.gate.environment) for webhook in listed],
         failing=[webhook["id"] for webhook in listed if webhook["state"] == "failing" or webhook["disabledBecause"]],
         full=len(listed) >= MOST,
@@ -44,13 +45,15 @@ async def create(request: PageRequest) -> Response:
 
 def _show_form(request: PageRequest, form: WebhookForm, status: int) -> Response:
     submission = request.submission_token(renew=status == 409)
-    return request.page("webhooks/new.html", status=status, title="Create a webhook", form=form, submission=submission)
+    return request.page("webhooks/new.html", status=status, title=say("Create a webhook"), form=form, submission=submission)
 
 
 def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> Response:
     """Show a new secret, or, to a form that is sent again, that it was shown before. `how` it was made: created, rotated."""
     described = describe_webhook(webhook, request.gate.environment)
-    title = f"{isolate(described['name'])}: the secret" + ("" if "secret" in webhook else " was shown before")
+    name = isolate(described["name"])
+    is_new = "secret" in webhook
+    title = say("{name}: the secret", name=name) if is_new else say("{name}: the secret was shown before", name=name)
     return request.page("webhooks/secret.html", title=title, webhook=described, how=how)
 
 

@@ -16,6 +16,7 @@ from trellis.core.fields import isolate
 from trellis.core.subscriptions import is_webhook_widened
 from trellis.core.webhooks import OVERLAP, SKIP, webhook_version
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _HERE: Final = "/webhooks/{id:int}"
 _SECTION: Final = "webhooks"
@@ -74,7 +75,7 @@ async def update(request: PageRequest) -> Response:
         return _show_form(request, 409, {**webhook, **conflict.record}, form, theirs=theirs)
     except Refused as refused:
         return _show_form(request, 400, webhook, form.add_refusal(refused), version=request.form.get(VERSION, ""))
-    return request.redirect(f"/webhooks/{webhook['id']}", "Saved." if result.event else "Nothing was changed.")
+    return request.redirect(f"/webhooks/{webhook['id']}", say("Saved.") if result.event else say("Nothing was changed."))
 
 
 def _show_form(
@@ -89,7 +90,7 @@ def _show_form(
     return request.page(
         "webhooks/edit.html",
         status=status,
-        title=f"Change {isolate(webhook['name'])}",
+        title=say("Change {name}", name=isolate(webhook["name"])),
         webhook=webhook,
         form=form,
         theirs=theirs,
@@ -117,13 +118,13 @@ async def switch_off(request: PageRequest) -> Response:
     """Stop sending."""
     number = request.number("id")
     await request.perform("webhooks.update", {"enabled": "0"}, number)
-    return request.redirect(f"/webhooks/{number}", "It is switched off. Events from now on wait until it is switched on.")
+    return request.redirect(f"/webhooks/{number}", say("It is switched off. Events from now on wait until it is switched on."))
 
 
 async def test(request: PageRequest) -> Response:
     """Send a test message."""
     sent = (await request.perform_once("webhooks.test", {}, request.number("id"))).value
-    return request.redirect(f"/deliveries/{sent['id']}", "A test is being sent. Reload this page in a moment.")
+    return request.redirect(f"/deliveries/{sent['id']}", say("A test is being sent. Reload this page in a moment."))
 
 
 # --- on, a new secret, and deleting -------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ _SWITCH_ON: Final = Confirmation(
     build_form=_missed_form,
     raw={"enabled": "1"},
     find_objection=lambda webhook: "It is switched on already." if webhook["enabled"] else "",
-    respond=lambda request, webhook, _: request.redirect(f"/webhooks/{webhook['id']}", "It is switched on."),
+    respond=lambda request, webhook, _: request.redirect(f"/webhooks/{webhook['id']}", say("It is switched on.")),
 )
 _ROTATE: Final = Confirmation(
     section=_SECTION,
@@ -181,7 +182,7 @@ _DELETE: Final = Confirmation(
     button="Delete the webhook",
     tone="danger",
     fetch=fetch_webhook,
-    respond=lambda request, webhook, _: request.redirect("/webhooks", f"{isolate(webhook['name'])} was deleted."),
+    respond=lambda request, webhook, _: request.redirect("/webhooks", say("{name} was deleted.", name=isolate(webhook["name"]))),
 )
 
 PAGES: Final = (

@@ -157,7 +157,9 @@ class _Parser:
                 self.faults.append((Place(file, unreadable.line, ""), unreadable.detail))
                 return
         if not isinstance(raw, Mapping):
-            self.faults.append((top, f"A document begins with the line 'format: {FORMAT}', and has sections such as 'forums:'."))
+            self.faults.append(
+                (top, say("A document begins with the line 'format: {format}', and has sections such as 'forums:'.", format=FORMAT))
+            )
             return
         self._add_head(raw, top)
         under = self._parse_under(raw, top)
@@ -204,7 +206,7 @@ class _Parser:
         if raw is None:
             raw = []
         if not isinstance(raw, list | tuple):
-            self.faults.append((place, f"{name} must be a list, each item of which begins with '- '."))
+            self.faults.append((place, say("{name} must be a list, each item of which begins with '- '.", name=name)))
             return
         if not raw:
             self.document.empty.append(place)
@@ -213,7 +215,10 @@ class _Parser:
             return
         in_parts = any(section.kind.name == name for section in self.document.sections)
         if name in self._whole or (under is None and in_parts):
-            detail = f"{name} is in another of the documents already. Only parts of it, each with its own under, can be several."
+            detail = say(
+                "{name} is in another of the documents already. Only parts of it, each with its own under, can be several.",
+                name=name,
+            )
             self.faults.append((place, detail))
         if under is None:
             self._whole[name] = place
@@ -224,7 +229,7 @@ class _Parser:
 
     def _parse_entries(self, kind: NodeKind, raw: Sequence[Any], place: Place, level: int) -> list[Entry]:
         if level > DEEPEST:
-            self.faults.append((place, f"This is more than {DEEPEST} levels deep."))
+            self.faults.append((place, say("This is more than {deepest} levels deep.", deepest=DEEPEST)))
             return []
         entries: list[Entry] = []
         for index, one in enumerate(raw):
@@ -237,7 +242,16 @@ class _Parser:
 
     def _parse_entry(self, kind: NodeKind, raw: Any, place: Place, level: int) -> Entry | None:
         if not isinstance(raw, Mapping):
-            self.faults.append((place, f"A {kind.singular} must have members such as 'externalId:' and 'name:', not {quote(raw)}."))
+            self.faults.append(
+                (
+                    place,
+                    say(
+                        "A {singular} must have members such as 'externalId:' and 'name:', not {raw}.",
+                        singular=kind.singular,
+                        raw=quote(raw),
+                    ),
+                )
+            )
             return None
         members = entry_members(kind)
         known = Suggestions((*members, "children"))
@@ -283,7 +297,17 @@ class _Parser:
         here = place.at(raw, "externalId")
         other = self._seen.setdefault((kind.name, external_id), here)
         if other is not here:
-            self.faults.append((here, f"{quote(external_id)} is the externalId of another {kind.singular} already: {other}."))
+            self.faults.append(
+                (
+                    here,
+                    say(
+                        "{external_id} is the externalId of another {singular} already: {other}.",
+                        external_id=quote(external_id),
+                        singular=kind.singular,
+                        other=other,
+                    ),
+                )
+            )
         return external_id
 
     def _parse_groups(self, kind: NodeKind, raw: Mapping[str, Any], place: Place) -> dict[str, str | tuple[str, ...]]:
@@ -298,7 +322,7 @@ class _Parser:
                         )
                 named |= {f"permissions.{option}": (sent[option], at.at(sent, option)) for option in kind.options if option in sent}
             else:
-                self.faults.append((at, f'permissions must name options, such as view: "*", not {quote(sent)}.'))
+                self.faults.append((at, say('permissions must name options, such as view: "*", not {sent}.', sent=quote(sent))))
         groups: dict[str, str | tuple[str, ...]] = {}
         for name, (who, at) in named.items():
             if who == EVERYONE:
@@ -306,7 +330,11 @@ class _Parser:
             elif isinstance(who, list | tuple) and all(isinstance(one, str) for one in who):
                 groups[name] = tuple(dict.fromkeys(who))
             else:
-                detail = f'{name} must be "*" (every group) or a list of external ids of groups, such as [mods], not {quote(who)}.'
+                detail = say(
+                    '{name} must be "*" (every group) or a list of external ids of groups, such as [mods], not {who}.',
+                    name=name,
+                    who=quote(who),
+                )
                 self.faults.append((at, detail))
         return groups
 
@@ -318,7 +346,7 @@ class _Parser:
             at = place.item(index, one)
             name = one.get("name") if isinstance(one, Mapping) else None
             if not isinstance(one, Mapping) or not isinstance(name, str):
-                self.faults.append((at, f"A key must have a name, and may have {', '.join(KEY_MEMBERS[1:])}."))
+                self.faults.append((at, say("A key must have a name, and may have {names}.", names=", ".join(KEY_MEMBERS[1:]))))
                 continue
             for member in one:
                 if member not in KEY_MEMBERS:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 
 from trellis.core.structure.lined import Builder, LinedMapping, Unreadable, read_fraction, read_integer
+from trellis.sentences import say
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*+")
 _TOKEN: Final = re.compile(
@@ -152,4 +153,4 @@ class _Reader:
         try:
             return orjson.loads(text)
         except orjson.JSONDecodeError:
-            raise Unreadable(self._line, "This text has half of a surrogate pair, which is no character.") from None
+            raise Unreadable(self._line, say("This text has half of a surrogate pair, which is no character.")) from None

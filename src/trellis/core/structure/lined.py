@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from trellis.sentences import say
+
 DEEPEST: Final = 250  # levels of mappings and lists: a node takes two
 MOST_VALUES: Final = 1_000_000
 _LONGEST_NAME: Final = 100  # characters of a name that a refusal repeats
@@ -45,14 +47,16 @@ class Builder:
         """Add a value, or in a mapping the name of the next one. `is_text` says that it may be a name."""
         self._count += 1
         if self._count > MOST_VALUES:
-            raise Unreadable(line, f"The document has more than {MOST_VALUES:,} values. Split it by sections.")
+            raise Unreadable(
+                line, say("The document has more than {most_values:,} values. Split it by sections.", most_values=MOST_VALUES)
+            )
         self._open[-1].add(value, line, is_text=is_text)
 
     def begin(self, value: LinedMapping | list[Any], line: int) -> None:
         """Add a mapping or a list; what is added from now on is in it."""
         self.add(value, line, is_text=False)
         if len(self._open) > DEEPEST:
-            raise Unreadable(line, f"This is nested more than {DEEPEST} levels deep.")
+            raise Unreadable(line, say("This is nested more than {deepest} levels deep.", deepest=DEEPEST))
         self._open.append(_Open(value))
 
     def end(self) -> None:
@@ -76,11 +80,16 @@ class _Open:
         else:
             name = value if isinstance(value, str) else None
             if not is_text or name is None:
-                raise Unreadable(line, "A name must be text. Put it into quotes.")
+                raise Unreadable(line, say("A name must be text. Put it into quotes."))
             if name in self.value:
                 shown = name[:_LONGEST_NAME]
                 raise Unreadable(
-                    line, f"'{shown}' stands here for the second time; it is in line {self.value.lines[name]} already."
+                    line,
+                    say(
+                        "'{shown}' stands here for the second time; it is in line {lines} already.",
+                        shown=shown,
+                        lines=self.value.lines[name],
+                    ),
                 )
             self.name = name
             self.value.lines[name] = line
@@ -98,5 +107,5 @@ def read_fraction(text: str, line: int) -> float:
 
 def _check_digits(text: str, line: int) -> str:
     if len(text) > 40:
-        raise Unreadable(line, "This number has more than 40 digits.")
+        raise Unreadable(line, say("This number has more than 40 digits."))
     return text

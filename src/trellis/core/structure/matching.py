@@ -59,7 +59,16 @@ def load_scope(context: Context, section: Section, faults: list[tuple[Place, str
     if section.under is not None:
         root = nodes.find_by_external_ids(tx, section.kind.name, (section.under,)).get(section.under)
         if root is None or (reach is not None and not reach.contains(tx, root)):
-            faults.append((section.place, f"under: there is no {section.kind.singular} with the external id '{section.under}'."))
+            faults.append(
+                (
+                    section.place,
+                    say(
+                        "under: there is no {singular} with the external id '{under}'.",
+                        singular=section.kind.singular,
+                        under=section.under,
+                    ),
+                )
+            )
             return Scope(section, None, {}, defaultdict(list))
     found = nodes.find_tree(tx, section.kind.name, root, _DEEPEST, _MOST + 1)
     if len(found) > _MOST:
@@ -93,11 +102,16 @@ def match(tx: Transaction, scope: Scope, name: str, faults: list[tuple[Place, st
         if (node := by_external_id.get(entry.external_id)) is not None:
             scope.matched[entry] = node
             if node.id == scope.root:
-                faults.append((entry.place, f"The {kind.singular} cannot be below itself: under names it."))
+                faults.append((entry.place, say("The {singular} cannot be below itself: under names it.", singular=kind.singular)))
     _match_paths(scope, adopt=adopt)
     for entry, node in scope.matched.items():
         if node.managed_by not in {None, name} and not adopt:
-            detail = f"{kind.singular} {node.id} is managed by the document '{node.managed_by}'. Take it out of that one, or adopt."
+            detail = say(
+                "{singular} {id} is managed by the document '{managed_by}'. Take it out of that one, or adopt.",
+                singular=kind.singular,
+                id=node.id,
+                managed_by=node.managed_by,
+            )
             faults.append((entry.place, detail))
 
 

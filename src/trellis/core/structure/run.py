@@ -121,9 +121,9 @@ class Run:
         known = self._groups.keys() | {e.external_id for s in self._scopes if s.kind.is_group for e in s.section.walk()}
         for entry in self._document.walk():
             for name, who in entry.groups.items():
-                for one in who if who != EVERYONE else ():
-                    if one not in known:
-                        self._faults.append((_place_of(entry, name), f"There is no group with the external id '{isolate(one)}'."))
+                for one in (one for one in who if who != EVERYONE and one not in known):
+                    fault = say("There is no group with the external id '{external_id}'.", external_id=isolate(one))
+                    self._faults.append((_place_of(entry, name), fault))
 
     def _find_groups(self) -> None:
         """Find the groups that permissions may name: all that have an external id and are not about to be deleted."""
@@ -290,9 +290,12 @@ class Run:
         stays = next((scope.nodes[i] for i in scope.walk_below(node.id) if i in scope.nodes and i not in gone), None)
         if stays is None:
             return True
-        detail = (
-            f"'{isolate(node.name)}' ({scope.kind.singular} {node.id}) is to be deleted, but '{isolate(stays.name)}' ({stays.id}) "
-            f"below it is managed by the document '{stays.managed_by}'."
+        detail = say(
+            "{node} is to be deleted, but '{name}' ({id}) below it is managed by the document '{document}'.",
+            node=say("'{name}' ({singular} {id})", name=isolate(node.name), singular=say(scope.kind.singular), id=node.id),
+            name=isolate(stays.name),
+            id=stays.id,
+            document=stays.managed_by,
         )
         self._faults.append((scope.section.place, detail))
         return False

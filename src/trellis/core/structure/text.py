@@ -8,6 +8,7 @@ import yaml
 
 from trellis.core.structure.json_text import NotJson, looks_like_json, read_json
 from trellis.core.structure.lined import Builder, LinedMapping, Unreadable, read_fraction, read_integer
+from trellis.sentences import say
 
 LONGEST: Final = 8 * 2**20  # bytes of a document
 _SAME: Final = "tag:yaml.org,2002:"
@@ -34,7 +35,7 @@ def read_document(text: str) -> Any:
     or very large. Raises Unreadable.
     """
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
-        raise Unreadable(1, f"The document is larger than {LONGEST >> 20} MiB. Split it by sections.")
+        raise Unreadable(1, say("The document is larger than {longest} MiB. Split it by sections.", longest=LONGEST >> 20))
     if not looks_like_json(text):
         return _read_yaml(text)
     try:
@@ -55,7 +56,7 @@ def _read_yaml(text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         raise Unreadable(mark.line + 1 if mark is not None else 1, _explain(error)) from None
     except (yaml.YAMLError, UnicodeError) as error:
-        raise Unreadable(_line_of_character(text, error), "There is a character that YAML does not allow.") from None
+        raise Unreadable(_line_of_character(text, error), say("There is a character that YAML does not allow.")) from None
 
 
 def _explain(error: yaml.MarkedYAMLError) -> str:
@@ -80,7 +81,7 @@ def _build(events: Iterator[Any]) -> Any:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                raise Unreadable(line, "A second document begins here. Put each into a file of its own.")
+                raise Unreadable(line, say("A second document begins here. Put each into a file of its own."))
         elif isinstance(event, yaml.CollectionEndEvent):
             builder.end()
         elif isinstance(event, yaml.NodeEvent):
@@ -94,9 +95,9 @@ def _build(events: Iterator[Any]) -> Any:
 
 def _build_value(event: Any, resolver: _Core, line: int) -> Any:
     if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-        raise Unreadable(line, "Anchors (&) and aliases (*) are not read: write the value out, or put it into quotes.")
+        raise Unreadable(line, say("Anchors (&) and aliases (*) are not read: write the value out, or put it into quotes."))
     if event.tag is not None:
-        raise Unreadable(line, f"Tags such as {event.tag} are not read. Leave it out.")
+        raise Unreadable(line, say("Tags such as {tag} are not read. Leave it out.", tag=event.tag))
     if isinstance(event, yaml.MappingStartEvent):
         return LinedMapping(line)
     if isinstance(event, yaml.SequenceStartEvent):

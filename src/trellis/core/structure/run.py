@@ -122,8 +122,9 @@ class Run:
         for entry in self._document.walk():
             for name, who in entry.groups.items():
                 for one in (one for one in who if who != EVERYONE and one not in known):
-                    fault = say("There is no group with the external id '{external_id}'.", external_id=isolate(one))
-                    self._faults.append((_place_of(entry, name), fault))
+                    self._faults.append(
+                        (_place_of(entry, name), say("There is no group with the external id '{id}'.", id=isolate(one)))
+                    )
 
     def _find_groups(self) -> None:
         """Find the groups that permissions may name: all that have an external id and are not about to be deleted."""

@@ -70,8 +70,7 @@ class Run:
         self._check_emptiness()
         self._find_nodes()
         self._raise_faults()
-        doomed = [(scope, i) for scope in self._scopes for i in scope.doomed]
-        self._check_deletes(doomed)
+        self._check_deletes(doomed := [(scope, i) for scope in self._scopes for i in scope.doomed])
         self._progress = Progress(self._context.call, sum(1 for _ in self._document.walk()) + len(doomed))
         for scope in self._scopes:
             self._put_level(scope, scope.section.entries, scope.root)
@@ -122,9 +121,8 @@ class Run:
         for entry in self._document.walk():
             for name, who in entry.groups.items():
                 for one in (one for one in who if who != EVERYONE and one not in known):
-                    self._faults.append(
-                        (_place_of(entry, name), say("There is no group with the external id '{id}'.", id=isolate(one)))
-                    )
+                    fault = say("There is no group with the external id '{id}'.", id=isolate(one))
+                    self._faults.append((_place_of(entry, name), fault))
 
     def _find_groups(self) -> None:
         """Find the groups that permissions may name: all that have an external id and are not about to be deleted."""

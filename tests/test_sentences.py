@@ -4,7 +4,7 @@ import copy
 import pickle
 from typing import Final
 
-from trellis.sentences import Sentence, join, say, say_in, say_many
+from trellis.sentences import Sentence, adapt, join, say, say_in, say_many
 
 GERMAN: Final = {
     "There is no record with the id {id}.": "Es gibt keinen Datensatz mit der Nummer {id}.",
@@ -58,3 +58,9 @@ def test_a_sentence_survives_being_sent_to_a_process_and_copied() -> None:
         assert isinstance(other, Sentence)
         assert other == sentence
         assert in_german(other) == in_german(sentence)
+
+
+def test_a_sentence_can_be_changed_after_it_was_said() -> None:
+    sentence = adapt(say("{who} has {count:,} keys.", who=say("Nobody"), count=2), lambda said, find: f"{find('Nobody')}: {said}")
+    assert sentence == "Nobody: Nobody has 2 keys."
+    assert in_german(sentence) == "Niemand: Niemand hat 2 Schlüssel."

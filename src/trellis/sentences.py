@@ -45,6 +45,27 @@ def join(sentences: Iterable[str], separator: str = " ") -> Sentence:
     return say(separator.join(f"{{{name}}}" for name in values), **values) if values else say("")
 
 
+class _Adapted(Sentence):
+    """A sentence that is changed after it was said, in any language."""
+
+    __slots__ = ("change",)
+
+    change: "Change"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return adapt, (self.values["sentence"], self.change)
+
+
+Change = Callable[[str, Callable[[str], str]], str]
+
+
+def adapt(sentence: str, change: Change) -> Sentence:
+    """Return a sentence that `change` is applied to in each language; it is given the sentence, and what finds other texts."""
+    adapted = _Adapted(change(str(sentence), str), ("{sentence}",), {"sentence": sentence})
+    adapted.change = change
+    return adapted
+
+
 def say_in(
     sentence: str,
     find: Callable[[str], str],
@@ -58,6 +79,8 @@ def say_in(
     if not isinstance(sentence, Sentence):
         return sentence
     count = sentence.values.get("count")
+    if isinstance(sentence, _Adapted):
+        return sentence.change(say_in(sentence.values["sentence"], find, find_many, separators), find)
     one, *many = sentence.texts
     text = find_many(one, many[0], count) if many and isinstance(count, int) else find(one)
     values = {name: _in_words(value, find, find_many, separators) for name, value in sentence.values.items()}

@@ -53,8 +53,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # in the address of an older part of a list, to which nothing is added
 _FIRST_STEPS: Final = (  # what of a session has to be done before anything else, where, and what scripts are told
-    ("must_change_password", CHOOSE, "Choose a password of your own first."),
-    ("must_add_factor", FACTORS, "Set up a second factor first."),
+    ("must_change_password", CHOOSE, say("Choose a password of your own first.")),
+    ("must_add_factor", FACTORS, say("Set up a second factor first.")),
 )
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
@@ -237,7 +237,7 @@ class Panel:
 
     def _sign_in_first(self, request: PageRequest) -> Response:
         if request.wants_json:
-            return request.json({"message": "NO_SESSION", "detail": "You are signed out. Sign in again in another tab."}, 401)
+            return request.json({"message": "NO_SESSION", "detail": say("You are signed out. Sign in again in another tab.")}, 401)
         if request.http.method != "POST":
             back = "" if request.path == PREFIX else f"?next={quote(redact_keys(request.path), safe='/')}"
             return RedirectResponse(f"{PREFIX}{SIGN_IN}{back}", 303)
@@ -268,7 +268,7 @@ class Panel:
 
     def _confirm_first(self, request: PageRequest) -> Response:
         if request.wants_json:
-            return request.json({"message": "NEEDS_PASSWORD", "detail": "Enter your password again first."}, 403)
+            return request.json({"message": "NEEDS_PASSWORD", "detail": say("Enter your password again first.")}, 403)
         if request.http.method != "POST":
             return RedirectResponse(f"{PREFIX}{CONFIRM}?next={quote(request.path, safe='/')}", 303)
         return request.page(

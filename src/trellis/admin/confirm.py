@@ -14,7 +14,7 @@ from trellis.core.gate import Result
 from trellis.errors import Refused
 from trellis.sentences import say
 
-SENT_BEFORE = "This form was sent before, with other values, and took effect. Send it again to create another one."
+SENT_BEFORE = say("This form was sent before, with other values, and took effect. Send it again to create another one.")
 
 
 def _build_empty_form(typed: Submitted | None) -> Form:
@@ -107,7 +107,7 @@ async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int)
     webhooks = (await request.fetch("webhooks.list", {"perPage": 1000}))["results"]
     made = [one for one in webhooks if one["enabled"] and one["maker"]]
     made = [one for one in made if (one["maker"]["type"], one["maker"]["id"]) == (actor_type, actor)]
-    return [{**one, "name": one["description"] or f"Webhook {one['id']}"} for one in made]
+    return [{**one, "name": one["description"] or say("Webhook {id}", id=one["id"])} for one in made]
 
 
 class SettingsForm(Protocol):

@@ -16,16 +16,16 @@ Widgets: text, textarea, lines (one value per line), number, checkbox, select, r
 datetime-local (in the time zone of `clock`), groups, permissions, hidden.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Self
 
 from trellis.admin.submitted import CSRF, StaleForm, Submitted
 from trellis.admin.times import EXACT, UTC_CLOCK, Clock
 from trellis.core.fields import EVERYONE, MAX_ID, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
-from trellis.sentences import say
+from trellis.sentences import adapt, join, say
 
 _SECRET: Final = frozenset({"password", "new-password"})
 _MANY: Final = frozenset({"groups"})
@@ -181,7 +181,7 @@ class Form:
             chosen=ticked,
             choices=choices or (self._groups if widget in _MANY | {"permissions"} else ()),
             options=self._options(f) if widget == "permissions" else (),
-            fault=" ".join(self.text_of(fault) for fault in self.faults if self.field_of(fault) == f.name),
+            fault=join(self.text_of(fault) for fault in self.faults if self.field_of(fault) == f.name),
             when=" ".join((f.applies[0], *f.applies[1])) if f.applies else "",
             applies=self._applies(f),
             is_plain=self._is_plain(f, widget),
@@ -261,14 +261,16 @@ class Form:
 
     def text_of(self, fault: Fault) -> str:
         """Return the text of a fault, with the field named by its label."""
-        name = self.field_of(fault)
-        if not name or not fault.detail.startswith(name):
-            return fault.detail
-        label, option = self._label(name), fault.field.partition(".")[2]
-        if option and self.widget(name) == "permissions" and fault.detail.startswith(fault.field):
-            name, label = fault.field, self._labels.get(fault.field, f"May {option}")
-        rest = fault.detail[len(name) :].lstrip(":").strip()
-        return f"{label} {rest}" if fault.detail[len(name) : len(name) + 1] == " " else f"{label}: {rest}"
+        return adapt(fault.detail, partial(self._name_by_label, fault.field, self.field_of(fault)))
+
+    def _name_by_label(self, field: str, name: str, detail: str, find: Callable[[str], str]) -> str:
+        if not name or not detail.startswith(name):
+            return detail
+        label, option = self._label(name), field.partition(".")[2]
+        if option and self.widget(name) == "permissions" and detail.startswith(field):
+            name, label = field, self._labels.get(field, say("May {option}", option=option))
+        rest = detail[len(name) :].lstrip(":").strip()
+        return f"{find(label)} {rest}" if detail[len(name) : len(name) + 1] == " " else f"{find(label)}: {rest}"
 
 
 def _read_groups(values: Sequence[str]) -> str | list[str]:

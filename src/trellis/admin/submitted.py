@@ -9,6 +9,7 @@ import orjson
 from trellis.admin.times import EXACT, Clock
 from trellis.core.keys import redact_keys
 from trellis.errors import Refused
+from trellis.sentences import say
 
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
@@ -29,8 +30,10 @@ class StaleForm(Refused):
     def __init__(self) -> None:
         super().__init__(
             "PRECONDITION_FAILED",
-            "This form was open for so long that it belongs to an earlier session. Nothing has been changed yet: "
-            "what you typed is still here, so check it and send it again.",
+            say(
+                "This form was open for so long that it belongs to an earlier session. Nothing has been changed "
+                "yet: what you typed is still here, so check it and send it again."
+            ),
         )
 
 

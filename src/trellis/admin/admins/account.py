@@ -31,7 +31,7 @@ def _form(request: PageRequest, typed: Submitted | None = None) -> Form:
         _FIELDS if request.signed_in.has_password else (PASSWORD,),
         typed,
         widgets={"currentPassword": "password"},
-        labels={"password": "New password"},
+        labels={"password": say("New password")},
     )
 
 
@@ -60,7 +60,7 @@ async def _show(request: PageRequest, status: int, form: Form, mail: Form | None
 
 
 def _mail_form(values: Mapping[str, Any] | Submitted) -> Form:
-    told = "One that you read even if somebody else is signed in as you."
+    told = say("One that you read even if somebody else is signed in as you.")
     return Form((EMAIL,), values, labels={"email": "E-mail address"}, help={"email": told}, id="mail")
 
 
@@ -133,7 +133,7 @@ async def end_others(request: PageRequest) -> Response:
 
 
 def _new_form(typed: Submitted | None = None) -> Form:
-    return Form((PASSWORD,), typed, labels={"password": "New password"})
+    return Form((PASSWORD,), typed, labels={"password": say("New password")})
 
 
 def _ask_new_password(request: PageRequest, form: Form, status: int = 200) -> Response:

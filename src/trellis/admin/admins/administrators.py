@@ -52,7 +52,7 @@ async def _show(request: PageRequest, status: int, form: Form | None, password: 
         sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
         mails=request.gate.environment.has_mail and request.gate.environment.public_url,
         form=form or _build_form(admin),
-        password=password or Form((PASSWORD,), labels={"password": "New password"}, id="password"),
+        password=password or Form((PASSWORD,), labels={"password": say("New password")}, id="password"),
     )
 
 
@@ -82,7 +82,7 @@ async def set_password(request: PageRequest) -> Response:
     if request.number("id") == request.signed_in.id:
         return request.redirect("/account", say("Change your own password here."), "note")
     request.require_recent_password()
-    form = Form((PASSWORD,), request.form, labels={"password": "New password"}, id="password")
+    form = Form((PASSWORD,), request.form, labels={"password": say("New password")}, id="password")
     try:
         result = await request.perform("admins.set_password", form.raw(), request.number("id"))
     except Refused as refused:
@@ -105,8 +105,8 @@ async def _fetch_other(request: PageRequest) -> dict[str, Any]:
 
 def _build_disable_form(typed: Submitted | None) -> Form:
     name = KEEP_WEBHOOKS.name
-    note = "They go on sending what happens here to where they have been told to."
-    return Form((KEEP_WEBHOOKS,), typed, labels={name: "Keep these webhooks on"}, help={name: note})
+    note = say("They go on sending what happens here to where they have been told to.")
+    return Form((KEEP_WEBHOOKS,), typed, labels={name: say("Keep these webhooks on")}, help={name: note})
 
 
 def _go_on_after_disabling(request: PageRequest, admin: Mapping[str, Any], _result: Result) -> Response:
@@ -134,7 +134,7 @@ _DISABLE: Final = Confirmation(
     build_form=_build_disable_form,
     respond=_go_on_after_disabling,
     needs_password=True,
-    find_objection=lambda admin: "They are disabled already." if admin["disabledAt"] else "",
+    find_objection=lambda admin: say("They are disabled already.") if admin["disabledAt"] else "",
 )
 PAGES: Final = (
     Page("GET", _HERE, index, _SECTION, needs=("admins.list",)),

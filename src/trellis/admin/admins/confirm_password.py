@@ -11,11 +11,11 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _FORM: Final = "confirm_password.html"
-_TITLE: Final = "Enter your password"
-_TITLE_ELSEWHERE: Final = "Show that it is you"  # where there is no password
-_WRONG: Final = "That is not your password."
-_WRONG_TOGETHER: Final = "That password and code are not yours, or the code was used before."
-_WRONG_PASSKEY: Final = "That is not a passkey of yours, or this page was open for too long. Try again."
+_TITLE: Final = say("Enter your password")
+_TITLE_ELSEWHERE: Final = say("Show that it is you")  # where there is no password
+_WRONG: Final = say("That is not your password.")
+_WRONG_TOGETHER: Final = say("That password and code are not yours, or the code was used before.")
+_WRONG_PASSKEY: Final = say("That is not a passkey of yours, or this page was open for too long. Try again.")
 
 
 async def ask_password(request: PageRequest) -> Response:
@@ -35,7 +35,7 @@ async def confirm_password(request: PageRequest) -> Response:
     wrong = _WRONG_PASSKEY if evidence.passkey else _WRONG_TOGETHER if me.has_factor else _WRONG
     attempt = await check_again(request)
     if attempt.admin is None:
-        wait = f"There were too many attempts. Wait {attempt.wait} seconds."
+        wait = say("There were too many attempts. Wait {wait} seconds.", wait=attempt.wait)
         return turn_away(request, _FORM, attempt.wait, context, wait if attempt.wait else wrong)
     try:
         raw = {"session": me.session_id, "address": request.address, "agent": request.agent, **evidence.raw}
@@ -48,7 +48,7 @@ async def confirm_password(request: PageRequest) -> Response:
         return request.redirect(SIGN_IN)  # the session has ended meanwhile
     await settle(request, me.login)
     request.take_session(confirmed.value["token"])
-    return go_on(request, "Continue", "Thank you. The form that you were about to send is ready.", with_token=True)
+    return go_on(request, "Continue", say("Thank you. The form that you were about to send is ready."), with_token=True)
 
 
 PAGES: Final = (

@@ -25,8 +25,8 @@ _ONE: Final = f"{_HERE}/{{id:int}}/invitation"
 _BEHIND: Final = "/invitation/{link}"
 _FIELDS: Final = (NAME, LOGIN, EMAIL, *ROLE_FIELDS)
 _LABELS: Final = {"email": "E-mail address"}
-_MAILED: Final = "The link is mailed there. Without an address it is shown to you, once."
-_NOT_MAILED: Final = "This service cannot mail the link: it is shown to you, once."
+_MAILED: Final = say("The link is mailed there. Without an address it is shown to you, once.")
+_NOT_MAILED: Final = say("This service cannot mail the link: it is shown to you, once.")
 _LONGEST: Final = 100  # characters of a link
 
 
@@ -96,13 +96,13 @@ def _go_on_after_withdrawing(request: PageRequest, admin: Mapping[str, Any], res
     return request.redirect(f"{_HERE}/{admin['id']}", told)
 
 
-_NONE: Final = "There was no invitation any more."
+_NONE: Final = say("There was no invitation any more.")
 _WITHDRAW: Final = Confirmation(
     section=_SECTION,
     action="withdraw-invitation",
     operation="admins.withdraw_invitation",
     title="Withdraw the invitation of {name}",
-    button="Withdraw the invitation",
+    button=say("Withdraw the invitation"),
     tone="danger",
     fetch=_fetch_invited,
     respond=_go_on_after_withdrawing,

@@ -21,9 +21,11 @@ from trellis.sentences import say
 SIGNED_OUT: Final = "/signed-out"
 _FORM: Final = "sign_in.html"
 _SECOND_STEP: Final = "second_step.html"
-_WRONG: Final = "That login and password do not belong together. Check both and try again."
-_WRONG_CODE: Final = "That login, password and code do not belong together, or the code was used before. Try again, or begin anew."
-_WRONG_PASSKEY: Final = "Nobody here has that passkey, or this page was open for too long. Try again, or use your password."
+_WRONG: Final = say("That login and password do not belong together. Check both and try again.")
+_WRONG_CODE: Final = say(
+    "That login, password and code do not belong together, or the code was used before. Try again, or begin anew."
+)
+_WRONG_PASSKEY: Final = say("Nobody here has that passkey, or this page was open for too long. Try again, or use your password.")
 _WAIT: Final = "There were too many attempts. Wait {} seconds, then try again; nothing is locked."
 _NOT_HERE: Final = 409  # the status of what says that somebody is to sign in at the provider
 _STALE: Final = say("This page was open for a long time. Sign in once more.")
@@ -109,7 +111,7 @@ async def passkey_options(request: PageRequest) -> Response:
 
 
 def _context(request: PageRequest) -> dict[str, Any]:
-    return {"title": "Sign in", **way_back(request.form), "login": request.form.get("login", ""), "note": ""}
+    return {"title": say("Sign in"), **way_back(request.form), "login": request.form.get("login", ""), "note": ""}
 
 
 async def _welcome(request: PageRequest, admin: int, login: str, evidence: Evidence, *, alone: bool = False) -> Response:
@@ -117,7 +119,7 @@ async def _welcome(request: PageRequest, admin: int, login: str, evidence: Evide
     await start_session(request, admin, login, evidence, alone=alone)
     if old is not None:
         await request.runner.perform(end_session(request, old))
-    return go_on(request, "Welcome back", "You are signed in again, and what you typed is still here.", with_token=False)
+    return go_on(request, say("Welcome back"), say("You are signed in again, and what you typed is still here."), with_token=False)
 
 
 async def start_session(request: PageRequest, admin: int, login: str, evidence: Evidence, *, alone: bool = False) -> None:

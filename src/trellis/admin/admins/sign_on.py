@@ -43,10 +43,14 @@ HERE: Final = "/sign-on"
 _ACCOUNT: Final = "/account"
 _NEXT: Final = "next"  # the cookie with where to go afterwards
 _HOLDS: Final = 900  # seconds for which that is kept
-_LATE: Final = "You came back too late, or in another browser. Try it once more."
+_LATE: Final = say("You came back too late, or in another browser. Try it once more.")
 _WAIT: Final = "Signing in there failed too often. Wait {} seconds, then try again; nothing is locked."
-_WRONG_CODE: Final = "That is not the second factor of your account here, or it was used before. Try again."
-_TITLES: Final = {Purpose.SIGN_ON: "Sign in", Purpose.CONFIRM: "Show that it is you", Purpose.LINK: "Link an account"}
+_WRONG_CODE: Final = say("That is not the second factor of your account here, or it was used before. Try again.")
+_TITLES: Final = {
+    Purpose.SIGN_ON: say("Sign in"),
+    Purpose.CONFIRM: say("Show that it is you"),
+    Purpose.LINK: say("Link an account"),
+}
 _SERVICE: Final = Actor("service", None, "single sign-on", frozenset(("admins.join", "admins.follow_groups", "admins.turn_away")))
 
 
@@ -99,7 +103,11 @@ async def _find_address(request: PageRequest, purpose: Purpose) -> str | Respons
 
 
 def _unavailable(provider: Provider, error: ProviderUnavailable) -> str:
-    return f"{isolate(provider.name)} cannot be used at the moment. {error} Owners with a password can sign in with that."
+    return say(
+        "{name} cannot be used at the moment. {error} Owners with a password can sign in with that.",
+        name=isolate(provider.name),
+        error=error,
+    )
 
 
 # --- coming back --------------------------------------------------------------------------------------------------
@@ -135,7 +143,7 @@ async def take_second_factor(request: PageRequest) -> Response:
     credentials = Credentials(known.login, "", request.address, request.read_cookie("browser"))
     attempt = await request.sessions.attempt(credentials, lambda: check_evidence(request.gate, known.id, evidence))
     if attempt.admin is None:
-        fault = f"There were too many attempts. Wait {attempt.wait} seconds." if attempt.wait else _WRONG_CODE
+        fault = say("There were too many attempts. Wait {wait} seconds.", wait=attempt.wait) if attempt.wait else _WRONG_CODE
         return turn_away(request, "second_step.html", attempt.wait, _second_step(found[0], pending), fault)
     return await _go_on(request, *found, evidence)
 
@@ -272,7 +280,7 @@ async def resume(request: PageRequest) -> Response:
     find_provider(request)
     if request.me is None:
         return request.redirect(SIGN_IN)
-    return go_on(request, "Continue", "What you typed is still here.", with_token=True)
+    return go_on(request, "Continue", say("What you typed is still here."), with_token=True)
 
 
 async def signed_out(request: PageRequest) -> Response:
@@ -288,13 +296,13 @@ async def signed_out(request: PageRequest) -> Response:
 
 async def unlink(request: PageRequest) -> Response:
     """Unlink one's own account at the provider."""
-    return await _unlink(request, request.signed_in.id, _ACCOUNT, "Your account at the provider signs you in no more.")
+    return await _unlink(request, request.signed_in.id, _ACCOUNT, say("Your account at the provider signs you in no more."))
 
 
 async def unlink_other(request: PageRequest) -> Response:
     """Unlink somebody else's."""
     number = request.number("id")
-    return await _unlink(request, number, f"/administrators/{number}", "Their account at the provider signs them in no more.")
+    return await _unlink(request, number, f"/administrators/{number}", say("Their account at the provider signs them in no more."))
 
 
 async def _unlink(request: PageRequest, admin: int, back: str, told: str) -> Response:

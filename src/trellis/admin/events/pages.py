@@ -22,8 +22,8 @@ _SECTION: Final = "events"
 _BEFORE: Final = Field("before", Text(20), "")
 _ACTOR: Final = Field("actor", Text(60), "")
 _FINAL: Final = {
-    "keys.revoke": "It cannot be undone: a revoked key stays revoked, so that nobody is let in again.",
-    "keys.rotate": "It cannot be undone: the secret that was replaced is not kept.",
+    "keys.revoke": say("It cannot be undone: a revoked key stays revoked, so that nobody is let in again."),
+    "keys.rotate": say("It cannot be undone: the secret that was replaced is not kept."),
 }
 _FILTERS: Final = (_ACTOR, *(field for field in FILTERS if not field.name.startswith("actor")), _BEFORE)
 
@@ -58,8 +58,11 @@ async def _fetch_actors(request: PageRequest) -> list[tuple[str, str]]:
     """Return who can have done something: the administrators, the terminal, the newest keys."""
     admins = (await request.fetch("admins.list", {"perPage": 200}))["results"] if request.actor.may("admins.list") else ()
     people = [(f"admin:{admin['id']}", admin["name"]) for admin in admins]
-    keys = [(f"key:{number}", f"Key {isolate(name)} ({number})") for number, name in (await fetch_key_names(request)).items()]
-    return [("admin", "Any administrator"), *people, ("terminal", "The terminal"), ("key", "Any key"), *keys]
+    keys = [
+        (f"key:{number}", say("Key {name} ({number})", name=isolate(name), number=number))
+        for number, name in (await fetch_key_names(request)).items()
+    ]
+    return [("admin", say("Any administrator")), *people, ("terminal", say("The terminal")), ("key", say("Any key")), *keys]
 
 
 def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]]) -> Form:
@@ -71,16 +74,16 @@ def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]])
         choices={
             "actor": [("", "Anybody"), *actors],
             "type": [("", "Anything"), *((name, name) for name in sorted(list_types(request.catalogue.values())))],
-            "operation": [("", "Any operation"), *((name, name) for name in writes)],
+            "operation": [("", say("Any operation")), *((name, name) for name in writes)],
             "resource": [("", "Anything"), *((name, name) for name in resources)],
         },
         labels={
             "actor": "Who",
-            "type": "What happened",
-            "resource": "On what",
-            "resourceId": "Its id",
-            "requestId": "Request id",
-            "changeSet": "Change set",
+            "type": say("What happened"),
+            "resource": say("On what"),
+            "resourceId": say("Its id"),
+            "requestId": say("Request id"),
+            "changeSet": say("Change set"),
             "from": "From",
             "to": "To",
         },

@@ -58,8 +58,8 @@ async def set_up(request: PageRequest) -> Response:
         done = await request.perform("admins.set_authenticator", raw, me.id)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused))
-    ended = "" if me.has_passkey and not me.has_app else " You are signed out everywhere else."
-    return conclude(request, f"Your authenticator app is set up.{ended}", done.value["recoveryCodes"])
+    ended = "" if me.has_passkey and not me.has_app else say(" You are signed out everywhere else.")
+    return conclude(request, say("Your authenticator app is set up.{ended}", ended=ended), done.value["recoveryCodes"])
 
 
 async def remove(request: PageRequest) -> Response:

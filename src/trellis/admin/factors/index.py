@@ -22,7 +22,7 @@ async def renew_recovery_codes(request: PageRequest) -> Response:
     request.require_fresh_form()
     request.require_recent_password()
     made = await request.perform("admins.renew_recovery_codes", target=request.signed_in.id)
-    return conclude(request, "Your new recovery codes", made.value["recoveryCodes"])
+    return conclude(request, say("Your new recovery codes"), made.value["recoveryCodes"])
 
 
 def conclude(request: PageRequest, done: str, codes: Sequence[str]) -> Response:

@@ -51,8 +51,12 @@ async def add(request: PageRequest) -> Response:
         added = await request.perform("admins.add_passkey", {**form.raw(), **answer}, me.id)
     except Refused as refused:
         return request.page("factors/new_passkey.html", status=400, title=_NEW, form=form.add_refusal(refused))
-    ended = "" if me.has_factor else " You are signed out everywhere else."
-    return conclude(request, f"The passkey {isolate(added.value['name'])} is added.{ended}", added.value["recoveryCodes"])
+    ended = "" if me.has_factor else say(" You are signed out everywhere else.")
+    return conclude(
+        request,
+        say("The passkey {name} is added.{ended}", name=isolate(added.value["name"]), ended=ended),
+        added.value["recoveryCodes"],
+    )
 
 
 async def show(request: PageRequest) -> Response:

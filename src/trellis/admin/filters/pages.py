@@ -16,7 +16,7 @@ _HERE: Final = "/filters"
 _ONE: Final = f"{_HERE}/{{id:int}}"
 _FIELDS: Final = (NAME, SHARED)
 _LABELS: Final = {"name": "Name", "shared": "Shared", "query": "Filter"}
-_HELP: Final = {"name": "", "shared": "Other administrators see it too. It shows them only what they may see."}
+_HELP: Final = {"name": "", "shared": say("Other administrators see it too. It shows them only what they may see.")}
 
 
 async def index(request: PageRequest) -> Response:

@@ -9,6 +9,7 @@ from trellis.admin.forms import Form
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import parse_whole_number, quote
+from trellis.sentences import say
 
 OPENED: Final = "_filter"  # in the address of a list: the saved filter that it was opened by
 _PLACES: Final = frozenset(("before", "page"))
@@ -43,7 +44,7 @@ def _find_problems(form: Form) -> list[str]:
     """Return what is wrong with a form that was read, and what was chosen that is not among its choices any more."""
     faults = [form.text_of(fault) for fault in form.faults]
     lost = (
-        f"{control.label}: there is no {quote(control.value)} any more."
+        say("{label}: there is no {value} any more.", label=control.label, value=quote(control.value))
         for control in form
         if control.widget == "select" and control.value and not _is_record(control.value)
         if control.value not in {value for value, _ in control.choices}

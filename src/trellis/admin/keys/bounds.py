@@ -10,6 +10,7 @@ from trellis.admin.submitted import Submitted
 from trellis.admin.times import Clock
 from trellis.core.keys import BOUND_MEMBERS
 from trellis.errors import Fault
+from trellis.sentences import say
 
 PREFIX: Final = "bounds."
 _NAMES: Final = tuple(member.name for member in BOUND_MEMBERS)
@@ -17,9 +18,9 @@ _LABELS: Final = {
     "level": "Level",
     "under": "Within",
     "until": "Until",
-    "perDay": "Times a day",
-    "dryRunOnly": "Dry runs only",
-    "ownOnly": "Only what it did itself",
+    "perDay": say("Times a day"),
+    "dryRunOnly": say("Dry runs only"),
+    "ownOnly": say("Only what it did itself"),
 }
 _IS_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT.*")
 _EMPTY: Final = dict.fromkeys(_NAMES, "")

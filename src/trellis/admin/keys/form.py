@@ -24,9 +24,9 @@ _SPANS: Final = (
     ("7d", "7 days"),
     ("30d", "30 days"),
     ("90d", "90 days"),
-    ("365d", "A year"),
+    ("365d", say("A year")),
     ("never", "Never"),
-    (_DATE, "On another date"),
+    (_DATE, say("On another date")),
 )
 _AS_IT_IS: Final = ", as it is"
 _NEVER_KEPT: Final = f"Never{_AS_IT_IS}"
@@ -38,28 +38,28 @@ _FIELDS: Final = (*SETTINGS, PRESET, _UNTIL)
 _DIALECTS: Final = tuple((name, name.capitalize()) for name in DIALECTS)
 _SELDOM: Final = ("rateLimit", "perDay", "logRequests", "dialect")
 _LABELS: Final = {
-    "grants": "What it may do",
+    "grants": say("What it may do"),
     "bounds": "Bounds",
     "expires": "Expires",
     "until": "Date",
     "addresses": "Addresses",
-    "rateLimit": "Requests per minute",
-    "perDay": "Uses a day",
-    "logRequests": "Log requests",
+    "rateLimit": say("Requests per minute"),
+    "perDay": say("Uses a day"),
+    "logRequests": say("Log requests"),
     "dialect": "Dialect",
 }
 _HELP: Final = {
-    "name": "The program that will use the key. Shown in lists and logs.",
-    "owner": "The person or team to ask about it.",
-    "note": "What else somebody should know who finds the key in a year.",
+    "name": say("The program that will use the key. Shown in lists and logs."),
+    "owner": say("The person or team to ask about it."),
+    "note": say("What else somebody should know who finds the key in a year."),
     "grants": "",
     "bounds": "",
-    "expires": "A key that expires by itself cannot be forgotten.",
-    "addresses": "One address or network per line, such as 192.0.2.0/24. Empty: from anywhere.",
-    "rateLimit": "Empty: the default of this service. 0: no limit.",
-    "perDay": "Of all its grants together, without dry runs and what is refused. Empty: no limit.",
-    "logRequests": "Requests are logged, without their bodies, and the key's page shows which operations it uses.",
-    "dialect": "Invision: a program written for Invision Community 4 can use the key without changes.",
+    "expires": say("A key that expires by itself cannot be forgotten."),
+    "addresses": say("One address or network per line, such as 192.0.2.0/24. Empty: from anywhere."),
+    "rateLimit": say("Empty: the default of this service. 0: no limit."),
+    "perDay": say("Of all its grants together, without dry runs and what is refused. Empty: no limit."),
+    "logRequests": say("Requests are logged, without their bodies, and the key's page shows which operations it uses."),
+    "dialect": say("Invision: a program written for Invision Community 4 can use the key without changes."),
 }
 
 

@@ -12,6 +12,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
 from trellis.http.routes import build_routes, find_in_reference
+from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +118,13 @@ class Grid:
         """Describe some grants in a few words."""
         held = self.names & frozenset(grants)
         if not held:
-            return "Nothing yet"
+            return say("Nothing yet")
         if held == self.names:
             return "Everything"
         if held == self.reading:
-            return "Read everything"
+            return say("Read everything")
         if row := next((one for one in self.rows if held == self.ticks[f"row:{one.resource}"]), None):
-            return f"Everything about {row.title.lower()}"
+            return say("Everything about {title}", title=row.title.lower())
         if len(held) == 1:
             return next(box.summary for box in self.boxes if box.name in held)
         return f"{len(held)} of {len(self.names)} operations"

@@ -65,13 +65,13 @@ async def index(request: PageRequest) -> Response:
 
 
 def _filters(grid: Grid, query: Submitted) -> Form:
-    operations = (("", "Any operation"), *((box.name, box.name) for box in grid.boxes))
-    states = (("", "Any state"), ("active", "Active"), ("paused", "Paused"), ("expired", "Expired"), ("revoked", "Revoked"))
+    operations = (("", say("Any operation")), *((box.name, box.name) for box in grid.boxes))
+    states = (("", say("Any state")), ("active", "Active"), ("paused", "Paused"), ("expired", "Expired"), ("revoked", "Revoked"))
     return Form(
         [field for field in FILTERS if field.name not in {"order", PRESET.name}],
         query,
         choices={"state": states, "operation": operations},
-        labels={"search": "Name, owner or key", "operation": "May do"},
+        labels={"search": say("Name, owner or key"), "operation": say("May do")},
         help=dict.fromkeys(("search", "state", "operation"), ""),
     )
 

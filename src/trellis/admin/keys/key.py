@@ -28,7 +28,7 @@ _MAX_ROWS: Final = 10
 _REFUSED: Final = 403
 _NEW: Final = timedelta(days=1)  # for how long a key's first call is worth telling
 RESTORE_OF_KEY: Final = "events.restore_of_key"
-_DAYS: Final = (("0", "At once"), ("1", "After a day"), *((str(n), f"After {n} days") for n in range(2, 8)))
+_DAYS: Final = (("0", say("At once")), ("1", say("After a day")), *((str(n), say("After {n} days", n=n)) for n in range(2, 8)))
 _GRANT: Final = "grant"  # in the address of a key's form: an operation that is ticked
 _MAY: Final = (
     Field("operation", Text(100, 1), ""),
@@ -40,9 +40,9 @@ _MAY: Final = (
 _SELECTION: Final = {
     "since": (
         "Since",
-        "What the key did at this time or later is undone, the newest first. You see it all before anything happens.",
+        say("What the key did at this time or later is undone, the newest first. You see it all before anything happens."),
     ),
-    "after": ("After event", "The number of an event: only what came after it is undone. Empty: all of it."),
+    "after": (say("After event"), say("The number of an event: only what came after it is undone. Empty: all of it.")),
 }
 
 
@@ -103,12 +103,12 @@ def build_selection_form(request: PageRequest, operation: str, typed: Submitted 
 async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:
     """Build the form of 'May this key …?', and the result if it was sent."""
     typed = Submitted(pair for pair in request.query.items() if pair[0] in {field.name for field in _MAY})
-    times = (("now", "Now"), ("end", "When it expires")) if key["expiresAt"] else (("now", "Now"),)
+    times = (("now", "Now"), ("end", say("When it expires"))) if key["expiresAt"] else (("now", "Now"),)
     form = Form(
         _MAY,
         typed or None,
         choices={"operation": [(box.name, box.name) for box in grid.boxes] + [(HELLO.name, HELLO.name)], "when": times},
-        labels={"operation": "May it run", "address": "From the address", "when": "At what time"},
+        labels={"operation": say("May it run"), "address": say("From the address"), "when": say("At what time")},
         id="may",
     )
     if not typed.get("operation"):
@@ -217,21 +217,21 @@ def _format(name: str, value: Any) -> str:
 
 
 def _overlap_form(typed: Submitted | None) -> Form:
-    name, note = OVERLAP.name, "Until then both work, so that nothing stops while you replace the old one."
-    return Form((OVERLAP,), typed, choices={name: _DAYS}, labels={name: "The old key expires"}, help={name: note})
+    name, note = OVERLAP.name, say("Until then both work, so that nothing stops while you replace the old one.")
+    return Form((OVERLAP,), typed, choices={name: _DAYS}, labels={name: say("The old key expires")}, help={name: note})
 
 
 def _revoke_form(typed: Submitted | None) -> Form:
-    labels = {REASON.name: "Why", KEEP_WEBHOOKS.name: "Keep its webhooks on"}
+    labels = {REASON.name: "Why", KEEP_WEBHOOKS.name: say("Keep its webhooks on")}
     notes = {
-        REASON.name: "Other administrators see it in the list of keys and in the event log.",
-        KEEP_WEBHOOKS.name: "They go on sending what happens here to where the key has them send it.",
+        REASON.name: say("Other administrators see it in the list of keys and in the event log."),
+        KEEP_WEBHOOKS.name: say("They go on sending what happens here to where the key has them send it."),
     }
     return Form((REASON, KEEP_WEBHOOKS), typed, labels=labels, help=notes)
 
 
 def _pause_form(typed: Submitted | None) -> Form:
-    notes = {WHY_PAUSED.name: "Other administrators see it in the list of keys and in the event log."}
+    notes = {WHY_PAUSED.name: say("Other administrators see it in the list of keys and in the event log.")}
     return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: "Why"}, help=notes)
 
 
@@ -245,7 +245,7 @@ _ROTATE: Final = Confirmation(
     action="rotate",
     operation="keys.rotate",
     title="Rotate {name}",
-    button="Rotate and show the new key",
+    button=say("Rotate and show the new key"),
     fetch=_fetch,
     build_form=_overlap_form,
     shows_secret=True,
@@ -256,7 +256,7 @@ _REVOKE: Final = Confirmation(
     action="revoke",
     operation="keys.revoke",
     title="Revoke {name}",
-    button="Revoke the key",
+    button=say("Revoke the key"),
     tone="danger",
     fetch=_fetch_with_webhooks,
     build_form=_revoke_form,
@@ -270,7 +270,7 @@ _PAUSE: Final = Confirmation(
     action="pause",
     operation="keys.pause",
     title="Pause {name}",
-    button="Pause the key",
+    button=say("Pause the key"),
     tone="danger",
     fetch=_fetch,
     build_form=_pause_form,
@@ -283,7 +283,7 @@ _RESUME: Final = Confirmation(
     action="resume",
     operation="keys.resume",
     title="Resume {name}",
-    button="Resume the key",
+    button=say("Resume the key"),
     fetch=_fetch,
     needs_password=True,
     respond=lambda request, key, result: request.redirect(

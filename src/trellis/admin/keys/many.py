@@ -92,7 +92,7 @@ ACTIONS: Final = (
     KeyAction(
         "grants",
         "keys.update_many",
-        "Give or take grants",
+        say("Give or take grants"),
         "edit",
         "Give or take grants of {keys}",
         "The grants of {keys} {have} changed. That applies from the next request on.",
@@ -184,8 +184,8 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
 
 def _find_objection(ids: Sequence[int], found: Sequence[Key]) -> str:
     if len(ids) > MOST:
-        return f"At most {MOST:,} keys are changed at once. Choose fewer."
-    return "Revoked keys stay as they are." if found else "Tick the keys that it is to be done with first."
+        return say("At most {most:,} keys are changed at once. Choose fewer.", most=MOST)
+    return say("Revoked keys stay as they are.") if found else say("Tick the keys that it is to be done with first.")
 
 
 def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
@@ -194,10 +194,10 @@ def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
     return Form(
         fields,
         Submitted(pair for pair in typed.pairs if pair[0] in names),
-        labels={REASON.name: "Why", KEEP_WEBHOOKS.name: "Keep their webhooks on"},
+        labels={REASON.name: "Why", KEEP_WEBHOOKS.name: say("Keep their webhooks on")},
         help={
-            REASON.name: "Other administrators see it in the list of keys and in the event log.",
-            KEEP_WEBHOOKS.name: "They go on sending what happens here to where the keys have them send it.",
+            REASON.name: say("Other administrators see it in the list of keys and in the event log."),
+            KEEP_WEBHOOKS.name: say("They go on sending what happens here to where the keys have them send it."),
         },
     )
 
@@ -226,7 +226,7 @@ async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) ->
             key,
             gains,
             loses,
-            tuple(webhooks.get(one, {"id": one, "name": f"Webhook {one}", "url": ""}) for one in off),
+            tuple(webhooks.get(one, {"id": one, "name": say("Webhook {item}", item=one), "url": ""}) for one in off),
             build_use_line(uses[key["id"]]),
             ran.get(key["id"]),
         )
@@ -252,7 +252,7 @@ async def _fetch_webhooks(request: PageRequest, results: Any) -> dict[int, dict[
     if not any(one["webhooks"] for one in results):
         return {}
     listed = (await request.fetch("webhooks.list", {"perPage": _MOST_WEBHOOKS}))["results"]
-    return {one["id"]: {**one, "name": one["description"] or f"Webhook {one['id']}"} for one in listed}
+    return {one["id"]: {**one, "name": one["description"] or say("Webhook {id}", id=one["id"])} for one in listed}
 
 
 def _build_pages(action: KeyAction) -> tuple[Page, Page]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from trellis.admin.keys.grants import Grid
 from trellis.core.keys import PRESETS, describe_preset
+from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +36,31 @@ class Recipe:
 RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
     {
         "calendar-sync": Recipe(
-            "Calendar sync",
-            "For a program that keeps the calendars here and elsewhere the same: it reads groups and calendars, and creates and "
-            "changes calendars. It deletes nothing.",
+            say("Calendar sync"),
+            say(
+                "For a program that keeps the calendars here and elsewhere the same: it reads groups and "
+                "calendars, and creates and changes calendars. It deletes nothing."
+            ),
             ("groups.list", "groups.get", "calendars.list", "calendars.get", "calendars.create", "calendars.update"),
             MappingProxyType({"name": "Calendar sync"}),
         ),
         "mirror": Recipe(
             "Mirror",
-            "For a copy of the community elsewhere, such as a search: it reads every part and follows the event feed, which shows "
-            "all changes, of keys too.",
+            say(
+                "For a copy of the community elsewhere, such as a search: it reads every part and follows the "
+                "event feed, which shows all changes, of keys too."
+            ),
             ("structure.export", "events.list"),
             MappingProxyType({"name": "Mirror"}),
             reads_nodes=True,
         ),
         "read-only": Recipe(
             "Read-only",
-            "For a program that shows something of the community: it reads every part.",
+            say("For a program that shows something of the community: it reads every part."),
             settings=MappingProxyType({"name": "Reader"}),
             reads_nodes=True,
         ),
-        "agent": Recipe("An agent", PRESETS["agent"].summary, preset="agent"),
+        "agent": Recipe(say("An agent"), PRESETS["agent"].summary, preset="agent"),
     }
 )
 _KEPT: Final = ("grants", "bounds", "addresses", "rateLimit", "perDay", "logRequests", "dialect", "owner", "note")

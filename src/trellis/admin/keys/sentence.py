@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from trellis.admin.keys.bounds import BoundRow
 from trellis.admin.keys.grants import Grid
+from trellis.sentences import join, say
 
 _DOES: Final[Mapping[str, str]] = {
     "list": "read",
@@ -19,7 +20,11 @@ _DOES: Final[Mapping[str, str]] = {
     "approve": "approve",
     "reject": "reject",
 }
-_LEADS: Final = ("It may", "If somebody else approves it each time, it may", "It may only try, with nothing kept, to")
+_LEADS: Final = (
+    say("It may"),
+    say("If somebody else approves it each time, it may"),
+    say("It may only try, with nothing kept, to"),
+)
 _MOST_BOUNDS: Final = 5  # that are told one by one
 
 
@@ -42,8 +47,8 @@ def describe_abilities(grid: Grid, rows: Sequence[BoundRow], value_of: Mapping[s
     bounded = [f"{row.summary}: only {', '.join(limits)}." for row in rows if (limits := _list_limits(row.values))]
     more = len(bounded) - _MOST_BOUNDS
     if more > 1:
-        bounded = [*bounded[:_MOST_BOUNDS], f"And {more} more grants are limited."]
-    return Abilities(may or ("It may do nothing yet.",), tuple(bounded), _describe_work(value_of))
+        bounded = [*bounded[:_MOST_BOUNDS], say("And {more} more grants are limited.", more=more)]
+    return Abilities(may or (say("It may do nothing yet."),), tuple(bounded), _describe_work(value_of))
 
 
 def _find_lead(row: BoundRow) -> int:
@@ -83,12 +88,13 @@ def _list_limits(values: Mapping[str, str]) -> list[str]:
 def _describe_work(value_of: Mapping[str, Any]) -> str:
     """Describe for how long a key works, from where, how often, and what is kept of it."""
     addresses = [one.strip() for one in str(value_of["addresses"]).splitlines() if one.strip()]
-    where = f"only from {_join(addresses)}" if addresses else "from anywhere"
-    parts = [f"It works {value_of['lasts']}, {where}"]
-    parts += [f"at most {value_of['perDay']} times a day"] if value_of["perDay"] else []
-    parts += [f"at most {value_of['rateLimit']} times a minute"] if value_of["rateLimit"] not in {"", "0"} else []
-    logged = "" if value_of["logRequests"] else " Its requests are not logged."
-    return f"{', '.join(parts)}.{logged}"
+    where = say("only from {addresses}", addresses=_join(addresses)) if addresses else say("from anywhere")
+    parts = [say("It works {lasts}, {where}", lasts=value_of["lasts"], where=where)]
+    parts += [say("at most {count} times a day", count=value_of["perDay"])] if value_of["perDay"] else []
+    has_rate = value_of["rateLimit"] not in {"", "0"}
+    parts += [say("at most {count} times a minute", count=value_of["rateLimit"])] if has_rate else []
+    logged = "" if value_of["logRequests"] else say(" Its requests are not logged.")
+    return say("{parts}.{logged}", parts=join(parts, ", "), logged=logged)
 
 
 def _join(words: Iterable[str]) -> str:

@@ -36,7 +36,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
 
     def describe(count: int) -> str:
         nodes = about.singular if count == 1 else about.title.lower()
-        return f"What {isolate(group['name'])} may do in {count:,} {nodes} has changed."
+        return say("What {name} may do in {count:,} {nodes} has changed.", name=isolate(group["name"]), count=count, nodes=nodes)
 
     if (done := await find_done(request, describe, back)) is not None:
         return done
@@ -50,7 +50,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
 
     def build_context() -> dict[str, Any]:
         return {
-            "title": f"Rights of {isolate(group['name'])}",
+            "title": say("Rights of {name}", name=isolate(group["name"])),
             "kind": about,
             "groups": kind,
             "group": group,

@@ -209,7 +209,7 @@ async def _set_fields(_request: PageRequest, kind: NodeKind, choices: Choices) -
     return [Step(kind.operation("update"), record, wanted) for record in choices.records]
 
 
-_TARGET: Final[PickerRow] = (PARENT, "Under", "The top level", True)
+_TARGET: Final[PickerRow] = (PARENT, "Under", say("The top level"), True)
 ACTIONS: Final[tuple[Action, ...]] = (
     Action("move", "update", "Move", "move", _move, "{nodes} {have} moved.", needs_order=True, pickers=(_TARGET,)),
     Action("copy", "copy", "Copy", "copy", _copy, "{nodes} {were} copied{along}.", along=_ALONG, pickers=(_TARGET,)),
@@ -222,7 +222,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "The permissions of {nodes} {have} changed.",
         takes_along=False,
         needs_options=True,
-        pickers=((SOURCE, "Same as", "", False),),
+        pickers=((SOURCE, say("Same as"), "", False),),
     ),
     Action(
         "fields",
@@ -240,4 +240,4 @@ ACTIONS: Final[tuple[Action, ...]] = (
 
 def find_names(groups: Mapping[int, str]) -> list[tuple[str, str]]:
     """Return the choices of groups."""
-    return [(EVERYONE, "Every group"), *((str(number), name) for number, name in groups.items())]
+    return [(EVERYONE, say("Every group")), *((str(number), name) for number, name in groups.items())]

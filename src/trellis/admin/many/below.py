@@ -13,6 +13,7 @@ from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _PERMISSIONS: Final = "permissions"
 
@@ -28,7 +29,11 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
         return await show_missing(kind, request)
 
     def describe(count: int) -> str:
-        return f"The permissions of {isolate(record['name'])} are those of everything below it now: {count:,} changed."
+        return say(
+            "The permissions of {name} are those of everything below it now: {count:,} changed.",
+            name=isolate(record["name"]),
+            count=count,
+        )
 
     back = f"/{kind.name}/{record['id']}"
     if (done := await find_done(request, describe, back)) is not None:
@@ -43,7 +48,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
 
     def build_context() -> dict[str, Any]:
         return {
-            "title": f"Apply to everything below {isolate(record['name'])}",
+            "title": say("Apply to everything below {name}", name=isolate(record["name"])),
             "kind": kind,
             "record": record,
             "carried": tuple(_carry(request, node_form)),
@@ -54,9 +59,12 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
 
 def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> str:
     if any(secret.name in raw for secret in kind.secrets):
-        return "A password was typed or removed too. Save that first, then apply the permissions."
+        return say("A password was typed or removed too. Save that first, then apply the permissions.")
     if content_version(record) != request.form.get("_version", ""):
-        return f"This {kind.singular} was changed since its form was made. Nothing was changed: go back, and look at it again."
+        return say(
+            "This {singular} was changed since its form was made. Nothing was changed: go back, and look at it again.",
+            singular=kind.singular,
+        )
     return ""
 
 

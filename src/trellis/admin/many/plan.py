@@ -23,7 +23,7 @@ BATCH: Final = "core.batch"
 FROM: Final = "_from"  # the address of the page that the form was on
 PLAN: Final = "_plan"  # the name of the version of a plan in its form
 COUNT: Final = "_count"  # and that of how many nodes it is about
-OUTDATED: Final = (
+OUTDATED: Final = say(
     "What would be done has changed since this page was made. Nothing was changed. Check again: this is how it is now."
 )
 _SHOWN: Final = 100  # rows
@@ -197,12 +197,12 @@ def _shorten(text: str) -> str:
 
 def compare_permissions(kind: NodeKind, before: Record, after: Record, groups: GroupNames) -> list[tuple[str, str]]:
     """Return how permissions differ, option by option, in words."""
-    found = []
+    found: list[tuple[str, str]] = []
     for option in kind.options:
         old, new = before["permissions"].get(option, ()), after["permissions"].get(option, ())
         if old == new or (EVERYONE not in (old, new) and set(old) == set(new)):
             continue
-        found.append((f"May {kind.option_title(option).lower()}", _tell(old, new, groups)))
+        found.append((say("May {option_title}", option_title=kind.option_title(option).lower()), _tell(old, new, groups)))
     return found
 
 

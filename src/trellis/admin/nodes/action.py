@@ -20,7 +20,7 @@ from trellis.core.verbs import Verb
 from trellis.errors import Refused
 from trellis.sentences import say
 
-_LABELS: Final = {"parentId": "Under", "position": "Place among its siblings"}
+_LABELS: Final = {"parentId": "Under", "position": say("Place among its siblings")}
 
 
 class Action(NamedTuple):
@@ -84,7 +84,7 @@ async def _pickers(kind: NodeKind, request: PageRequest, form: Form, record: Map
             f.name,
             request.form.get(f.name, "") if typed else str(record.get(f.name) or ""),
             label=_LABELS[f.name],
-            none="The top level",
+            none=say("The top level"),
         )
         for f in form.fields.values()
         if isinstance(f.type, ParentId)

@@ -18,12 +18,12 @@ from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say
 
 _CHILDREN: Final = "deleteChildrenOrMove"
 _MAX_NAMES: Final = 8  # of the nodes that are deleted or moved, the first are named
 _FIELDS: Final = frozenset({"children", "to"})
-_OUTDATED: Final = "What would be deleted has changed since this page was made. Check again: this is how it is now."
+_OUTDATED: Final = say("What would be deleted has changed since this page was made. Check again: this is how it is now.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ async def _show(
     plan = None if number in kind.built_in else await _plan(kind, request, record)
     picker: Picker | None = None
     if plan is not None and plan.children_count:
-        label = f"The {kind.singular} that they move to"
+        label = say("The {singular} that they move to", singular=kind.singular)
         chosen = request.form.get("to", "")
         picker = await build_picker(request, kind, "to", chosen, label=label, exclude=number, fault=fault)
     return request.page(
@@ -151,24 +151,27 @@ def _find_problem(kind: NodeKind, request: PageRequest, plan: DeletePlan) -> str
     """Return why the node cannot be deleted yet."""
     form = request.form
     if unknown := form.unknown(_FIELDS):
-        return f"This form has no field '{unknown[0][:60]}'. Nothing was deleted."
+        return say("This form has no field '{unknown}'. Nothing was deleted.", unknown=unknown[0][:60])
     if form.get("_plan", "") != plan.version:
         return _OUTDATED
     if plan.children_count and form.get("children") not in {"delete", "move"}:
-        return "Choose what happens to its children."
+        return say("Choose what happens to its children.")
     if plan.children_count and form.get("children") == "move" and not form.get("to"):
-        return f"Choose the {kind.singular} that the children move to."
+        return say("Choose the {singular} that the children move to.", singular=kind.singular)
     return ""
 
 
 def _describe(kind: NodeKind, record: Mapping[str, Any], plan: DeletePlan, *, moved: bool) -> str:
-    message = f"{isolate(record['name'])} was deleted."
+    message = say("{name} was deleted.", name=isolate(record["name"]))
     if plan.children_count and moved:
-        message = f"{isolate(record['name'])} was deleted, and its children were moved."
+        message = say("{name} was deleted, and its children were moved.", name=isolate(record["name"]))
     elif plan.below_count:
-        message = f"{isolate(record['name'])} and {plan.below_count:,} below it were deleted."
+        message = say(
+            "{name} and {below_count:,} below it were deleted.", name=isolate(record["name"]), below_count=plan.below_count
+        )
     if kind.is_group and plan.changed_count:
-        message += f" It was removed from the permissions of {plan.changed_count:,} nodes."
+        removed = say("It was removed from the permissions of {count:,} nodes.", count=plan.changed_count)
+        return join((message, removed))
     return message
 
 

@@ -132,7 +132,7 @@ class NodeForm:
             if name == "permissions":
                 rows += self._compare_permissions(base, theirs, mine)
             elif f.write_only:
-                state = "Set" if theirs.get(f"{name}Protected") else "Not set"
+                state = "Set" if theirs.get(f"{name}Protected") else say("Not set")
                 wanted = {True: "A new one"}.get(bool(mine.get(name)), "Removed" if name in mine else state)
                 rows.append((label, None, state, wanted))
             else:
@@ -149,7 +149,12 @@ class NodeForm:
 
         for option in self.kind.options:
             before = None if base is None else who(base, option)
-            yield f"May {self.kind.option_title(option).lower()}", before, who(theirs, option), who(mine, option)
+            yield (
+                say("May {option_title}", option_title=self.kind.option_title(option).lower()),
+                before,
+                who(theirs, option),
+                who(mine, option),
+            )
 
     def _typed_values(self) -> dict[str, Any]:
         """Return what was typed as it would be saved, as far as it is valid."""
@@ -180,8 +185,11 @@ def format_value(f: Field, value: Any, groups: GroupNames) -> str:
 def format_groups(who: Any, groups: GroupNames) -> str:
     """Return the names of the groups that have a right."""
     if who == EVERYONE:
-        return "Every group"
-    return ", ".join(groups.get(parse_whole_number(one) or 0, f"Group {str(one)[:60]}") for one in who or ()) or "Nobody"
+        return say("Every group")
+    return (
+        ", ".join(groups.get(parse_whole_number(one) or 0, say("Group {item}", item=str(one)[:60])) for one in who or ())
+        or "Nobody"
+    )
 
 
 # --- building one -------------------------------------------------------------------------------------------------
@@ -202,9 +210,9 @@ async def build_new_form(request: PageRequest, kind: NodeKind, typed: Submitted 
             kind,
             "parentId",
             str(values.get("parentId") or "") if typed is None else typed.get("parentId", ""),
-            none="The top level",
+            none=say("The top level"),
             label="Under",
-            help=f"The {kind.singular} that it belongs under.",
+            help=say("The {singular} that it belongs under.", singular=kind.singular),
         )
     return await _add_copy_picker(request, node_form)
 
@@ -232,10 +240,13 @@ async def _build(
         values if typed is None else typed,
         groups=(*groups.items(), *_new_groups(values, groups).items()),
         choices={f.name: list_choices(f.type) for f in fields if isinstance(f.type, Choice)},
-        labels={"parentId": "Under", "position": "Place among its siblings"}
-        | {f"permissions.{option}": f"May {kind.option_title(option).lower()}" for option in kind.options},
+        labels={"parentId": "Under", "position": say("Place among its siblings")}
+        | {
+            f"permissions.{option}": say("May {option_title}", option_title=kind.option_title(option).lower())
+            for option in kind.options
+        },
         help={f.name: describe_field(f) for f in fields}
-        | {"name": "", "permissions": "", "position": "Counted from 0. Leave it empty to put it last."},
+        | {"name": "", "permissions": "", "position": say("Counted from 0. Leave it empty to put it last.")},
     )
     built_in = tuple(number for one in request.kinds if one.is_group for number in one.built_in)
     return NodeForm(kind, form, groups, typed=typed, built_in=built_in)
@@ -244,7 +255,7 @@ async def _build(
 def _new_groups(values: Mapping[str, Any], groups: GroupNames) -> dict[int, str]:
     """Return the groups of a record that were created since the groups were read, so that saving does not lose them."""
     allowed = [who for who in (values.get("permissions") or {}).values() if isinstance(who, list | tuple)]
-    return {int(one): f"Group {one}" for who in allowed for one in who if one not in groups}
+    return {int(one): say("Group {item}", item=one) for who in allowed for one in who if one not in groups}
 
 
 def list_choices(choice: Choice) -> tuple[tuple[str, str], ...]:
@@ -277,7 +288,7 @@ async def _add_copy_picker(request: PageRequest, node_form: NodeForm) -> NodeFor
     kind = node_form.kind
     if kind.options:
         chosen = "" if node_form.typed is None else node_form.typed.get(COPY, "")
-        label = f"Same as another {kind.singular}"
-        note = "Fills in the grid; nothing is saved yet."
+        label = say("Same as another {singular}", singular=kind.singular)
+        note = say("Fills in the grid; nothing is saved yet.")
         node_form.pickers[COPY] = await build_picker(request, kind, COPY, chosen, label=label, help=note, parents=False)
     return node_form

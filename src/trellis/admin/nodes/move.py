@@ -78,17 +78,29 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
 
 def _note_on_manager(kind: NodeKind, record: Mapping[str, Any]) -> str:
     manager = record["managedBy"]
-    return f"This {kind.singular} is managed by the document “{isolate(manager)}”: the next apply moves it back." if manager else ""
+    return (
+        say(
+            "This {singular} is managed by the document “{manager}”: the next apply moves it back.",
+            singular=kind.singular,
+            manager=isolate(manager),
+        )
+        if manager
+        else ""
+    )
 
 
 async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], to: Destination) -> Response:
     change = await last_change(request, kind, theirs["id"])
     who = f" by {change.who}" if change is not None else ""
-    detail = f"{isolate(theirs['name'])} was changed{who} since this page was made. Nothing was moved."
+    detail = say("{name} was changed{who} since this page was made. Nothing was moved.", name=isolate(theirs["name"]), who=who)
     if request.wants_json:
         raise Refused("PRECONDITION_FAILED", say("{detail} Reload the page to see where it is.", detail=detail))
     position = f"number {theirs['position']}"
-    at = f"It is at “{theirs['path']}” now, as {position}" if kind.tree else f"It is {position} now"
+    at = (
+        say("It is at “{path}” now, as {position}", path=theirs["path"], position=position)
+        if kind.tree
+        else say("It is {position} now", position=position)
+    )
     refused = Refused("PRECONDITION_FAILED", say("{detail} {at}: check, and move it if you still want to.", detail=detail, at=at))
     return await _show(kind, request, theirs, to, 409, refused=refused)
 
@@ -147,7 +159,7 @@ async def _picker(
     if not kind.tree:
         return None
     return await build_picker(
-        request, kind, "parentId", to.parent, label="Under", none="The top level", exclude=record["id"], fault=fault
+        request, kind, "parentId", to.parent, label="Under", none=say("The top level"), exclude=record["id"], fault=fault
     )
 
 

@@ -9,6 +9,7 @@ from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
 from trellis.core.fields import EVERYONE, MAX_ID, Boolean, Color, Field
 from trellis.core.nodes import NodeKind
+from trellis.sentences import say
 
 PER_LEVEL: Final = 100
 _MAX_OPEN: Final = 40
@@ -138,7 +139,7 @@ def describe_lock(guests: frozenset[int], kind: NodeKind, record: Mapping[str, A
     who = record.get("permissions", {}).get(option, EVERYONE) if option else EVERYONE
     if who == EVERYONE or not guests.isdisjoint(who):
         return ""
-    return f"Guests cannot {option} it" if who else f"Nobody may {option} it"
+    return say("Guests cannot {option} it", option=option) if who else say("Nobody may {option} it", option=option)
 
 
 async def tree_address(request: PageRequest, kind: NodeKind, record: Mapping[str, Any]) -> str:

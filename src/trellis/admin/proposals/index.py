@@ -22,13 +22,13 @@ _SECTION: Final = "proposals"
 _CHOSEN: Final = "proposal"
 _STATES: Final = (
     ("open", "Open"),
-    ("", "Any state"),
+    ("", say("Any state")),
     ("approved", "Approved"),
     ("rejected", "Rejected"),
     ("withdrawn", "Withdrawn"),
     ("expired", "Expired"),
 )
-_LABELS: Final = {"keyId": "Proposed by", "reason": "Why"}
+_LABELS: Final = {"keyId": say("Proposed by"), "reason": "Why"}
 
 
 class Failure(NamedTuple):
@@ -85,7 +85,7 @@ async def _build_filters(request: PageRequest, query: Submitted) -> Form:
         query,
         choices={
             "state": _STATES,
-            "operation": [("", "Any operation"), *((name, name) for name in names)],
+            "operation": [("", say("Any operation")), *((name, name) for name in names)],
             "keyId": [("", "Anybody"), *keys],
         },
         labels=_LABELS,
@@ -99,10 +99,10 @@ async def decide_on_several(request: PageRequest) -> Response:
     decision = DECISIONS.get(request.form.get(ACTION, ""))
     numbers = read_ids(request.form.all(_CHOSEN))
     if decision is None or not numbers:
-        return await _show(request, 400, fault="" if numbers else "Tick the proposals to decide on.")
+        return await _show(request, 400, fault="" if numbers else say("Tick the proposals to decide on."))
     reason = read_reason(request)
     if decision.needs_reason and not reason:
-        return await _show(request, 400, fault="reason is needed, so that whoever proposed it knows.")
+        return await _show(request, 400, fault=say("reason is needed, so that whoever proposed it knows."))
     failures, done = await _decide_on(request, decision, numbers, reason)
     told = decision.tell_many(done)
     if failures:

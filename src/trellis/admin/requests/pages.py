@@ -64,12 +64,12 @@ def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form
         (*FILTERS, _BEFORE),
         query,
         choices={
-            "key": [("", "Any key"), (_NO_KEY, "Without a valid key"), *keys],
-            "operation": [("", "Any operation"), *((box.name, box.name) for box in grid.boxes), (HELLO.name, HELLO.name)],
-            "method": [("", "Any method"), *((name, name) for name in METHODS)],
-            "status": [("", "Any status"), *((name, f"{name}: {_CLASS_LABELS[name]}") for name in CLASSES), *_statuses(query)],
+            "key": [("", say("Any key")), (_NO_KEY, say("Without a valid key")), *keys],
+            "operation": [("", say("Any operation")), *((box.name, box.name) for box in grid.boxes), (HELLO.name, HELLO.name)],
+            "method": [("", say("Any method")), *((name, name) for name in METHODS)],
+            "status": [("", say("Any status")), *((name, f"{name}: {_CLASS_LABELS[name]}") for name in CLASSES), *_statuses(query)],
         },
-        labels={"path": "Path contains", "slower": "Slower than (ms)", "from": "From", "to": "To"},
+        labels={"path": say("Path contains"), "slower": say("Slower than (ms)"), "from": "From", "to": "To"},
         help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
         clock=request.clock,
     )

@@ -11,6 +11,7 @@ from trellis.admin.times import Clock
 from trellis.admin.view import find_icon
 from trellis.core.fields import isolate
 from trellis.core.search import FIND
+from trellis.sentences import say
 
 _MOST_SAVED: Final = 6
 _MOST_ACTIONS: Final = 6  # that are named, and with a record
@@ -45,7 +46,7 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
     titles = {kind.name: kind.title for kind in request.kinds} | _RESOURCES
     every = build_actions(request.catalogue, request.kinds)
     actions = [action for action in every if request.view.may_open(request, action.path.format(id=0))]
-    pages, done = Section("Go to", _find_pages(request, text)), await _find_actions(request, actions, text)
+    pages, done = Section(say("Go to"), _find_pages(request, text)), await _find_actions(request, actions, text)
     first = text.casefold().partition(" ")[0]
     is_action = any(action.words.partition(" ")[0] == first for action in actions)
     sections = [done, pages] if is_action else [pages]
@@ -120,7 +121,7 @@ async def _find_saved(request: PageRequest, text: str) -> Section:
     found = await request.fetch("filters.list")
     chosen = [one for one in found if (text.casefold() in one["name"].casefold() if text else one["isOwn"])]
     hits = tuple(Hit(one["name"], f"filter of {one['list']}", f"/filters/{one['id']}", "search") for one in chosen[:_MOST_SAVED])
-    return Section("Saved filters", hits, len(chosen) - len(hits))
+    return Section(say("Saved filters"), hits, len(chosen) - len(hits))
 
 
 async def _find_actions(request: PageRequest, actions: Sequence[Action], text: str) -> Section:

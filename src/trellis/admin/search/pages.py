@@ -16,8 +16,10 @@ from trellis.sentences import say
 _HERE: Final = "/search"
 _LABELS: Final = {TEXT.name: "Search"}
 _HELP: Final = {
-    TEXT.name: "A part of a name, a number, the public part of a key, or the id of a request. Or what you want to do, such as: "
-    "new forum under News."
+    TEXT.name: say(
+        "A part of a name, a number, the public part of a key, or the id of a request. Or what you want "
+        "to do, such as: new forum under News."
+    )
 }
 
 

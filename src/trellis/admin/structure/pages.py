@@ -29,18 +29,18 @@ _REASON: Final = Field("reason", Text(500), "Other administrators see it in the 
 _FORMATS: Final = (("yaml", "YAML", "application/yaml"), ("json", "JSON", "application/json"))
 _LABELS: Final = {
     "document": "Document",
-    "prune": "Delete what the document does not have",
-    "maxDeletes": "Delete at most",
-    "allowEmpty": "Allow an empty document or section",
-    "adopt": "Take over nodes that are there already",
+    "prune": say("Delete what the document does not have"),
+    "maxDeletes": say("Delete at most"),
+    "allowEmpty": say("Allow an empty document or section"),
+    "adopt": say("Take over nodes that are there already"),
     "reason": "Why",
 }
 _HELP: Final = {
     "document": "YAML or JSON, at most 8 MiB.",
-    "prune": "Only in the sections that it has. What another document manages stays.",
-    "maxDeletes": "Nodes. If it were more, nothing is done.",
-    "allowEmpty": "Otherwise one is refused, since a file is often empty by mistake.",
-    "adopt": "Nodes without an external id that have the path of an entry, and nodes of other documents.",
+    "prune": say("Only in the sections that it has. What another document manages stays."),
+    "maxDeletes": say("Nodes. If it were more, nothing is done."),
+    "allowEmpty": say("Otherwise one is refused, since a file is often empty by mistake."),
+    "adopt": say("Nodes without an external id that have the path of an entry, and nodes of other documents."),
 }
 
 

@@ -17,14 +17,14 @@ from trellis.admin.undo.plan import OUTDATED, drop_advice
 from trellis.core.fields import format_timestamp, isolate
 from trellis.core.version import compute_version
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say, say_many
 
 _RESTORE: Final = "changesets.restore"
 _SKIP: Final = "skipConflicts"
 _AFTER: Final = "after"
 _LAST: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 _KEYS: Final = "keys"
-_SKIP_LABEL: Final = "Skip what cannot be undone"
+_SKIP_LABEL: Final = say("Skip what cannot be undone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ async def _select_change_set(request: PageRequest) -> Selection:
         operation=_RESTORE,
         target=number,
         raw=dict(typed),
-        title=f"Undo change set {number:,}",
+        title=say("Undo change set {number:,}", number=number),
         path=f"/change-sets/{number}/undo",
         back=events,
         events=events,
@@ -127,7 +127,7 @@ async def _select_of_key(request: PageRequest) -> Selection:
         operation=RESTORE_OF_KEY,
         target=key["id"],
         raw=dict(typed),
-        title=f"Undo what {isolate(key['name'])} did",
+        title=say("Undo what {name} did", name=isolate(key["name"])),
         path=f"/keys/{key['id']}/undo",
         back=f"/keys/{key['id']}",
         events=f"/events?actor=key:{key['id']}",
@@ -176,8 +176,14 @@ async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
 
 def _tell_purged(count: int | None) -> str:
     if count is None:
-        return "Older events have been purged, and some of them may have been among these."
-    return f"{_count(count, 'event')} {'has' if count == 1 else 'have'} been purged and cannot be undone." if count else ""
+        return say("Older events have been purged, and some of them may have been among these.")
+    return (
+        say(
+            "{count} {value} been purged and cannot be undone.", count=_count(count, "event"), value="has" if count == 1 else "have"
+        )
+        if count
+        else ""
+    )
 
 
 def _describe(request: PageRequest, operation: str) -> str:
@@ -203,9 +209,15 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
         result = await request.perform(chosen.operation, {**chosen.raw, **raw}, chosen.target)
     except Refused as refused:
         if "conflicts" in refused.facts:
-            count = f"{_count(plan.conflict_count, 'event')} cannot be undone." if plan.conflict_count else ""
-            why = " ".join(part for part in (count, plan.purged) if part)
-            problem = f"Nothing was changed: {why} Tick “{_SKIP_LABEL}” to undo the others."
+            count = (
+                say_many(plan.conflict_count, "{count:,} event cannot be undone.", "{count:,} events cannot be undone.")
+                if plan.conflict_count
+                else ""
+            )
+            why = join(part for part in (count, plan.purged) if part)
+            problem: str = say(
+                "Nothing was changed: {why} Tick “{skip_label}” to undo the others.", why=why, skip_label=_SKIP_LABEL
+            )
         else:
             problem = refused.detail
         return _show(request, chosen, await _plan(request, chosen), 400 if refused.faults else 409, problem)
@@ -215,9 +227,11 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
 
 
 def _tell(result: Mapping[str, Any]) -> str:
-    count, left = result["undoneCount"], result["conflictCount"]
-    message = f"{_count(count, 'event')} {'was' if count == 1 else 'were'} undone."
-    return message + (f" {left:,} could not be undone and {'stays' if left == 1 else 'stay'} as now." if left else "")
+    undone = say_many(result["undoneCount"], "{count:,} event was undone.", "{count:,} events were undone.")
+    if not (left := result["conflictCount"]):
+        return undone
+    kept = say_many(left, "{count:,} could not be undone and stays as now.", "{count:,} could not be undone and stay as now.")
+    return join((undone, kept))
 
 
 def _count(count: int, noun: str) -> str:
@@ -229,7 +243,7 @@ def _count(count: int, noun: str) -> str:
 
 def _build_skip_form(request: PageRequest, chosen: Selection, typed: Submitted | None = None) -> Form:
     fields = [field for field in request.catalogue.find(chosen.operation).fields if field.name == _SKIP]
-    return Form(fields, typed, labels={_SKIP: _SKIP_LABEL}, help={_SKIP: "The others are undone all the same."})
+    return Form(fields, typed, labels={_SKIP: _SKIP_LABEL}, help={_SKIP: say("The others are undone all the same.")})
 
 
 def _show_refused(request: PageRequest, chosen: Selection, refused: Refused) -> Response:

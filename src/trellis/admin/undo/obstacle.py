@@ -9,6 +9,7 @@ from trellis.admin.nodes import fetch_groups, fetch_names
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
+from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ async def find_obstacle(request: PageRequest, kind: NodeKind | None, event: Mapp
     differences = facts["differences"]
     by_fields = differences and differences[0]["field"] != "children"
     return Obstacle(
-        "Undoing it now would lose what was changed since." if by_fields else refused.detail,
+        say("Undoing it now would lose what was changed since.") if by_fields else refused.detail,
         deleted_by=facts.get("deletedBy"),
         differences=await _compare(request, kind, differences),
         later=() if "deletedBy" in facts else tuple(await request.fetch("events.later", target=event["seq"])),

@@ -15,7 +15,7 @@ from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say, say_many
 
 _PARENT: Final = "parentId"
 _PLACE: Final = frozenset({"parentId", "position"})
@@ -93,7 +93,7 @@ def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tup
     if action not in {"", "undo"} or (not action and picker is not None and picker.is_new_search):
         return 200, ""
     if unknown := form.unknown({_PARENT}):
-        return 400, f"This form has no field '{unknown[0][:60]}'. Nothing was undone."
+        return 400, say("This form has no field '{unknown}'. Nothing was undone.", unknown=unknown[0][:60])
     if picker is not None and picker.fault:
         return 400, ""
     return None if form.get("_plan", "") == plan.version else (409, OUTDATED)
@@ -156,11 +156,15 @@ async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapp
             raise
         plan, now = await plan_undo(request, kind, event, {_PARENT: None}, asks_parent=True)
     exclude = 0 if now is None else event["resourceId"]
-    label, none = "New parent", "The top level"
+    label, none = say("New parent"), say("The top level")
     picker = await build_picker(request, kind, _PARENT, chosen, label=label, none=none, exclude=exclude, fault=fault)
     last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": needed.facts["parentId"]})
     deleted = last if last is not None and last["how"] == "deleted" else None
-    why = drop_advice(needed.detail) if deleted is None else f"Its parent, {isolate(deleted['name'])}, has been deleted."
+    why = (
+        drop_advice(needed.detail)
+        if deleted is None
+        else say("Its parent, {name}, has been deleted.", name=isolate(deleted["name"]))
+    )
     return Preview(event, kind, plan, now, picker, why, deleted and deleted["event"])
 
 
@@ -207,25 +211,39 @@ def _describe(preview: Preview, result: Mapping[str, Any]) -> str:
     if preview.now is not None and (deleted := result["deleted"]["count"]):
         name = preview.now["name"]
         return (
-            f"{isolate(name)} was deleted again."
+            say("{name} was deleted again.", name=isolate(name))
             if deleted == 1
-            else f"{isolate(name)} and {deleted - 1:,} below it were deleted again."
+            else say("{name} and {deleted:,} below it were deleted again.", name=isolate(name), deleted=deleted - 1)
         )
     name, count = result["record"]["name"], result["restored"]["count"]
     if preview.now is not None:
         return (
-            f"{isolate(name)} is as it was before event {result['event']:,}."
+            say("{name} is as it was before event {event:,}.", name=isolate(name), event=result["event"])
             if count
-            else f"{isolate(name)} was already like that."
+            else say("{name} was already like that.", name=isolate(name))
         )
-    message = f"{isolate(name)} was restored." if count == 1 else f"{isolate(name)} and {count - 1:,} below it were restored."
+    parts = [
+        say("{name} was restored.", name=isolate(name))
+        if count == 1
+        else say("{name} and {count:,} below it were restored.", name=isolate(name), count=count - 1)
+    ]
     if moved := result["moved"]["count"]:
-        message += f" {moved:,} that had been moved away {'is' if moved == 1 else 'are'} under it again."
+        parts.append(
+            say_many(
+                moved,
+                "{count:,} that had been moved away is under it again.",
+                "{count:,} that had been moved away are under it again.",
+            )
+        )
     if changed := result["changed"]["count"]:
-        message += f" It is in the permissions of {changed:,} {'node' if changed == 1 else 'nodes'} again."
+        parts.append(
+            say_many(
+                changed, "It is in the permissions of {count:,} node again.", "It is in the permissions of {count:,} nodes again."
+            )
+        )
     if left := result["left"]["count"]:
-        message += f" {left:,} {'stays' if left == 1 else 'stay'} as changed since."
-    return message
+        parts.append(say_many(left, "{count:,} stays as changed since.", "{count:,} stay as changed since."))
+    return join(parts)
 
 
 PAGES: Final = (

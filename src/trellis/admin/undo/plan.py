@@ -13,9 +13,10 @@ from trellis.core.events import changed_members
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
+from trellis.sentences import say
 
 RESTORE: Final = "events.restore"
-OUTDATED: Final = "What would be undone has changed since this page was made. Check again: this is how it is now."
+OUTDATED: Final = say("What would be undone has changed since this page was made. Check again: this is how it is now.")
 _MAX_NAMES: Final = 8  # of the nodes that are restored or left, the first are named
 _CHANGED_BY_OTHERS: Final = frozenset({"position", "path", "url", "updatedAt"})  # and by undo itself
 _PLACE: Final = frozenset({"parentId", "position", "path"})

@@ -21,7 +21,7 @@ _HERE: Final = "/deliveries"
 _RESEND: Final = "/webhooks/{id:int}/redeliver"
 _SECTION: Final = "webhooks"
 _BEFORE: Final = Field("before", Text(20), "")
-_STATES: Final = (("", "Any state"), ("waiting", "Waiting"), ("delivered", "Delivered"), ("failed", "Given up"))
+_STATES: Final = (("", say("Any state")), ("waiting", "Waiting"), ("delivered", "Delivered"), ("failed", say("Given up")))
 _MAX_BODY: Final = 65_536  # characters shown
 
 
@@ -64,11 +64,11 @@ def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form
         (*FILTERS, _BEFORE),
         query,
         choices={
-            "webhook": [("", "Any webhook"), *((number, f"{isolate(name)} ({number})") for number, name in names.items())],
+            "webhook": [("", say("Any webhook")), *((number, f"{isolate(name)} ({number})") for number, name in names.items())],
             "state": _STATES,
             "type": [("", "Anything"), *((name, name) for name in types)],
         },
-        labels={"type": "Event type", "event": "Event number", "from": "From", "to": "To"},
+        labels={"type": say("Event type"), "event": say("Event number"), "from": "From", "to": "To"},
         help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
         clock=request.clock,
     )

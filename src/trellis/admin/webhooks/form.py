@@ -12,13 +12,14 @@ from trellis.core.operation import Environment
 from trellis.core.subscriptions import EVERYTHING, is_alarm
 from trellis.core.webhooks import SETTINGS
 from trellis.errors import Fault
+from trellis.sentences import join, say
 
-_LABELS: Final = {"url": "Address", "events": "Events", "enabled": "Send messages"}
+_LABELS: Final = {"url": "Address", "events": "Events", "enabled": say("Send messages")}
 _HELP: Final = {
-    "url": "An http or https address on the public internet. Messages contain whole records: use https.",
+    "url": say("An http or https address on the public internet. Messages contain whole records: use https."),
     "events": "",
-    "description": "What it is for. Shown in lists.",
-    "enabled": "Events while it is off wait, and are sent once it is switched on.",
+    "description": say("What it is for. Shown in lists."),
+    "enabled": say("Events while it is off wait, and are sent once it is switched on."),
 }
 
 
@@ -68,7 +69,7 @@ class WebhookForm(Form):
     def text_of(self, fault: Fault) -> str:
         """Return the text of a fault; for a form without a tick, what to do about it."""
         if fault.field == "events" and self._typed is not None and not any(self._typed.all("events")):
-            return f"{self._label('events')}: tick at least one box."
+            return say("{label}: tick at least one box.", label=self._label("events"))
         return super().text_of(fault)
 
     def settings(self) -> dict[str, Any]:
@@ -85,15 +86,15 @@ def describe_events(patterns: Sequence[str], environment: Environment) -> str:
     """Describe the events of a webhook in words."""
     everything = EVERYTHING in patterns
     left = [name for name in patterns if not everything or is_alarm(name)]
-    parts = ["All events, including future types"] if everything else []
+    parts = [say("All events, including future types")] if everything else []
     for row in event_rows(environment):
         some = [word for name, word in row.types if name in left]
         if row.every in left:
-            parts.append(f"{row.title}: everything")
+            parts.append(say("{title}: everything", title=say(row.title)))
         elif some:
-            parts.append(f"{row.title}: {', '.join(some)}")
+            parts.append(say("{title}: {events}", title=say(row.title), events=join(map(say, some), ", ")))
         left = [name for name in left if name != row.every and name not in dict(row.types)]
-    return "; ".join(parts + left)
+    return join((*parts, *left), "; ")
 
 
 def describe_webhook(webhook: Mapping[str, Any], environment: Environment) -> dict[str, Any]:

@@ -22,13 +22,13 @@ _HERE: Final = "/webhooks/{id:int}"
 _SECTION: Final = "webhooks"
 _MAX_ROWS: Final = 10
 _HOURS: Final = (
-    ("0", "At once"),
-    ("1", "After an hour"),
-    ("24", "After a day"),
-    ("72", "After 3 days"),
-    ("168", "After 7 days"),
+    ("0", say("At once")),
+    ("1", say("After an hour")),
+    ("24", say("After a day")),
+    ("72", say("After 3 days")),
+    ("168", say("After 7 days")),
 )
-_MISSED: Final = (("0", "Send them now, in their order"), ("1", "Skip them"))
+_MISSED: Final = (("0", say("Send them now, in their order")), ("1", say("Skip them")))
 
 
 async def fetch_webhook(request: PageRequest) -> dict[str, Any]:
@@ -131,13 +131,13 @@ async def test(request: PageRequest) -> Response:
 
 
 def _missed_form(typed: Submitted | None) -> Form:
-    name, note = SKIP.name, "Events from the time while it was off, except those that have been purged."
+    name, note = SKIP.name, say("Events from the time while it was off, except those that have been purged.")
     return Form(
         (SKIP,),
         typed or {name: "0"},
         choices={name: _MISSED},
         widgets={name: "radio"},
-        labels={name: "Events that it missed"},
+        labels={name: say("Events that it missed")},
         help={name: note},
     )
 
@@ -145,9 +145,9 @@ def _missed_form(typed: Submitted | None) -> Form:
 def _overlap_form(typed: Submitted | None) -> Form:
     name, note = (
         OVERLAP.name,
-        "Until then each message has two signatures, so that none is refused while you replace the old secret.",
+        say("Until then each message has two signatures, so that none is refused while you replace the old secret."),
     )
-    return Form((OVERLAP,), typed, choices={name: _HOURS}, labels={name: "The old secret expires"}, help={name: note})
+    return Form((OVERLAP,), typed, choices={name: _HOURS}, labels={name: say("The old secret expires")}, help={name: note})
 
 
 _SWITCH_ON: Final = Confirmation(
@@ -155,11 +155,11 @@ _SWITCH_ON: Final = Confirmation(
     action="on",
     operation="webhooks.update",
     title="Switch on {name}",
-    button="Switch on",
+    button=say("Switch on"),
     fetch=fetch_webhook,
     build_form=_missed_form,
     raw={"enabled": "1"},
-    find_objection=lambda webhook: "It is switched on already." if webhook["enabled"] else "",
+    find_objection=lambda webhook: say("It is switched on already.") if webhook["enabled"] else "",
     respond=lambda request, webhook, _: request.redirect(f"/webhooks/{webhook['id']}", say("It is switched on.")),
 )
 _ROTATE: Final = Confirmation(
@@ -167,7 +167,7 @@ _ROTATE: Final = Confirmation(
     action="rotate",
     operation="webhooks.rotate",
     title="Rotate the secret of {name}",
-    button="Rotate and show the new secret",
+    button=say("Rotate and show the new secret"),
     fetch=fetch_webhook,
     build_form=_overlap_form,
     shows_secret=True,
@@ -179,7 +179,7 @@ _DELETE: Final = Confirmation(
     operation="webhooks.delete",
     deletes=True,
     title="Delete {name}",
-    button="Delete the webhook",
+    button=say("Delete the webhook"),
     tone="danger",
     fetch=fetch_webhook,
     respond=lambda request, webhook, _: request.redirect("/webhooks", say("{name} was deleted.", name=isolate(webhook["name"]))),

@@ -104,15 +104,14 @@ class Run:
     def _check_emptiness(self) -> None:
         if self._document.empty and not self._options.allow_empty:
             where = ", ".join(place.path or place.file or "the document" for place in self._document.empty)
-            detail = say("There is nothing in {where}. If that is meant, allow it with allowEmpty (--allow-empty).", where=where)
-            raise Refused("EMPTY_DOCUMENT", detail)
+            told = say("There is nothing in {where}. If that is meant, allow it with allowEmpty (--allow-empty).", where=where)
+            raise Refused("EMPTY_DOCUMENT", told)
 
     def _find_nodes(self) -> None:
-        tx, options = self._context.tx, self._options
         sections = sorted(self._document.sections, key=lambda section: not section.kind.is_group)
         self._scopes = [load_scope(self._context, section, self._faults) for section in sections]
         for scope in self._scopes:
-            match(tx, scope, self._document.name, self._faults, adopt=options.adopt)
+            match(self._context.tx, scope, self._document.name, self._faults, adopt=self._options.adopt)
             self._ids |= {entry: node.id for entry, node in scope.matched.items()}
             self.adoptable += scope.adoptable
             scope.doomed = self._find_doomed(scope)
@@ -286,8 +285,8 @@ class Run:
 
     def _may_go(self, scope: Scope, node: nodes.Node, gone: set[int]) -> bool:
         """Return whether all below a node goes with it; what another document manages must not."""
-        stays = next((scope.nodes[i] for i in scope.walk_below(node.id) if i in scope.nodes and i not in gone), None)
-        if stays is None:
+        below = (scope.nodes[i] for i in scope.walk_below(node.id) if i in scope.nodes and i not in gone)
+        if (stays := next(below, None)) is None:
             return True
         detail = say(
             "{node} is to be deleted, but '{name}' ({id}) below it is managed by the document '{document}'.",

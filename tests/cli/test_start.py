@@ -56,6 +56,7 @@ def test_the_version_needs_nothing_but_typer(settings: Settings, typer: set[str]
         "trellis.refusals",
         "trellis.refusals.refusal",
         "trellis.refusals.rows",
+        "trellis.sentences",
         "trellis.setting_types",
         "trellis.settings",
         "trellis.store",

@@ -77,6 +77,7 @@ def test_the_list_of_keys_needs_the_database_and_the_operations_on_keys(engine: 
         "core",
         "errors",
         "refusals",
+        "sentences",
         "setting_types",
         "settings",
         "store",

@@ -89,7 +89,8 @@ def _read_python(source: str) -> Iterator[tuple[int, str]]:
 def _read_script(source: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(source.splitlines(), 1):
         for found in _SCRIPT_STRING.finditer(line.partition("// ")[0]):
-            yield number, found[2]
+            if "many(" not in line[: found.start()]:
+                yield number, found[2]
 
 
 if __name__ == "__main__":

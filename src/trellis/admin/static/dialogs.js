@@ -1,5 +1,6 @@
 // Opens the page behind a link with data-dialog as a dialog on this page: its heading and what stands in its <main>.
 // Without scripts, or where there is another page instead, the link leads to the page itself.
+import { t } from "./language.js";
 import { fields } from "./fields.js";
 import { askPage, attempt } from "./requests.js";
 import { isEdited } from "./unsaved.js";
@@ -64,7 +65,7 @@ function show(link, main) {
   document.dispatchEvent(new CustomEvent("panel:shown", { detail: dialog }));
 }
 
-const mayClose = (dialog) => !isEdited(dialog) || confirm("Close it and lose what you typed?");
+const mayClose = (dialog) => !isEdited(dialog) || confirm(t("Close it and lose what you typed?"));
 
 // Gives the elements other ids than those of the page below.
 function rename(dialog) {

@@ -1,4 +1,5 @@
 // Form controls: colours, 'every group', copy buttons, and fields that only count with a certain choice.
+import { t } from "./language.js";
 import { say } from "./messages.js";
 import { markCopied } from "./unsaved.js";
 
@@ -45,12 +46,12 @@ async function copy(button) {
     const text = source.value ?? source.textContent;
     await navigator.clipboard.writeText(text);
     markCopied(text);
-    label.textContent = "Copied";
-    say("Copied.");
+    label.textContent = t("Copied");
+    say(t("Copied."));
   } catch {
     getSelection().selectAllChildren(source);
-    say("Selected: press Ctrl+C.");
-    label.textContent = "Selected: press Ctrl+C";
+    say(t("Selected: press Ctrl+C."));
+    label.textContent = t("Selected: press Ctrl+C");
   }
   setTimeout(() => (label.textContent = before), 2500);
 }

@@ -1,4 +1,5 @@
 // The list of keys, the grid of grants, what a key will be able to do, and the page that shows a key. All work without this: the buttons send the form.
+import { t } from "./language.js";
 import { ask, attempt } from "./requests.js";
 import { selecting } from "./selecting.js";
 
@@ -9,7 +10,7 @@ for (const grid of document.querySelectorAll("[data-grants]")) {
   const boxes = [...grid.querySelectorAll("input[name=grants][type=checkbox]")];
   const count = grid.querySelector("[data-grants-count]");
   const showCount = () => {
-    count.textContent = `${boxes.filter((box) => box.checked).length} of ${grid.dataset.all} operations ticked`;
+    count.textContent = t("{count} of {all} operations ticked", { count: boxes.filter((box) => box.checked).length, all: grid.dataset.all });
   };
   const boxesOf = {
     all: () => boxes,
@@ -54,7 +55,7 @@ for (const region of document.querySelectorAll("[data-abilities]")) {
   };
   const later = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => attempt(describe, { what: "What the key will be able to do is not up to date." }), PAUSE);
+    waiting = setTimeout(() => attempt(describe, { what: t("What the key will be able to do is not up to date.") }), PAUSE);
   };
   form.addEventListener("change", later);
   form.addEventListener("input", later);

@@ -1,5 +1,6 @@
 // Keeps a page up to date. The service tells of what there is news; the page is then fetched again from where it came from, which
 // judges what may be seen, and its parts (data-part) are brought to what they say now. A hidden page is left alone until it is seen.
+import { many, t } from "./language.js";
 import { merge, rowsOf } from "./merge.js";
 import { say } from "./messages.js";
 import { isPressed } from "./pressing.js";
@@ -106,7 +107,7 @@ function end() {
   isOver = true;
   stop();
   state("nothing");
-  say("You are signed out, so this page is not kept up to date any more.", { stay: true, buttons: [["Sign in", () => location.reload()]] });
+  say(t("You are signed out, so this page is not kept up to date any more."), { stay: true, buttons: [[t("Sign in"), () => location.reload()]] });
 }
 
 // Asks the scripts of the page; each may prevent what is about to be done.
@@ -153,6 +154,21 @@ function show(fresh) {
   document.dispatchEvent(new CustomEvent("panel:merged"));
 }
 
+// What a part's rows are, by its `data-noun`.
+const ROWS = {
+  change: (count) => many(count, "{count} new change", "{count} new changes"),
+  event: (count) => many(count, "{count} new event", "{count} new events"),
+  message: (count) => many(count, "{count} new message", "{count} new messages"),
+  proposal: (count) => many(count, "{count} new proposal", "{count} new proposals"),
+  request: (count) => many(count, "{count} new request", "{count} new requests"),
+};
+function tell(part, count) {
+  const known = ROWS[part.dataset.noun];
+  if (known) return known(count);
+  const [one, several] = part.dataset.noun.split("|"); // the names of a kind of node
+  return t("{count} new {noun}", { count, noun: count === 1 ? one : several });
+}
+
 const topOf = (part) => part.firstElementChild.getBoundingClientRect().top; // the part itself may have no box
 
 function bring(part, wanted, news) {
@@ -160,7 +176,7 @@ function bring(part, wanted, news) {
   offers.delete(part);
   const before = part.textContent.trim();
   merge(part, wanted);
-  if (news) announce(`${news} new ${part.dataset.noun}${news === 1 ? "" : "s"}`);
+  if (news) announce(tell(part, news));
   else if ("says" in part.dataset && part.textContent.trim() !== before) announce(part.textContent.trim().replace(/\s+/g, " "), true);
 }
 
@@ -171,13 +187,13 @@ function offer(part, wanted, news) {
     offers.set(part, Object.assign(document.createElement("button"), { type: "button", className: "button primary newer" }));
     part.before(offers.get(part));
   }
-  offers.get(part).textContent = `${news} new`;
+  offers.get(part).textContent = t("{count} new", { count: news });
   offers.get(part).onclick = () => {
     bring(part, wanted, news);
     part.firstElementChild.scrollIntoView({ block: "start" });
     part.querySelector("[data-row] a, .node a")?.focus({ preventScroll: true });
   };
-  announce(`${news} new ${part.dataset.noun}${news === 1 ? "" : "s"} above`);
+  announce(t("{news} above", { news: tell(part, news) }));
 }
 
 // --- what is read out: the newest, and not more often than somebody can listen to -----------------------------------------

@@ -1,4 +1,5 @@
 // Moving a node in the tree: its place, putting it elsewhere, sending that to the server, undo; and moving by the keyboard.
+import { lang, many, t } from "./language.js";
 import { askJson, Failure } from "./requests.js";
 import { isAlone } from "./single.js";
 
@@ -18,7 +19,7 @@ export function moving(view) {
     if (handle && event.detail === 0) toggle(view, mover, handle.closest(".node")); // pressed by the keyboard
   });
   view.list.addEventListener("focusout", (event) => {
-    if (view.taken && !view.busy && !view.taken.node.contains(event.relatedTarget)) back(view, mover, "It is back where it was.");
+    if (view.taken && !view.busy && !view.taken.node.contains(event.relatedTarget)) back(view, mover, t("It is back where it was."));
   });
   return mover;
 }
@@ -37,7 +38,7 @@ function count(view, node, by) {
   if (!node) return view.countTop(by);
   const left = Math.max(0, Number(node.dataset.count) + by);
   node.dataset.count = String(left);
-  node.querySelector(":scope > .node-row > .node-count").textContent = left ? left.toLocaleString("en") : "";
+  node.querySelector(":scope > .node-row > .node-count").textContent = left ? left.toLocaleString(lang) : "";
   node.querySelector(":scope > .node-row > .toggle").classList.toggle("bare-toggle", !left);
 }
 
@@ -48,11 +49,11 @@ const sibling = (node, which) => {
 
 function where(view, node) {
   const parent = above(node);
-  const under = parent ? `“${nameOf(parent)}”` : view.list.dataset.top;
+  const top = parent ? t("“{name}”", { name: nameOf(parent) }) : view.list.dataset.top;
   const next = sibling(node, "nextElementSibling");
   const before = sibling(node, "previousElementSibling");
-  const beside = next ? `before “${nameOf(next)}”` : before ? `after “${nameOf(before)}”` : "alone";
-  return view.nested ? `under ${under}, ${beside}` : beside;
+  const beside = next ? t("before “{name}”", { name: nameOf(next) }) : before ? t("after “{name}”", { name: nameOf(before) }) : t("alone");
+  return view.nested ? t("under {parent}, {beside}", { parent: top, beside }) : beside;
 }
 
 // Sends the new place of a node to the server, after the moves before it. If it is refused, the node goes back to `from`, and so do
@@ -86,22 +87,23 @@ async function send(view, move) {
     view.moves.splice(view.moves.indexOf(move), 1);
     view.changes += 1;
     node.dataset.version = result.version;
-    const buttons = undone || !result.moved ? [] : [["Undo", () => undo(view, node, from)]];
-    const now = undone ? `“${nameOf(node)}” is back ${where(view, node)}.` : `“${nameOf(node)}” is ${where(view, node)} now.`;
+    const buttons = undone || !result.moved ? [] : [[t("Undo"), () => undo(view, node, from)]];
+    const told = { name: nameOf(node), where: where(view, node) };
+    const now = undone ? t("“{name}” is back {where}.", told) : t("“{name}” is {where} now.", told);
     view.announce(result.note && !undone ? `${now} ${result.note}` : now, { buttons });
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const others = view.moves.length - 1;
     view.changes += 1;
     for (const one of view.moves.splice(0).reverse()) put(view, one.node, one.from);
-    const along = others ? ` ${others === 1 ? "The move" : `The ${others} moves`} after it ${others === 1 ? "was" : "were"} not sent.` : "";
-    const buttons = error.refused ? [] : [["Try again", () => again(view, move)]];
-    view.announce(`“${nameOf(node)}” is back where it was. ${error.message}${along}`, { bad: true, stay: buttons.length > 0, buttons });
+    const along = others ? ` ${many(others, "The move after it was not sent.", "The {count} moves after it were not sent.")}` : "";
+    const buttons = error.refused ? [] : [[t("Try again"), () => again(view, move)]];
+    view.announce(`${t("“{name}” is back where it was.", { name: nameOf(node) })} ${error.message}${along}`, { bad: true, stay: buttons.length > 0, buttons });
   }
 }
 
 function again(view, { node, from, to, undone }) {
-  if (!isThere(to) || !isThere(from)) return view.announce("The tree has changed meanwhile. Reload the page.", { bad: true });
+  if (!isThere(to) || !isThere(from)) return view.announce(t("The tree has changed meanwhile. Reload the page."), { bad: true });
   put(view, node, to);
   settle(view, node, from, undone);
 }
@@ -123,13 +125,13 @@ function toggle(view, mover, node) {
   else {
     view.taken = { node, from: placeOf(node) };
     node.classList.add("taken");
-    view.announce(`You hold “${nameOf(node)}”. Move it with the arrows; Enter drops it, Escape puts it back.`, { stay: true });
+    view.announce(t("You hold “{name}”. Move it with the arrows; Enter drops it, Escape puts it back.", { name: nameOf(node) }), { stay: true });
   }
 }
 
 function down(view, mover) {
   const { node, from } = release(view);
-  if (node.parentElement === from.list && node.nextElementSibling === from.next) view.announce(`“${nameOf(node)}” stays where it was.`);
+  if (node.parentElement === from.list && node.nextElementSibling === from.next) view.announce(t("“{name}” stays where it was.", { name: nameOf(node) }));
   else mover.settle(node, from);
 }
 
@@ -156,7 +158,7 @@ async function keys(view, mover, event) {
     }
     return;
   }
-  const acts = { Enter: () => down(view, mover), m: () => down(view, mover), " ": () => down(view, mover), Escape: () => back(view, mover, "It is back where it was.") };
+  const acts = { Enter: () => down(view, mover), m: () => down(view, mover), " ": () => down(view, mover), Escape: () => back(view, mover, t("It is back where it was.")) };
   const step = { ArrowUp: up, ArrowDown: lower, ArrowLeft: out, ArrowRight: into }[event.key];
   if (!step && !acts[event.key]) return;
   event.preventDefault();
@@ -177,7 +179,7 @@ async function keys(view, mover, event) {
     view.taken.node.scrollIntoView({ block: "nearest" });
   }
   view.busy = false;
-  if (place !== undefined) view.announce(place ? `“${nameOf(view.taken.node)}”: ${where(view, view.taken.node)}.` : "It cannot go any further in that direction.", { stay: true });
+  if (place !== undefined) view.announce(place ? t("“{name}”: {where}.", { name: nameOf(view.taken.node), where: where(view, view.taken.node) }) : t("It cannot go any further in that direction."), { stay: true });
 }
 
 const up = (_view, node) => {

@@ -1,5 +1,6 @@
 // Ctrl-K and / open a search of everything as a dialog, and ? the list of keys. The search page is the same without scripts: its
 // links become the options of a list of which one is active while the focus stays in the field.
+import { many, t } from "./language.js";
 import { askPage, attempt } from "./requests.js";
 import { say } from "./messages.js";
 import { whenReleased } from "./pressing.js";
@@ -49,7 +50,7 @@ function cut(input) {
   const left = input.value.replace(SECRET, "$1");
   if (left === input.value) return;
   input.value = left;
-  say("The secret part of the key was left out: it is not needed to find the key, and was not sent.");
+  say(t("The secret part of the key was left out: it is not needed to find the key, and was not sent."));
 }
 
 function element(name, attributes, ...children) {
@@ -61,15 +62,15 @@ function element(name, attributes, ...children) {
 
 function open(link) {
   const before = document.activeElement;
-  const list = element("div", { role: "listbox", id: "palette-list", "aria-label": "Found", class: "hits" });
+  const list = element("div", { role: "listbox", id: "palette-list", "aria-label": t("Found"), class: "hits" });
   const input = element("input", {
-    type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": "palette-list", "aria-autocomplete": "list", "aria-label": "Search, or say what to do",
-    autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "200", placeholder: "Search, or say what to do", enterkeyhint: "go",
+    type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": "palette-list", "aria-autocomplete": "list", "aria-label": t("Search, or say what to do"),
+    autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "200", placeholder: t("Search, or say what to do"), enterkeyhint: "go",
   });
   const status = element("span", { role: "status" });
-  const help = element("span", { "aria-hidden": "true" }, element("kbd", {}, "↑"), " ", element("kbd", {}, "↓"), " choose  ", element("kbd", {}, "Enter"), " go  ", element("kbd", {}, "Esc"), " close");
+  const help = element("span", { "aria-hidden": "true" }, element("kbd", {}, "↑"), " ", element("kbd", {}, "↓"), ` ${t("choose")}  `, element("kbd", {}, t("Enter")), ` ${t("go")}  `, element("kbd", {}, t("Esc")), ` ${t("close")}`);
   const field = element("div", { class: "search" }, link.querySelector(".icon").cloneNode(true), input);
-  const dialog = element("dialog", { class: "palette", "aria-label": "Search" }, field, list, element("p", { "data-said": "" }, status, help));
+  const dialog = element("dialog", { class: "palette", "aria-label": t("Search") }, field, list, element("p", { "data-said": "" }, status, help));
   const state = { input, list, status, dialog, at: -1, shown: null, asked: null, goes: null, waiting: 0, source: `${link.pathname}/hits` };
 
   input.addEventListener("input", () => {
@@ -142,7 +143,7 @@ function show(state, text, page) {
   state.at = -1;
   activate(state, 0);
   state.input.setAttribute("aria-expanded", String(number > 0));
-  state.status.textContent = number ? `${number} ${number === 1 ? "result" : "results"}` : found.querySelector("[data-no-hits]")?.textContent ?? "Nothing";
+  state.status.textContent = number ? many(number, "{count} result", "{count} results") : found.querySelector("[data-no-hits]")?.textContent ?? t("Nothing");
   if (state.goes === null) return;
   const chosen = options(state)[0]; // Enter was pressed before the answer came
   if (chosen) choose(state, chosen, state.goes);

@@ -1,4 +1,5 @@
 // Passkeys: asks the browser for one and sends its answer with the form. Without this, passwords and codes work as ever.
+import { t } from "./language.js";
 import { say } from "./messages.js";
 
 const ASK = { get: "get", create: "create" };
@@ -16,7 +17,7 @@ if ("PublicKeyCredential" in globalThis) {
     });
   }
 } else if (document.querySelector("form[data-passkey=create]")) {
-  say("This browser has no passkeys, or not at this address. Set up an authenticator app instead.", { bad: true, stay: true });
+  say(t("This browser has no passkeys, or not at this address. Set up an authenticator app instead."), { bad: true, stay: true });
 }
 
 async function ask(form) {
@@ -38,10 +39,10 @@ async function ask(form) {
 
 async function fetchOptions(address) {
   const response = await fetch(address, { headers: { accept: "application/json" } }).catch(() => {
-    throw new Refused("The service cannot be reached. Try again.");
+    throw new Refused(t("The service cannot be reached. Try again."));
   });
   const told = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Refused(told.detail ?? "The service has refused this. Load the page again.");
+  if (!response.ok) throw new Refused(told.detail ?? t("The service has refused this. Load the page again."));
   const options = { ...told, challenge: decode(told.challenge) };
   if (told.user) options.user = { ...told.user, id: decode(told.user.id) };
   if (told.excludeCredentials) options.excludeCredentials = decodeIds(told.excludeCredentials);
@@ -61,8 +62,8 @@ function describe(made) {
 
 function explain(error, form) {
   if (error instanceof Refused) return error.message;
-  if (error.name === "InvalidStateError") return "There is a passkey of yours on that device already.";
-  if (error.name === "SecurityError") return `Passkeys hold for ${form.dataset.origin} only. Open the panel there.`;
-  if (error.name === "NotAllowedError") return "The browser gave no passkey: it was cancelled, took too long, or there is none here.";
-  return "The browser could not do this. Try again, or use another way.";
+  if (error.name === "InvalidStateError") return t("There is a passkey of yours on that device already.");
+  if (error.name === "SecurityError") return t("Passkeys hold for {origin} only. Open the panel there.", { origin: form.dataset.origin });
+  if (error.name === "NotAllowedError") return t("The browser gave no passkey: it was cancelled, took too long, or there is none here.");
+  return t("The browser could not do this. Try again, or use another way.");
 }

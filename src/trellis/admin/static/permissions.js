@@ -1,5 +1,6 @@
 // The grid of permissions: groups down, options across. It is built again from what is ticked, so that groups with the same rights are
 // one row, rows unfold, groups are found by name, and a form with hundreds of groups sends one field for each option.
+import { t } from "./language.js";
 import { say } from "./messages.js";
 import { askJson, attempt } from "./requests.js";
 
@@ -41,7 +42,7 @@ function grid(table) {
     });
   }
   for (const cell of table.tHead.rows[0].querySelectorAll("[data-option]")) {
-    cell.append(small("All", `All groups one by one: ${cell.querySelector("span").textContent}`, { column: cell.dataset.option }));
+    cell.append(small(t("All"), t("All groups one by one: {option}", { option: cell.querySelector("span").textContent }), { column: cell.dataset.option }));
   }
   view.query = search?.value.trim() ?? "";
   build(view);
@@ -69,7 +70,7 @@ function label(view, groups) {
   const names = groups.map((group) => group.name);
   const named = Number(view.table.dataset.named); // the first of them
   if (names.length <= named + 1) return names.join(", ");
-  return `${names.slice(0, named).join(", ")} and ${(names.length - named).toLocaleString("en")} more`;
+  return t("{names} and {count} more", { names: names.slice(0, named).join(", "), count: names.length - named });
 }
 
 // The rows: groups with the same rights together, but for the built-in ones, those that were unfolded and those that are searched for.
@@ -95,7 +96,7 @@ function build(view) {
   const found = view.part.querySelector("[data-found]");
   if (found) {
     const count = view.query ? view.groups.filter((group) => fits(view, group)).length : 0;
-    found.textContent = view.query ? (count ? `${count.toLocaleString("en")} of ${view.groups.length.toLocaleString("en")} groups` : "No group has this in its name.") : "";
+    found.textContent = view.query ? (count ? t("{count} of {all} groups", { count, all: view.groups.length }) : t("No group has this in its name.")) : "";
   }
   show(view);
 }
@@ -104,8 +105,8 @@ function allRow(view) {
   const made = document.createElement("tr");
   made.className = "all";
   const head = heading();
-  head.append(text("span", "Every group"), text("small", "and those created later"));
-  made.append(head, ...view.options.map((option) => cell(view, option, "*", "Every group")));
+  head.append(text("span", t("Every group")), text("small", t("and those created later")));
+  made.append(head, ...view.options.map((option) => cell(view, option, "*", t("Every group"))));
   return made;
 }
 
@@ -124,8 +125,8 @@ function row(view, groups) {
     const summary = document.createElement("summary");
     summary.append(text("span", name));
     details.append(summary, list);
-    around.append(details, small("Unfold", `Unfold ${name}`, { unfold: ids }));
-  } else around.append(text("span", name), small("All", `All options: ${name}`, { row: ids }));
+    around.append(details, small(t("Unfold"), t("Unfold {name}", { name }), { unfold: ids }));
+  } else around.append(text("span", name), small(t("All"), t("All options: {name}", { name }), { row: ids }));
   head.append(around);
   made.append(head, ...view.options.map((option) => cell(view, option, ids, name)));
   made.hidden = Boolean(view.query) && !groups.some((group) => fits(view, group));
@@ -227,5 +228,5 @@ async function copy(view, button) {
     view.rights.set(option, { everyone: who === "*", groups: new Set(who === "*" ? [] : who.map(String)) });
   }
   build(view);
-  say("The grid is filled in. It is not saved yet.");
+  say(t("The grid is filled in. It is not saved yet."));
 }

@@ -1,11 +1,12 @@
 // The preview of HTML: the form is sent as without scripts, and what its page shows is put here. The service says what would be saved.
+import { t } from "./language.js";
 import { ask, attempt } from "./requests.js";
 
 export function previews(root) {
   for (const button of root.querySelectorAll("[data-preview]")) {
     button.addEventListener("click", (event) => {
       event.preventDefault();
-      attempt(() => show(button), { what: "There is no preview." });
+      attempt(() => show(button), { what: t("There is no preview.") });
     });
   }
 }

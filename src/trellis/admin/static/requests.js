@@ -1,12 +1,13 @@
 // All requests that the panel's scripts make: one at a time for each control, which is marked as busy once the answer takes long.
 // What goes wrong becomes a Failure in plain words; `attempt` says it and offers to try again.
+import { t } from "./language.js";
 import { hide, say } from "./messages.js";
 
 const PATIENCE = 100; // ms until a control is marked as busy
 const GIVE_UP = 30_000; // ms until an answer is not waited for any more
-const OFFLINE = "There is no network connection.";
-const NO_ANSWER = "The service cannot be reached.";
-const BROKEN = "The service could not answer just now.";
+const OFFLINE = t("There is no network connection.");
+const NO_ANSWER = t("The service cannot be reached.");
+const BROKEN = t("The service could not answer just now.");
 const running = new WeakMap(); // the request of each control
 
 // Why there is no answer; `refused`: there is one, which says no.
@@ -82,7 +83,7 @@ export async function attempt(run, { what = "", otherwise = "" } = {}) {
         hide();
         return attempt(run, { what, otherwise });
       };
-      say(`${what ? `${what} ` : ""}${error.message}`, { bad: true, stay: true, buttons: [["Try again", again]] });
+      say(`${what ? `${what} ` : ""}${error.message}`, { bad: true, stay: true, buttons: [[t("Try again"), again]] });
     } else throw error;
     return null;
   }

@@ -1,4 +1,5 @@
 // Pickers show matches while one types. And in a form that moves a node, choosing a parent shows its children.
+import { t } from "./language.js";
 import { askJson, askPage, attempt } from "./requests.js";
 
 export function forms(root) {
@@ -39,11 +40,11 @@ function show(picker, { results, more }, status, wanted) {
     const box = Object.assign(document.createElement("input"), { type: "radio", name, value: one.id });
     const text = document.createElement("span");
     text.append(one.name);
-    if (one.path) text.append(" ", Object.assign(document.createElement("small"), { className: "quiet", textContent: `in ${one.path}` }));
+    if (one.path) text.append(" ", Object.assign(document.createElement("small"), { className: "quiet", textContent: t("in {path}", { path: one.path }) }));
     label.append(box, text);
     options.append(label);
   }
-  status.textContent = wanted && !results.length ? "No matches." : more ? `${more} more: type more letters.` : wanted ? `${results.length} found.` : "";
+  status.textContent = wanted && !results.length ? t("No matches.") : more ? t("{count} more: type more letters.", { count: more }) : wanted ? t("{count} found.", { count: results.length }) : "";
 }
 
 function moving(form) {

@@ -1,17 +1,19 @@
 // Choosing several rows of a tree or list: by ticks, with Shift up to there, by the keyboard; a bar says how many and what can be done.
+import { t } from "./language.js";
 import { isAlone } from "./single.js";
 
 export function selecting(bar) {
   const boxes = () => [...document.querySelectorAll(`input[name="ids"][form="${bar.id}"]`)].filter((box) => box.offsetParent !== null);
   const chosen = () => document.querySelectorAll(`input[name="ids"][form="${bar.id}"]:checked`);
-  const [one, many] = bar.dataset.of.split("|");
+  const [one, several] = bar.dataset.of.split("|");
   const most = Number(bar.dataset.most); // that are changed at once
   const view = { bar, boxes, last: null };
   bar.classList.add("live");
   const count = () => {
     const number = chosen().length;
     bar.hidden = !number;
-    const words = `${number.toLocaleString("en")} ${number === 1 ? one : many} chosen${number > most ? `; at most ${most.toLocaleString("en")} at once` : ""}`;
+    const chosenOnes = t("{count} {noun} chosen", { count: number, noun: number === 1 ? one : several });
+    const words = number > most ? t("{chosen}; at most {most} at once", { chosen: chosenOnes, most }) : chosenOnes;
     const text = bar.querySelector("[data-count]");
     if (text.textContent !== words) text.textContent = words;
   };

@@ -1,4 +1,6 @@
 // Structure documents: a file that is dropped or chosen becomes the text, and a line of the text is shown.
+import { t } from "./language.js";
+
 const LONGEST = 8 * 2 ** 20; // bytes of a document
 
 const text = document.querySelector("textarea.document");
@@ -9,11 +11,11 @@ row.hidden = false;
 
 async function take(file) {
   if (file.size > LONGEST) {
-    status.textContent = `${file.name} is larger than 8 MiB. Split it by sections.`;
+    status.textContent = t("{name} is larger than 8 MiB. Split it by sections.", { name: file.name });
     return;
   }
   text.value = await file.text();
-  status.textContent = `${file.name}, ${Math.ceil(file.size / 1024).toLocaleString("en")} KiB, is in the text below.`;
+  status.textContent = t("{name}, {size} KiB, is in the text below.", { name: file.name, size: Math.ceil(file.size / 1024) });
 }
 
 input.addEventListener("change", () => {
@@ -34,7 +36,7 @@ text.addEventListener("drop", (event) => {
   text.classList.remove("over");
   if (!holdsFile(event)) return;
   event.preventDefault();
-  if (event.dataTransfer.files.length > 1) status.textContent = "Drop one file at a time.";
+  if (event.dataTransfer.files.length > 1) status.textContent = t("Drop one file at a time.");
   else if (event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
 });
 

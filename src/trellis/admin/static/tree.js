@@ -1,4 +1,5 @@
 // The tree: opens levels without a new page, moves the focus by arrows, and moves nodes by dragging and by the keyboard.
+import { lang } from "./language.js";
 import { dialogs } from "./dialogs.js";
 import { dragging } from "./dragging.js";
 import { say } from "./messages.js";
@@ -41,7 +42,7 @@ function countTop(by) {
   if (!shown) return;
   const count = Number(shown.dataset.topCount) + by;
   shown.dataset.topCount = String(count);
-  shown.textContent = count.toLocaleString("en");
+  shown.textContent = count.toLocaleString(lang);
   const part = shown.closest("[data-of]");
   if (part) part.hidden = count === Number(part.dataset.of);
 }

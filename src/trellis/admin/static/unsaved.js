@@ -1,4 +1,5 @@
 // Asks before a page is left on which something was typed and not saved, or a secret stands that nobody has copied.
+import { t } from "./language.js";
 import { say } from "./messages.js";
 
 const FORMS = "form[method=post]:not(.inline)";
@@ -51,7 +52,7 @@ export function guard() {
     event.preventDefault();
     sent = null;
     setTimeout(() => {
-      if (secrets) say("It has not been copied yet, and cannot be shown again.", { bad: true });
+      if (secrets) say(t("It has not been copied yet, and cannot be shown again."), { bad: true });
       document.dispatchEvent(new CustomEvent("panel:stayed"));
     }, 500);
   });

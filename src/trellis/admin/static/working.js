@@ -1,5 +1,6 @@
 // Forms being sent: a second press sends nothing twice, nothing is sent without a network, and a form with data-working shows its
 // text if the answer takes long. The text is on the form, on the pressed button or on the chosen radio button.
+import { t } from "./language.js";
 import { say } from "./messages.js";
 
 const MARKED = 100; // milliseconds until the pressed button is marked
@@ -34,7 +35,7 @@ export function working(root) {
 function refuse(event, form) {
   event.preventDefault();
   const again = () => form.isConnected && form.requestSubmit(event.submitter ?? undefined);
-  say("There is no network connection. Nothing was sent; what you typed is still here.", { bad: true, stay: true, buttons: [["Try again", again]] });
+  say(t("There is no network connection. Nothing was sent; what you typed is still here."), { bad: true, stay: true, buttons: [[t("Try again"), again]] });
 }
 
 function hold(button) {
@@ -48,7 +49,7 @@ function showProgress(form, text) {
   region.setAttribute("role", "status");
   form.append(region);
   const bar = document.createElement("progress");
-  bar.setAttribute("aria-label", "Under way");
+  bar.setAttribute("aria-label", t("Under way"));
   const words = document.createElement("p");
   words.textContent = text;
   waiting.push(setTimeout(() => region.append(words, bar), 50)); // later: what is there from the start is not read out

@@ -49,11 +49,11 @@ const sibling = (node, which) => {
 
 function where(view, node) {
   const parent = above(node);
-  const top = parent ? t("“{name}”", { name: nameOf(parent) }) : view.list.dataset.top;
+  const under = parent ? t("under “{name}”", { name: nameOf(parent) }) : view.list.dataset.top;
   const next = sibling(node, "nextElementSibling");
   const before = sibling(node, "previousElementSibling");
   const beside = next ? t("before “{name}”", { name: nameOf(next) }) : before ? t("after “{name}”", { name: nameOf(before) }) : t("alone");
-  return view.nested ? t("under {parent}, {beside}", { parent: top, beside }) : beside;
+  return view.nested ? `${under}, ${beside}` : beside;
 }
 
 // Sends the new place of a node to the server, after the moves before it. If it is refused, the node goes back to `from`, and so do

@@ -1,8 +1,9 @@
 """Bring the catalogues of the panel's languages up to date with the texts in the code, for `make catalogues`.
 
-Texts are found in the templates, where Python calls `say` and `say_many`, where scripts call `t` and `many`, and in the tables of
-the core. Each stands in the file of one area, sorted, without places or dates, so that two branches merge easily. What is
-translated is kept, and what has gone is dropped. With --check nothing is written, and the status is 1 if something would be.
+Texts are found in the templates, where Python calls `say`, `say_many` and their marks, where scripts call `t` and `many`, and in
+the tables of the core. Each stands in the file of one area, sorted, without places or dates, so that two branches merge easily.
+What is translated is kept, and what has gone is dropped. With --check nothing is written, and the status is 1 if something would
+be.
 """
 
 import argparse
@@ -31,7 +32,7 @@ _OPTIONS: Final = {
     "lstrip_blocks": "true",
     "silent": "false",
 }
-_PYTHON: Final = {"say": (0,), "say_many": (1, 2)}
+_PYTHON: Final = {"say": (0,), "say_many": (1, 2), "mark": (0,), "mark_many": (0, 1)}
 _SCRIPT: Final = {"t": (0,), "many": (1, 2)}
 
 Text = str | tuple[str, str]

@@ -39,6 +39,16 @@ def say_many(count: int, one: str, many: str, /, **values: Any) -> Sentence:
     return Sentence(_fill(one if count == 1 else many, named), (one, many), named)
 
 
+def mark(text: str, /) -> str:
+    """Return a text as it is, for the catalogues: its values are not known yet, and `say(text, …)` is called with it later."""
+    return text
+
+
+def mark_many(one: str, many: str, /) -> tuple[str, str]:
+    """Return two texts as they are, as `mark` does, of which `say_many` chooses one later."""
+    return one, many
+
+
 def join(sentences: Iterable[str], separator: str = " ") -> Sentence:
     """Return sentences one after the other; those among them that are a plain `str` stay as they are in every language."""
     values = {f"part{number}": one for number, one in enumerate(sentences)}

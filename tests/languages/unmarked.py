@@ -19,7 +19,7 @@ _TEMPLATE_PARTS: Final = re.compile(
 _ENTITY: Final = re.compile(r"&#?\w+;")
 _WORD: Final = re.compile(r"[A-Za-z]{2}")
 _SENTENCE: Final = re.compile(r"[A-Z][a-z]*[ ,:].*[a-z]|.*[a-z]{2} .*[a-z]{2}\.$", re.DOTALL)
-_MARKS: Final = frozenset({"say", "say_many"})
+_MARKS: Final = frozenset({"say", "say_many", "mark", "mark_many"})
 _NO_TEXTS: Final = frozenset(
     {"Field", "getLogger", "compile", "warning", "info", "error", "exception", "ValueError", "LookupError"}
 )

@@ -89,7 +89,7 @@ class Confirmation:
         return request.page(
             f"{self.section}/{self.action}.html",
             status=status,
-            title=self.title.format(name=isolate(record["name"])),
+            title=say(self.title, name=isolate(record["name"])),
             record=record,
             form=form,
             button=self.button,

@@ -22,6 +22,7 @@ from trellis.core.fields import (
 )
 from trellis.core.verbs import Verb
 from trellis.errors import Fault
+from trellis.sentences import Sentence, say
 
 _OWN_CODES: Mapping[str, str] = {"NO_TITLE": "2"}
 
@@ -90,6 +91,19 @@ class NodeKind:
     is_group: bool = False
     codes: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("singular", "title"):  # sentences have them as values, and are said in other languages
+            object.__setattr__(self, name, say(getattr(self, name)))
+
+    @cached_property
+    def plural(self) -> str:
+        """The name of several, as it is written within a sentence."""
+        return say(self.title.lower())
+
+    def counted(self, count: int) -> Sentence:
+        """Return so many of them: `3 forums`."""
+        return say("{count:,} {noun}", count=count, noun=self.singular if count == 1 else self.plural)
+
     def operation(self, verb: str) -> str:
         """Return the name of one of its operations."""
         return f"{self.name}.{verb}"
@@ -150,6 +164,10 @@ class NodeKind:
     def option_title(self, option: str) -> str:
         """Return what a person calls a permission option."""
         return self.option_titles.get(option) or option.capitalize()
+
+    def option_label(self, option: str) -> str:
+        """Return what a permission option is called where it says what groups may do: `May reply`."""
+        return say(f"May {self.option_title(option).lower()}")
 
     @cached_property
     def group_fields(self) -> tuple[Field, ...]:

@@ -16,7 +16,7 @@ from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.operation import is_allowed
 from trellis.errors import Refused
-from trellis.sentences import join, say
+from trellis.sentences import join, mark, say
 
 _HERE: Final = "/administrators"
 
@@ -127,8 +127,8 @@ _DISABLE: Final = Confirmation(
     section=_SECTION,
     action="disable",
     operation="admins.disable",
-    title="Disable {name}",
-    button="Disable",
+    title=mark("Disable {name}"),
+    button=say("Disable"),
     tone="danger",
     fetch=_fetch_other,
     build_form=_build_disable_form,

@@ -17,7 +17,7 @@ from trellis.core.factors import Evidence
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import mark, say
 
 _SECTION: Final = "administrators"
 _HERE: Final = f"/{_SECTION}"
@@ -101,7 +101,7 @@ _WITHDRAW: Final = Confirmation(
     section=_SECTION,
     action="withdraw-invitation",
     operation="admins.withdraw_invitation",
-    title="Withdraw the invitation of {name}",
+    title=mark("Withdraw the invitation of {name}"),
     button=say("Withdraw the invitation"),
     tone="danger",
     fetch=_fetch_invited,

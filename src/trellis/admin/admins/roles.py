@@ -11,7 +11,7 @@ from trellis.core.admins import KINDS, ROLE
 from trellis.core.fields import isolate
 from trellis.core.roles import find_role
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say
 
 ROLE_FIELDS: Final = (ROLE, KINDS)
 ROLE_WIDGETS: Final = {"role": "radio", "kinds": "groups"}
@@ -41,8 +41,9 @@ def list_kinds(request: PageRequest) -> dict[str, list[tuple[str, str]]]:
 
 def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     """Return the role of an administrator in words."""
-    some = ", ".join(titles.get(name, name).lower() for name in admin["kinds"])
-    return find_role(admin["role"]).title + (f" ({some})" if some else "")
+    title = say(find_role(admin["role"]).title)
+    some = join((say(titles.get(name, name).lower()) for name in admin["kinds"]), ", ")
+    return say("{title} ({kinds})", title=title, kinds=some) if some else title
 
 
 async def show(request: PageRequest) -> Response:
@@ -66,7 +67,7 @@ async def give(request: PageRequest) -> Response:
         result = await request.perform("admins.set_role", form.raw(), admin["id"])
     except Refused as refused:
         return _show(request, admin, form.add_refusal(refused), 400)
-    name, title = isolate(admin["name"]), find_role(result.value["role"]).title.lower()
+    name, title = isolate(admin["name"]), say(find_role(result.value["role"]).word)
     told = (
         say("The role of {name} is {title} from the next request on.", name=name, title=title)
         if result.event

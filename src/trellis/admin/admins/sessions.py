@@ -8,7 +8,7 @@ from starlette.responses import Response
 from trellis.admin.confirm import Confirmation
 from trellis.admin.page import Page, PageRequest
 from trellis.core.gate import Result
-from trellis.sentences import say
+from trellis.sentences import join, mark, say
 
 _BROWSERS: Final = (  # by what they say of themselves, which also names those that they are made like: the first that fits
     ("Edg/", "Edge"),
@@ -31,7 +31,7 @@ _SYSTEMS: Final = (
     ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 )
-_FACTORS: Final = {"app": "code of an app", "sso": "single sign-on", "mfa": "second factor there"}
+_FACTORS: Final = {"app": say("code of an app"), "sso": say("single sign-on"), "mfa": say("second factor there")}
 _HERE: Final = "/administrators/{id:int}/sessions"
 _NEEDS: Final = ("admins.sign_out",)
 
@@ -40,7 +40,9 @@ def device_name(agent: str) -> str:
     """Return what a session's browser is and runs on, in a few words."""
     browser = next((name for mark, name in _BROWSERS if mark in agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in agent), "")
-    return " on ".join(filter(None, (browser, system))) or agent[:40] or "Unknown browser"
+    if browser and system:
+        return say("{browser} on {system}", browser=browser, system=system)
+    return browser or system or agent[:40] or say("Unknown browser")
 
 
 async def fetch_sessions(request: PageRequest, admin: int) -> list[dict[str, Any]]:
@@ -49,7 +51,7 @@ async def fetch_sessions(request: PageRequest, admin: int) -> list[dict[str, Any
         {
             **session,
             "device": device_name(session["agent"]),
-            "shown": ", ".join(_FACTORS.get(one, one) for one in session["confirmedWith"]),
+            "shown": join((_FACTORS.get(one, one) for one in session["confirmedWith"]), ", "),
         }
         for session in await request.fetch("admins.sessions", target=admin)
     ]
@@ -84,16 +86,16 @@ def _go_on(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Re
 
 def _find_objection(admin: Mapping[str, Any]) -> str:
     if admin["isMe"]:
-        return "Sign yourself out elsewhere under Your account."
-    return "" if admin["sessions"] else "They had been signed out already."
+        return say("Sign yourself out elsewhere under Your account.")
+    return "" if admin["sessions"] else say("They had been signed out already.")
 
 
 _EVERYWHERE: Final = Confirmation(
     section="administrators",
     action="sign-out",
     operation="admins.sign_out",
-    title="Sign {name} out everywhere",
-    button="Sign out everywhere",
+    title=mark("Sign {name} out everywhere"),
+    button=say("Sign out everywhere"),
     tone="danger",
     fetch=_fetch_admin,
     respond=_go_on,

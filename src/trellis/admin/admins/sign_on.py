@@ -37,14 +37,14 @@ from trellis.core.gate import Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.openid import CALLBACK, Provider, ProviderRefused, ProviderUnavailable
-from trellis.sentences import say
+from trellis.sentences import mark, say
 
 HERE: Final = "/sign-on"
 _ACCOUNT: Final = "/account"
 _NEXT: Final = "next"  # the cookie with where to go afterwards
 _HOLDS: Final = 900  # seconds for which that is kept
 _LATE: Final = say("You came back too late, or in another browser. Try it once more.")
-_WAIT: Final = "Signing in there failed too often. Wait {} seconds, then try again; nothing is locked."
+_WAIT: Final = mark("Signing in there failed too often. Wait {wait} seconds, then try again; nothing is locked.")
 _WRONG_CODE: Final = say("That is not the second factor of your account here, or it was used before. Try again.")
 _TITLES: Final = {
     Purpose.SIGN_ON: say("Sign in"),
@@ -117,7 +117,7 @@ async def come_back(request: PageRequest) -> Response:
     """Take what somebody brings from the provider, ask that who they are, and go on."""
     provider, browser = find_provider(request), request.read_cookie("browser")
     if wait := await request.runner.read(find_sign_on_wait, request.address, browser):
-        return _fail(request, None, _WAIT.format(wait), 429, wait)
+        return _fail(request, None, say(_WAIT, wait=wait), 429, wait)
     sign_on = await request.runner.read(find_sign_on, request.csrf, request.query.get("state", "")[:200])
     if sign_on is None:
         return await _count(request, _fail(request, None, _LATE, 403))

@@ -125,11 +125,15 @@ class KeyForm(Form):
     def _describe_span(self) -> str:
         chosen, until = self["expires"].value, self["until"].value
         if chosen == _DATE:
-            return f"until {until.replace('T', ' ')} in {self.clock.name}" if until else "until a date that is still to be entered"
+            if not until:
+                return say("until a date that is still to be entered")
+            return say("until {time} in {zone}", time=until.replace("T", " "), zone=self.clock.name)
         text = dict(self["expires"].choices).get(chosen, "")
         if chosen == "never" or text == _NEVER_KEPT:
-            return "until somebody revokes it"
-        return f"until {text.removesuffix(_AS_IT_IS)}" if chosen == _KEEP else f"for {text.lower()}"
+            return say("until somebody revokes it")
+        if chosen == _KEEP:
+            return say("until {time}", time=text.removesuffix(_AS_IT_IS))
+        return say("for {span}", span=say(text.lower()))
 
     @property
     def shows_bounds(self) -> bool:

@@ -120,14 +120,14 @@ class Grid:
         if not held:
             return say("Nothing yet")
         if held == self.names:
-            return "Everything"
+            return say("Everything")
         if held == self.reading:
             return say("Read everything")
         if row := next((one for one in self.rows if held == self.ticks[f"row:{one.resource}"]), None):
-            return say("Everything about {title}", title=row.title.lower())
+            return say("Everything about {title}", title=say(row.title.lower()))
         if len(held) == 1:
-            return next(box.summary for box in self.boxes if box.name in held)
-        return f"{len(held)} of {len(self.names)} operations"
+            return say(next(box.summary for box in self.boxes if box.name in held))
+        return say("{count} of {all} operations", count=len(held), all=len(self.names))
 
     def find(self, name: str) -> Box | None:
         """Find the box of an operation."""

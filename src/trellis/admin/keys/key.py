@@ -20,7 +20,7 @@ from trellis.core.fields import Field, IpAddress, Text, isolate
 from trellis.core.hello import HELLO
 from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, WHY_PAUSED, describe_bounds, is_key_widened, key_version
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import mark, say
 
 _HERE: Final = "/keys/{id:int}"
 _SECTION: Final = "keys"
@@ -244,7 +244,7 @@ _ROTATE: Final = Confirmation(
     section=_SECTION,
     action="rotate",
     operation="keys.rotate",
-    title="Rotate {name}",
+    title=mark("Rotate {name}"),
     button=say("Rotate and show the new key"),
     fetch=_fetch,
     build_form=_overlap_form,
@@ -255,7 +255,7 @@ _REVOKE: Final = Confirmation(
     section=_SECTION,
     action="revoke",
     operation="keys.revoke",
-    title="Revoke {name}",
+    title=mark("Revoke {name}"),
     button=say("Revoke the key"),
     tone="danger",
     fetch=_fetch_with_webhooks,
@@ -269,7 +269,7 @@ _PAUSE: Final = Confirmation(
     section=_SECTION,
     action="pause",
     operation="keys.pause",
-    title="Pause {name}",
+    title=mark("Pause {name}"),
     button=say("Pause the key"),
     tone="danger",
     fetch=_fetch,
@@ -282,7 +282,7 @@ _RESUME: Final = Confirmation(
     section=_SECTION,
     action="resume",
     operation="keys.resume",
-    title="Resume {name}",
+    title=mark("Resume {name}"),
     button=say("Resume the key"),
     fetch=_fetch,
     needs_password=True,

@@ -19,7 +19,7 @@ from trellis.admin.submitted import StaleForm, Submitted, tidy_reason
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS
 from trellis.core.version import compute_version
 from trellis.errors import Fault, refuse_faults
-from trellis.sentences import say
+from trellis.sentences import mark_many, say, say_many
 
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
@@ -60,8 +60,8 @@ class KeyAction:
     operation: str
     button: str
     icon: str
-    title: str
-    done: str
+    title: tuple[str, str]
+    done: tuple[str, str]
     read: Callable[[PageRequest], dict[str, Any]]
     asks: bool = False  # its form has choices to make before anything can be planned
     deletes: bool = False
@@ -73,8 +73,7 @@ class KeyAction:
 
     def describe(self, count: int) -> str:
         """Say what was done to so many keys."""
-        keys, are = ("1 key", "is") if count == 1 else (f"{count:,} keys", "are")
-        return self.done.format(keys=keys, are=are, have="has" if count == 1 else "have")
+        return say_many(count, *self.done)
 
 
 def _read_revocation(request: PageRequest) -> dict[str, Any]:
@@ -94,18 +93,24 @@ ACTIONS: Final = (
         "keys.update_many",
         say("Give or take grants"),
         "edit",
-        "Give or take grants of {keys}",
-        "The grants of {keys} {have} changed. That applies from the next request on.",
+        mark_many("Give or take grants of {count:,} key", "Give or take grants of {count:,} keys"),
+        mark_many(
+            "The grants of {count:,} key have changed. That applies from the next request on.",
+            "The grants of {count:,} keys have changed. That applies from the next request on.",
+        ),
         _read_grants,
         asks=True,
     ),
     KeyAction(
         "revoke",
         "keys.revoke_many",
-        "Revoke",
+        say("Revoke"),
         "trash",
-        "Revoke {keys}",
-        "{keys} {are} revoked for good. The next request of each will be refused.",
+        mark_many("Revoke {count:,} key", "Revoke {count:,} keys"),
+        mark_many(
+            "{count:,} key is revoked for good. Its next request will be refused.",
+            "{count:,} keys are revoked for good. The next request of each will be refused.",
+        ),
         _read_revocation,
         deletes=True,
     ),
@@ -167,7 +172,7 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
 
     def build_context() -> dict[str, Any]:
         return {
-            "title": action.title.format(keys="1 key" if len(keys) == 1 else f"{len(keys):,} keys"),
+            "title": say_many(len(keys), *action.title),
             "action": action,
             "keys": keys,
             "revoked": [key["name"] for key in found if key["state"] == "revoked"],
@@ -194,7 +199,7 @@ def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
     return Form(
         fields,
         Submitted(pair for pair in typed.pairs if pair[0] in names),
-        labels={REASON.name: "Why", KEEP_WEBHOOKS.name: say("Keep their webhooks on")},
+        labels={REASON.name: say("Why"), KEEP_WEBHOOKS.name: say("Keep their webhooks on")},
         help={
             REASON.name: say("Other administrators see it in the list of keys and in the event log."),
             KEEP_WEBHOOKS.name: say("They go on sending what happens here to where the keys have them send it."),

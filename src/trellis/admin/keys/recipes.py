@@ -45,7 +45,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
             MappingProxyType({"name": "Calendar sync"}),
         ),
         "mirror": Recipe(
-            "Mirror",
+            say("Mirror"),
             say(
                 "For a copy of the community elsewhere, such as a search: it reads every part and follows the "
                 "event feed, which shows all changes, of keys too."
@@ -55,7 +55,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
             reads_nodes=True,
         ),
         "read-only": Recipe(
-            "Read-only",
+            say("Read-only"),
             say("For a program that shows something of the community: it reads every part."),
             settings=MappingProxyType({"name": "Reader"}),
             reads_nodes=True,

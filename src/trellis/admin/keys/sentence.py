@@ -7,24 +7,25 @@ from typing import Any, Final
 
 from trellis.admin.keys.bounds import BoundRow
 from trellis.admin.keys.grants import Grid
-from trellis.sentences import join, say
+from trellis.sentences import Sentence, join, mark, say
 
-_DOES: Final[Mapping[str, str]] = {
-    "list": "read",
-    "get": "read",
-    "create": "create",
-    "update": "change",
-    "copy": "copy",
-    "delete": "delete",
-    "restore": "undo changes of",
-    "approve": "approve",
-    "reject": "reject",
+_DOES: Final[Mapping[str, Sentence]] = {
+    "list": say("read"),
+    "get": say("read"),
+    "create": say("create"),
+    "update": say("change"),
+    "copy": say("copy"),
+    "delete": say("delete"),
+    "restore": say("undo changes of"),
+    "approve": say("approve"),
+    "reject": say("reject"),
 }
 _LEADS: Final = (
-    say("It may"),
-    say("If somebody else approves it each time, it may"),
-    say("It may only try, with nothing kept, to"),
+    mark("It may {phrases}."),
+    mark("If somebody else approves it each time, it may {phrases}."),
+    mark("It may only try, with nothing kept, to {phrases}."),
 )
+_OTHERS: Final = {"webhooks": say("webhooks"), "proposals": say("proposals")}
 _MOST_BOUNDS: Final = 5  # that are told one by one
 
 
@@ -40,11 +41,15 @@ class Abilities:
 def describe_abilities(grid: Grid, rows: Sequence[BoundRow], value_of: Mapping[str, Any]) -> Abilities:
     """Describe what a key with these grants may do; `value_of` are the other settings of the form, as texts."""
     may = tuple(
-        f"{lead} {_join_phrases(_list_phrases(grid, names))}."
+        say(lead, phrases=_join_phrases(_list_phrases(grid, names)))
         for number, lead in enumerate(_LEADS)
         if (names := [row.name for row in rows if _find_lead(row) == number])
     )
-    bounded = [f"{row.summary}: only {', '.join(limits)}." for row in rows if (limits := _list_limits(row.values))]
+    bounded: list[str] = [
+        say("{summary}: only {limits}.", summary=say(row.summary), limits=join(limits, ", "))
+        for row in rows
+        if (limits := _list_limits(row.values))
+    ]
     more = len(bounded) - _MOST_BOUNDS
     if more > 1:
         bounded = [*bounded[:_MOST_BOUNDS], say("And {more} more grants are limited.", more=more)]
@@ -59,7 +64,7 @@ def _find_lead(row: BoundRow) -> int:
 
 def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
     """Return what some operations do: those on resources with the same verbs together, then the others by their summaries."""
-    titles = {row.resource: row.title.lower() for row in grid.rows} | {"webhooks": "webhooks", "proposals": "proposals"}
+    titles = {row.resource: say(row.title.lower()) for row in grid.rows} | _OTHERS
     verbs: dict[str, tuple[str, ...]] = {}
     alone: list[str] = []
     for name in names:
@@ -67,22 +72,22 @@ def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
         if resource in titles and (does := _DOES.get(verb)) is not None:
             verbs[resource] = tuple(dict.fromkeys((*verbs.get(resource, ()), does)))
         elif (box := grid.find(name)) is not None:
-            alone.append(box.summary[:1].lower() + box.summary[1:])
-    order = list(dict.fromkeys(_DOES.values()))
+            alone.append(say(start_small(box.summary)))
+    order: list[str] = list(dict.fromkeys(_DOES.values()))
     sorted_verbs = {resource: tuple(sorted(found, key=order.index)) for resource, found in verbs.items()}
     by_verbs = sorted(sorted_verbs, key=lambda resource: list(dict.fromkeys(sorted_verbs.values())).index(sorted_verbs[resource]))
-    together = [
-        f"{_join(found)} {_join([titles[resource] for resource in resources])}"
+    together: list[str] = [
+        say("{verbs} {things}", verbs=_join(found), things=_join([titles[resource] for resource in resources]))
         for found, resources in groupby(by_verbs, key=sorted_verbs.__getitem__)
     ]
     return together + alone
 
 
 def _list_limits(values: Mapping[str, str]) -> list[str]:
-    limits = [f"within {values['under']}"] if values["under"] else []
-    limits += [f"until {values['until']}"] if values["until"] else []
-    limits += [f"{values['perDay']} times a day"] if values["perDay"] else []
-    return limits + (["what it did itself"] if values["ownOnly"] == "1" else [])
+    limits: list[str] = [say("within {nodes}", nodes=values["under"])] if values["under"] else []
+    limits += [say("until {time}", time=values["until"])] if values["until"] else []
+    limits += [say("{count} times a day", count=values["perDay"])] if values["perDay"] else []
+    return limits + ([say("what it did itself")] if values["ownOnly"] == "1" else [])
 
 
 def _describe_work(value_of: Mapping[str, Any]) -> str:
@@ -97,10 +102,16 @@ def _describe_work(value_of: Mapping[str, Any]) -> str:
     return say("{parts}.{logged}", parts=join(parts, ", "), logged=logged)
 
 
+def start_small(summary: str) -> str:
+    """Return the summary of an operation as it is written within a sentence."""
+    return summary[:1].lower() + summary[1:]
+
+
 def _join(words: Iterable[str]) -> str:
-    listed = list(words)
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    *first, last = words
+    return say("{first} and {last}", first=join(first, ", "), last=last) if first else join((last,))
 
 
-def _join_phrases(phrases: Sequence[str]) -> str:
-    return phrases[0] if len(phrases) == 1 else f"{'; '.join(phrases[:-1])}; and {phrases[-1]}"
+def _join_phrases(phrases: Iterable[str]) -> str:
+    *first, last = phrases
+    return say("{first}; and {last}", first=join(first, "; "), last=last) if first else join((last,))

@@ -56,7 +56,7 @@ def _describe(request: PageRequest, grid: Grid, names: Sequence[str]) -> dict[st
             detail = say("grants: there is no operation {name} that can be granted.", name=quote(name))
             raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
         request.gate.authorise(name, request.actor)
-    title = f"Try it: {names[0]}" if names else "Try it: what needs no grant"
+    title = f"Try it: {names[0]}" if names else "Try it: what needs no grant"  # the name of the key, as all see it
     title += f" and {len(names) - 1} more" if len(names) > 1 else ""
     return {"name": title, "owner": request.signed_in.name, "note": FOR_TRYING, "grants": list(names), "expires": _LASTS}
 

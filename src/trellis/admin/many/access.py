@@ -35,8 +35,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
         return request.redirect(back)
 
     def describe(count: int) -> str:
-        nodes = about.singular if count == 1 else about.title.lower()
-        return say("What {name} may do in {count:,} {nodes} has changed.", name=isolate(group["name"]), count=count, nodes=nodes)
+        return say("What {name} may do in {nodes} has changed.", name=isolate(group["name"]), nodes=about.counted(count))
 
     if (done := await find_done(request, describe, back)) is not None:
         return done

@@ -12,7 +12,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import EVERYONE, Choice, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, refuse_faults
-from trellis.sentences import say
+from trellis.sentences import mark, mark_many, say, say_many
 
 PARENT: Final = "to"
 SOURCE: Final = "source"
@@ -55,7 +55,8 @@ class Action:
     button: str
     icon: str
     build_steps: BuildSteps
-    done: str
+    done: tuple[str, str]
+    title: str
     asks: bool = True
     takes_along: bool = True
     along: str = ""
@@ -74,28 +75,17 @@ class Action:
         """Whether its name is a part of the nodes, and not what is done with them."""
         return self.needs_options or self.sets_fields
 
-    def title(self, kind: NodeKind, count: int) -> str:
-        """Its title for so many nodes."""
-        nodes = f"{count:,} {kind.singular if count == 1 else kind.title.lower()}"
-        return f"{self.button} {nodes}" if not self.is_about_them else f"{self.button} of {nodes}"
-
     def list_pickers(self, kind: NodeKind) -> list[PickerRow]:
         """List its choices of a node, for this kind."""
         return [row for row in self.pickers if kind.tree or row[0] != PARENT]
 
     def tell_along(self, kind: NodeKind, form: Submitted) -> str:
         """Say that everything below goes with them, if that was ticked."""
-        return " with everything below" if kind.tree and self.along and form.get(self.along) == "1" else ""
+        return say(" with everything below") if kind.tree and self.along and form.get(self.along) == "1" else ""
 
     def describe(self, kind: NodeKind, form: Submitted, count: int) -> str:
         """Say what was done to so many nodes."""
-        nodes = kind.singular if count == 1 else kind.title.lower()
-        return self.done.format(
-            nodes=f"{count:,} {nodes}",
-            were="was" if count == 1 else "were",
-            have="has" if count == 1 else "have",
-            along=self.tell_along(kind, form),
-        )
+        return say_many(count, *self.done, nodes=kind.counted(count), along=self.tell_along(kind, form))
 
 
 async def _delete(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
@@ -149,9 +139,7 @@ async def _permit(request: PageRequest, kind: NodeKind, choices: Choices) -> Seq
         source = parse_whole_number(choices.of(SOURCE)) or 0
         if not source:
             raise refuse_faults(
-                Fault(
-                    SOURCE, "MISSING_VALUE", say("Choose the {singular} whose permissions they get.", singular=say(kind.singular))
-                )
+                Fault(SOURCE, "MISSING_VALUE", say("Choose the {singular} whose permissions they get.", singular=kind.singular))
             )
         wanted = (await request.fetch(kind.operation("get"), target=source))["permissions"]
         return [Step(kind.operation("update"), record, {"permissions": wanted}) for record in records]
@@ -209,17 +197,38 @@ async def _set_fields(_request: PageRequest, kind: NodeKind, choices: Choices) -
     return [Step(kind.operation("update"), record, wanted) for record in choices.records]
 
 
-_TARGET: Final[PickerRow] = (PARENT, "Under", say("The top level"), True)
+_TARGET: Final[PickerRow] = (PARENT, say("Under"), say("The top level"), True)
 ACTIONS: Final[tuple[Action, ...]] = (
-    Action("move", "update", "Move", "move", _move, "{nodes} {have} moved.", needs_order=True, pickers=(_TARGET,)),
-    Action("copy", "copy", "Copy", "copy", _copy, "{nodes} {were} copied{along}.", along=_ALONG, pickers=(_TARGET,)),
+    Action(
+        "move",
+        "update",
+        say("Move"),
+        "move",
+        _move,
+        mark_many("{nodes} has moved.", "{nodes} have moved."),
+        mark("Move {nodes}"),
+        needs_order=True,
+        pickers=(_TARGET,),
+    ),
+    Action(
+        "copy",
+        "copy",
+        say("Copy"),
+        "copy",
+        _copy,
+        mark_many("{nodes} was copied{along}.", "{nodes} were copied{along}."),
+        mark("Copy {nodes}"),
+        along=_ALONG,
+        pickers=(_TARGET,),
+    ),
     Action(
         "permissions",
         "update",
-        "Permissions",
+        say("Permissions"),
         "lock",
         _permit,
-        "The permissions of {nodes} {have} changed.",
+        mark_many("The permissions of {nodes} have changed.", "The permissions of {nodes} have changed."),
+        mark("Permissions of {nodes}"),
         takes_along=False,
         needs_options=True,
         pickers=((SOURCE, say("Same as"), "", False),),
@@ -227,14 +236,25 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "fields",
         "update",
-        "Fields",
+        say("Fields"),
         "edit",
         _set_fields,
-        "The fields of {nodes} {have} changed.",
+        mark_many("The fields of {nodes} have changed.", "The fields of {nodes} have changed."),
+        mark("Fields of {nodes}"),
         takes_along=False,
         sets_fields=True,
     ),
-    Action("delete", "delete", "Delete", "trash", _delete, "{nodes} {were} deleted.", asks=False, deletes=True),
+    Action(
+        "delete",
+        "delete",
+        say("Delete"),
+        "trash",
+        _delete,
+        mark_many("{nodes} was deleted.", "{nodes} were deleted."),
+        mark("Delete {nodes}"),
+        asks=False,
+        deletes=True,
+    ),
 )
 
 

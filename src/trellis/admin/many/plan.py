@@ -16,7 +16,7 @@ from trellis.core.fields import EVERYONE, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version, record_version
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say, say_many
 
 MOST: Final = 500  # nodes that are changed at once: undoing that takes up to twice as long, and has to fit into one write, too
 BATCH: Final = "core.batch"
@@ -147,7 +147,7 @@ def require_few(kind: NodeKind, count: int) -> None:
                 "More than {most:,} {title} would change, with those below them: at most so many are changed at "
                 "once, so that it can be undone at once. Choose a part of them.",
                 most=MOST,
-                title=say(kind.title.lower()),
+                title=kind.plural,
             ),
         )
 
@@ -160,12 +160,19 @@ def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) ->
 def _describe_delete(_kind: NodeKind, _step: Step, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
     below = int(result["deleted"]["count"]) - 1
     changed = int(result["changed"]["count"])
-    told = f"with {below:,} below it" if below else "deleted"
-    return (("Delete", f"{told}; leaves the permissions of {changed:,} nodes" if changed else told),), below
+    told = say("with {below:,} below it", below=below) if below else say("deleted")
+    if changed:
+        told = say_many(
+            changed,
+            "{told}; leaves the permissions of {count:,} node",
+            "{told}; leaves the permissions of {count:,} nodes",
+            told=told,
+        )
+    return ((say("Delete"), told),), below
 
 
 def _describe_copy(_kind: NodeKind, _step: Step, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
-    return (("Copy", f"as {isolate(str(result.get('path', result['name'])))}"),), 0
+    return ((say("Copy"), say("as {path}", path=isolate(str(result.get("path", result["name"]))))),), 0
 
 
 def _describe_update(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[Changes, int]:
@@ -173,14 +180,14 @@ def _describe_update(kind: NodeKind, step: Step, result: Record, groups: GroupNa
     changes = list(compare_permissions(kind, before, result, groups))
     old, new = str(before.get("path", before["name"])), str(result.get("path", result["name"]))
     if old != new:
-        changes.append(("Path", f"{isolate(old)} → {isolate(new)}"))
+        changes.append((say("Path"), f"{isolate(old)} → {isolate(new)}"))
     if before.get("position") != result.get("position") and before.get("parentId") == result.get("parentId"):
-        changes.append(("Place", f"{before['position']:,} → {result['position']:,}"))
+        changes.append((say("Place"), say("{old:,} → {new:,}", old=before["position"], new=result["position"])))
     elif before.get("parentId") != result.get("parentId") and old == new:
-        changes.append(("Place", "under another one of this name"))
+        changes.append((say("Place"), say("under another one of this name")))
     other = [f for f in kind.fields if f.name in before and before[f.name] != result.get(f.name)]
     changes += [
-        (f.label, " → ".join(_shorten(format_value(f, one.get(f.name), groups)) for one in (before, result))) for f in other
+        (say(f.label), join((_shorten(format_value(f, one.get(f.name), groups)) for one in (before, result)), " → ")) for f in other
     ]
     return tuple(changes), 0
 
@@ -192,7 +199,7 @@ _DESCRIPTIONS: Final[Mapping[str, Callable[[NodeKind, Step, Record, GroupNames],
 
 
 def _shorten(text: str) -> str:
-    return isolate(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")
+    return isolate(text) if len(text) <= _LONGEST else isolate(text[:_LONGEST] + "…")
 
 
 def compare_permissions(kind: NodeKind, before: Record, after: Record, groups: GroupNames) -> list[tuple[str, str]]:
@@ -202,23 +209,23 @@ def compare_permissions(kind: NodeKind, before: Record, after: Record, groups: G
         old, new = before["permissions"].get(option, ()), after["permissions"].get(option, ())
         if old == new or (EVERYONE not in (old, new) and set(old) == set(new)):
             continue
-        found.append((say("May {option_title}", option_title=kind.option_title(option).lower()), _tell(old, new, groups)))
+        found.append((kind.option_label(option), _tell(old, new, groups)))
     return found
 
 
 def _tell(old: Any, new: Any, groups: GroupNames) -> str:
     if EVERYONE in (old, new):
-        return f"{_name(new, groups)}; was: {_name(old, groups)}"
+        return say("{new}; was: {old}", new=_name(new, groups), old=_name(old, groups))
     had, has = frozenset(old), frozenset(new)
     parts = (("+", [one for one in new if one not in had]), ("\N{MINUS SIGN}", [one for one in old if one not in has]))
-    told = "  ".join(f"{sign} {_name(who, groups)}" for sign, who in parts if who)
-    return told + ("" if new else " (nobody is left)")
+    told = join((join((sign, _name(who, groups))) for sign, who in parts if who), "  ")
+    return told if new else say("{told} (nobody is left)", told=told)
 
 
 def _name(who: Any, groups: GroupNames) -> str:
     if who == EVERYONE or len(who) <= _NAMED + 1:
         return format_groups(who, groups)
-    return f"{format_groups(who[:_NAMED], groups)} and {len(who) - _NAMED:,} more"
+    return say("{names} and {more:,} more", names=format_groups(who[:_NAMED], groups), more=len(who) - _NAMED)
 
 
 async def leave_out_nested(request: PageRequest, kind: NodeKind, records: Sequence[Record]) -> list[Record]:

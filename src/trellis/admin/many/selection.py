@@ -74,7 +74,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
 
     def build_context() -> dict[str, Any]:
         return {
-            "title": action.title(kind, len(chosen.records)),
+            "title": say(action.title, nodes=kind.counted(len(chosen.records))),
             "kind": kind,
             "action": action,
             "chosen": chosen,

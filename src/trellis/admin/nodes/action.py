@@ -20,7 +20,7 @@ from trellis.core.verbs import Verb
 from trellis.errors import Refused
 from trellis.sentences import say
 
-_LABELS: Final = {"parentId": "Under", "position": say("Place among its siblings")}
+_LABELS: Final = {"parentId": say("Under"), "position": say("Place among its siblings")}
 
 
 class Action(NamedTuple):

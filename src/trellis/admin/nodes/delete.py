@@ -52,7 +52,7 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
 def _redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
     if request.stale:
         raise StaleForm
-    return request.redirect(f"/{kind.name}", say("This {singular} has been deleted already.", singular=say(kind.singular)), "note")
+    return request.redirect(f"/{kind.name}", say("This {singular} has been deleted already.", singular=kind.singular), "note")
 
 
 async def _show(

@@ -132,8 +132,8 @@ class NodeForm:
             if name == "permissions":
                 rows += self._compare_permissions(base, theirs, mine)
             elif f.write_only:
-                state = "Set" if theirs.get(f"{name}Protected") else say("Not set")
-                wanted = {True: "A new one"}.get(bool(mine.get(name)), "Removed" if name in mine else state)
+                state = say("Set") if theirs.get(f"{name}Protected") else say("Not set")
+                wanted = say("A new one") if mine.get(name) else say("Removed") if name in mine else state
                 rows.append((label, None, state, wanted))
             else:
                 before = None if base is None else format_value(f, base.get(name), self.groups)
@@ -150,7 +150,7 @@ class NodeForm:
         for option in self.kind.options:
             before = None if base is None else who(base, option)
             yield (
-                say("May {option_title}", option_title=self.kind.option_title(option).lower()),
+                self.kind.option_label(option),
                 before,
                 who(theirs, option),
                 who(mine, option),
@@ -240,11 +240,8 @@ async def _build(
         values if typed is None else typed,
         groups=(*groups.items(), *_new_groups(values, groups).items()),
         choices={f.name: list_choices(f.type) for f in fields if isinstance(f.type, Choice)},
-        labels={"parentId": "Under", "position": say("Place among its siblings")}
-        | {
-            f"permissions.{option}": say("May {option_title}", option_title=kind.option_title(option).lower())
-            for option in kind.options
-        },
+        labels={"parentId": say("Under"), "position": say("Place among its siblings")}
+        | {f"permissions.{option}": kind.option_label(option) for option in kind.options},
         help={f.name: describe_field(f) for f in fields}
         | {"name": "", "permissions": "", "position": say("Counted from 0. Leave it empty to put it last.")},
     )

@@ -44,9 +44,7 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
     """Move a node. A script gets its new place."""
     if (record := await fetch_node(kind, request)) is None:
         if request.wants_json:
-            raise Refused(
-                "INVALID_ID", say("This {singular} has been deleted meanwhile. Reload the page.", singular=say(kind.singular))
-            )
+            raise Refused("INVALID_ID", say("This {singular} has been deleted meanwhile. Reload the page.", singular=kind.singular))
         return await show_missing(kind, request)
     form = request.form
     parent = form.get("parentId", _parent_of(record))
@@ -91,15 +89,18 @@ def _note_on_manager(kind: NodeKind, record: Mapping[str, Any]) -> str:
 
 async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], to: Destination) -> Response:
     change = await last_change(request, kind, theirs["id"])
-    who = f" by {change.who}" if change is not None else ""
-    detail = say("{name} was changed{who} since this page was made. Nothing was moved.", name=isolate(theirs["name"]), who=who)
+    name = isolate(theirs["name"])
+    detail = (
+        say("{name} was changed by {who} since this page was made. Nothing was moved.", name=name, who=change.who)
+        if change is not None
+        else say("{name} was changed since this page was made. Nothing was moved.", name=name)
+    )
     if request.wants_json:
         raise Refused("PRECONDITION_FAILED", say("{detail} Reload the page to see where it is.", detail=detail))
-    position = f"number {theirs['position']}"
     at = (
-        say("It is at “{path}” now, as {position}", path=theirs["path"], position=position)
+        say("It is at “{path}” now, as number {position}", path=theirs["path"], position=theirs["position"])
         if kind.tree
-        else say("It is {position} now", position=position)
+        else say("It is number {position} now", position=theirs["position"])
     )
     refused = Refused("PRECONDITION_FAILED", say("{detail} {at}: check, and move it if you still want to.", detail=detail, at=at))
     return await _show(kind, request, theirs, to, 409, refused=refused)
@@ -141,7 +142,7 @@ def _raw(kind: NodeKind, to: Destination) -> dict[str, Any]:
                 Fault(
                     "sibling",
                     "INVALID_POSITION",
-                    say("Choose the {singular} to put it {place}.", singular=say(kind.singular), place=to.place),
+                    say("Choose the {singular} to put it {place}.", singular=kind.singular, place=say(to.place)),
                 )
             )
         raw[to.place] = to.sibling
@@ -159,7 +160,7 @@ async def _picker(
     if not kind.tree:
         return None
     return await build_picker(
-        request, kind, "parentId", to.parent, label="Under", none=say("The top level"), exclude=record["id"], fault=fault
+        request, kind, "parentId", to.parent, label=say("Under"), none=say("The top level"), exclude=record["id"], fault=fault
     )
 
 

@@ -47,7 +47,7 @@ def _show_new(kind: NodeKind, request: PageRequest, node_form: NodeForm, status:
     return request.page(
         "nodes/new.html",
         status=status,
-        title=say("New {singular}", singular=say(kind.singular)),
+        title=say("New {singular}", singular=kind.singular),
         kind=kind,
         node_form=node_form,
         submission=request.submission_token(renew=status == 409),
@@ -127,7 +127,7 @@ async def show_missing(kind: NodeKind, request: PageRequest) -> Response:
     return request.page(
         "nodes/missing.html",
         status=404,
-        title=say("There is no such {singular}", singular=say(kind.singular)),
+        title=say("There is no such {singular}", singular=kind.singular),
         kind=kind,
         number=record["resourceId"],
         event=events[0] if events and events[0]["after"] is None else None,

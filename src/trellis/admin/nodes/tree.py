@@ -139,7 +139,8 @@ def describe_lock(guests: frozenset[int], kind: NodeKind, record: Mapping[str, A
     who = record.get("permissions", {}).get(option, EVERYONE) if option else EVERYONE
     if who == EVERYONE or not guests.isdisjoint(who):
         return ""
-    return say("Guests cannot {option} it", option=option) if who else say("Nobody may {option} it", option=option)
+    may = say(option)
+    return say("Guests cannot {option} it", option=may) if who else say("Nobody may {option} it", option=may)
 
 
 async def tree_address(request: PageRequest, kind: NodeKind, record: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from trellis.admin.page import FACTORS, PageRequest
-from trellis.admin.view import format_age, plural
+from trellis.admin.view import format_age
 from trellis.sentences import say, say_many
 
 _OLD_BACKUP: Final = timedelta(days=7)
@@ -30,7 +30,7 @@ def find_concerns(request: PageRequest, found: Mapping[str, Any]) -> list[Concer
     return [
         *_of_webhooks(found["failing"]),
         *_of_requests(found["hours"]),
-        *_of_keys(found["expiring"], now, request.now),
+        *_of_keys(found["expiring"], now, request),
         *_of_backups(found["backup"], now, request),
         *_of_factor(request),
         *_of_local_owner(request, lacks=bool(found.get("lacksLocalOwner"))),
@@ -58,19 +58,25 @@ def _of_requests(hours: list[Mapping[str, Any]] | None) -> Iterator[Concern]:
         yield Concern("warn", text, say("See why"), "/requests?status=4xx")
 
 
-def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, text: str) -> Iterator[Concern]:
+def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:
     first = (expiring or {}).get("keys", ())  # of perhaps more
     soon = [key for key in first if datetime.fromisoformat(key["expiresAt"]) <= now + _SOON]
-    others = "others" if len(soon) == len(first) < (expiring or {}).get("count", 0) else plural(len(soon) - 1, "other")
+    has_more = len(soon) == len(first) < (expiring or {}).get("count", 0)
     for key in soon[:1]:
-        more = f", and {others} within a week" if len(soon) > 1 else ""
-        ends = format_age(key["expiresAt"], text).striptags()
-        yield Concern(
-            "warn",
-            say("The key {name} expires {ends}{more}.", name=key["name"], ends=ends, more=more),
-            say("See it"),
-            f"/keys/{key['id']}",
-        )
+        ends = _tell_age(request, key["expiresAt"])
+        if has_more and len(soon) > 1:
+            told = say("The key {name} expires {ends}, and others within a week.", name=key["name"], ends=ends)
+        elif len(soon) > 1:
+            told = say_many(
+                len(soon) - 1,
+                "The key {name} expires {ends}, and {count:,} other within a week.",
+                "The key {name} expires {ends}, and {count:,} others within a week.",
+                name=key["name"],
+                ends=ends,
+            )
+        else:
+            told = say("The key {name} expires {ends}.", name=key["name"], ends=ends)
+        yield Concern("warn", told, say("See it"), f"/keys/{key['id']}")
 
 
 def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:
@@ -83,7 +89,7 @@ def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRe
     elif datetime.fromisoformat(backup["at"]) < now - _OLD_BACKUP:
         yield Concern(
             "warn",
-            say("The last backup was made {striptags}.", striptags=format_age(backup["at"], request.now).striptags()),
+            say("The last backup was made {when}.", when=_tell_age(request, backup["at"])),
             "",
             "",
         )
@@ -99,3 +105,7 @@ def _of_local_owner(request: PageRequest, *, lacks: bool) -> Iterator[Concern]:
         name = request.gate.environment.sign_on.name
         text = say("No owner has a password here: while {name} is down nobody can sign in who may do everything.", name=name)
         yield Concern("warn", text, say("Choose one"), "/account")
+
+
+def _tell_age(request: PageRequest, moment: str) -> str:
+    return format_age(moment, request.now, clock=request.clock).striptags()

@@ -10,11 +10,13 @@ from trellis.admin.nodes import fetch_groups, fetch_names
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
+from trellis.sentences import say
 
 MAX_ROWS: Final = 500
 _MAX_NAMES: Final = 8  # of the nodes that stay, the first are named
 _LINE: Final = re.compile(r"(?:.*, )?line (\d{1,9}): ", re.DOTALL)
 _PARENT: Final = "parentId"
+_PARENT_LABEL: Final = "Parent id"  # as events have it
 _DERIVED: Final = frozenset({"url"})  # it follows from the name
 
 
@@ -150,10 +152,10 @@ def _compare(
         for side, state in states.items():
             value = one[side]
             if name == _PARENT:
-                value = parents.get((change["resource"], value), value) if value is not None else "the top level"
+                value = parents.get((change["resource"], value), value) if value is not None else say("the top level")
             if option:
                 state.setdefault(name, {})[option] = value
             elif name not in secrets:
                 state[name] = value
     shown = compare_states(names, states["before"], states["after"], kind, groups)
-    return tuple(replace(one, label="Under") if one.label == "Parent id" else one for one in shown)
+    return tuple(replace(one, label=say("Under")) if one.label == _PARENT_LABEL else one for one in shown)

@@ -16,7 +16,7 @@ from trellis.core.fields import isolate
 from trellis.core.subscriptions import is_webhook_widened
 from trellis.core.webhooks import OVERLAP, SKIP, webhook_version
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import mark, say
 
 _HERE: Final = "/webhooks/{id:int}"
 _SECTION: Final = "webhooks"
@@ -154,7 +154,7 @@ _SWITCH_ON: Final = Confirmation(
     section=_SECTION,
     action="on",
     operation="webhooks.update",
-    title="Switch on {name}",
+    title=mark("Switch on {name}"),
     button=say("Switch on"),
     fetch=fetch_webhook,
     build_form=_missed_form,
@@ -166,7 +166,7 @@ _ROTATE: Final = Confirmation(
     section=_SECTION,
     action="rotate",
     operation="webhooks.rotate",
-    title="Rotate the secret of {name}",
+    title=mark("Rotate the secret of {name}"),
     button=say("Rotate and show the new secret"),
     fetch=fetch_webhook,
     build_form=_overlap_form,
@@ -178,7 +178,7 @@ _DELETE: Final = Confirmation(
     action="delete",
     operation="webhooks.delete",
     deletes=True,
-    title="Delete {name}",
+    title=mark("Delete {name}"),
     button=say("Delete the webhook"),
     tone="danger",
     fetch=fetch_webhook,

@@ -34,7 +34,7 @@ def give_role(context: Context, admin: Administrator, given: Input) -> Administr
     known = [kind.name for kind in context.environment.kinds if not kind.is_group]
     if kinds and not role.for_kinds:
         raise refuse_faults(
-            Fault(KINDS.name, "INVALID_VALUE", say("kinds: the role {title} is for all kinds.", title=role.title.lower()))
+            Fault(KINDS.name, "INVALID_VALUE", say("kinds: the role {title} is for all kinds.", title=say(role.word)))
         )
     if unknown := [name for name in kinds if name not in known]:
         raise refuse_faults(

@@ -113,9 +113,7 @@ def settle_permissions(
     if (source_id := given.get("copyPermissionsFrom")) is not None:
         source, reach = nodes.find(context.tx, kind.name, source_id), context.find_reach(kind)
         if source is None or (reach is not None and not reach.contains(context.tx, source_id)):
-            detail = say(
-                "copyPermissionsFrom: there is no {singular} {source_id}.", singular=say(kind.singular), source_id=source_id
-            )
+            detail = say("copyPermissionsFrom: there is no {singular} {source_id}.", singular=kind.singular, source_id=source_id)
             faults.append(Fault("copyPermissionsFrom", "INVALID_VALUE", detail))
         else:
             base = source.permissions

@@ -178,7 +178,7 @@ def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, field
         return ()
     detail = say(
         "type redirect has no children, and this {singular} has {count}: move or delete them first.",
-        singular=say(kind.singular),
+        singular=kind.singular,
         count=count,
     )
     return (Fault("type", "INVALID_VALUE", detail),)

@@ -62,7 +62,7 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
             say(
                 "{name} is built in and cannot be deleted. Other {title} can be.",
                 name=isolate(node.name),
-                title=say(kind.title.lower()),
+                title=kind.plural,
             ),
         )
     fate = context.input.get(_FATE.name) if kind.tree else None
@@ -168,7 +168,7 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
             direct=direct,
             value="child" if direct == 1 else "children",
             all_below=all_below,
-            singular=say(kind.singular),
+            singular=kind.singular,
         ),
         facts={
             "children": direct,
@@ -181,13 +181,13 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
 def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list[int]) -> Node:
     target, reach = nodes.find(context.tx, kind.name, fate), context.find_reach(kind)
     if target is None or (reach is not None and not reach.contains(context.tx, fate)):
-        problem = say("there is no {singular} {fate}", singular=say(kind.singular), fate=fate)
+        problem = say("there is no {singular} {fate}", singular=kind.singular, fate=fate)
     elif target.id == node.id:
         problem = say("it is the one being deleted")
     elif target.id in below:
-        problem = say("{singular} {fate} is below the one being deleted", singular=say(kind.singular), fate=fate)
+        problem = say("{singular} {fate} is below the one being deleted", singular=kind.singular, fate=fate)
     elif kind.leaf_only(target.fields):
-        problem = say("{singular} {fate} is a redirect and cannot have children", singular=say(kind.singular), fate=fate)
+        problem = say("{singular} {fate} is a redirect and cannot have children", singular=kind.singular, fate=fate)
     else:
         return target
     fault = Fault(

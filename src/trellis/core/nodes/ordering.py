@@ -68,7 +68,7 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
             where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
             detail = say(
                 "ids: there is no {singular} {node} {where}. Give the ids of siblings.",
-                singular=say(kind.singular),
+                singular=kind.singular,
                 node=node,
                 where=where,
             )

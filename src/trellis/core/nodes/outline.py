@@ -100,7 +100,7 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
             say(
                 "There are more than {most_in_tree:,} {title} in it. {smaller}",
                 most_in_tree=_MOST_IN_TREE,
-                title=say(kind.title.lower()),
+                title=kind.plural,
                 smaller=_SMALLER,
             ),
         )

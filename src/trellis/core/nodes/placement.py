@@ -109,7 +109,7 @@ def _place(
         detail = say(
             "{wish}: there is no other {singular} {sibling} {where}. Send the id of a node that is there.",
             wish=wish,
-            singular=say(kind.singular),
+            singular=kind.singular,
             sibling=sibling,
             where=where,
         )

@@ -39,7 +39,7 @@ def _resolve_parent(kind: NodeKind, context: Context, values: dict[str, Any]) ->
     if external_id not in found or (reach is not None and not reach.contains(context.tx, found[external_id])):
         detail = say(
             "parentExternalId: there is no {singular} with the external id '{external_id}'.",
-            singular=say(kind.singular),
+            singular=kind.singular,
             external_id=external_id,
         )
         return (Fault("parentExternalId", "INVALID_PARENT", detail),)
@@ -81,7 +81,7 @@ def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | 
         if owner != node and reach is not None and not reach.contains(context.tx, owner):
             detail = say(
                 "Another {singular} has the external id '{external_id}' already. Choose another id.",
-                singular=say(kind.singular),
+                singular=kind.singular,
                 external_id=external_id,
             )
             raise Refused("EXTERNAL_ID_TAKEN", detail)
@@ -90,11 +90,11 @@ def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | 
                 "EXTERNAL_ID_TAKEN",
                 say(
                     "The {singular} {owner} has the external id '{external_id}' already. Change that one, or choose another id.",
-                    singular=say(kind.singular),
+                    singular=kind.singular,
                     owner=owner,
                     external_id=external_id,
                 ),
                 facts={"id": owner},
             )
     if len(set(wanted)) < len(wanted):
-        raise Refused("EXTERNAL_ID_TAKEN", say("Two {title} were to have the same external id.", title=say(kind.title.lower())))
+        raise Refused("EXTERNAL_ID_TAKEN", say("Two {title} were to have the same external id.", title=kind.plural))

@@ -7,7 +7,7 @@ from trellis.core.fields import isolate
 from trellis.core.operation.operation import Operation
 from trellis.core.roles import OWN, Permit, Permits
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say
 from trellis.store import keys
 from trellis.store.admins import administrators
 from trellis.store.engine import Transaction
@@ -19,8 +19,8 @@ def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int |
     if (missing := _find_missing(operation, actor, target)) is None:
         return
     roles = permits.list_roles(missing)
-    titles = [f"{role.title.lower()}s" for role in roles]
-    whose = say("{names} and {titles}", names=", ".join(titles[:-1]), titles=titles[-1]) if len(titles) > 1 else "".join(titles)
+    titles = [say(role.several) for role in roles]
+    whose = say("{names} and {titles}", names=join(titles[:-1], ", "), titles=titles[-1]) if len(titles) > 1 else join(titles)
     raise Refused(
         "ROLE_NEEDED",
         say(
@@ -83,6 +83,5 @@ def _find_missing(operation: Operation, actor: Actor, target: int | None) -> str
 
 
 def _describe(permit: Permit) -> str:
-    title = permit.role.title.lower()
-    some = f" for {', '.join(permit.kinds)}" if permit.kinds else ""
-    return f"{'an' if title[0] in 'aeiou' else 'a'} {title}{some}"
+    one = say(permit.role.one)
+    return say("{role} for {kinds}", role=one, kinds=", ".join(permit.kinds)) if permit.kinds else one

@@ -30,6 +30,21 @@ class Role:
     for_kinds: bool = False
 
     @property
+    def word(self) -> str:
+        """What it is called within a sentence."""
+        return self.title.lower()
+
+    @property
+    def one(self) -> str:
+        """One who has it: `an owner`."""
+        return f"{'an' if self.word[0] in 'aeiou' else 'a'} {self.word}"
+
+    @property
+    def several(self) -> str:
+        """Those who have it: `owners`."""
+        return f"{self.word}s"
+
+    @property
     def is_owner(self) -> bool:
         """Whether it may do everything."""
         return self.patterns == _EVERYTHING

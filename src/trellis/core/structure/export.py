@@ -176,7 +176,7 @@ class _Exporter:
             return None
         found = nodes.find_by_external_ids(self._context.tx, kind.name, (under,))
         if under not in found or (reach is not None and not reach.contains(self._context.tx, found[under])):
-            detail = say("under: there is no {singular} with the external id '{under}'.", singular=say(kind.singular), under=under)
+            detail = say("under: there is no {singular} with the external id '{under}'.", singular=kind.singular, under=under)
             raise refuse_faults(Fault("under", "INVALID_VALUE", detail))
         return found[under]
 
@@ -206,7 +206,7 @@ class _Exporter:
             detail = say(
                 "{count:,} {title} have no external id: {named}{value}.",
                 count=len(without),
-                title=say(kind.title.lower()),
+                title=kind.plural,
                 named=named,
                 value=", …" if len(without) > 20 else "",
             )

@@ -75,7 +75,7 @@ def load_scope(context: Context, section: Section, faults: list[tuple[Place, str
         detail = say(
             "There are more than {most:,} {title}. Divide the document into parts, each with its own under.",
             most=_MOST,
-            title=say(section.kind.title.lower()),
+            title=section.kind.plural,
         )
         raise Refused("TREE_TOO_LARGE", detail)
     if reach is not None and not section.kind.tree:

@@ -290,7 +290,7 @@ class Run:
             return True
         detail = say(
             "{node} is to be deleted, but '{name}' ({id}) below it is managed by the document '{document}'.",
-            node=say("'{name}' ({singular} {id})", name=isolate(node.name), singular=say(scope.kind.singular), id=node.id),
+            node=say("'{name}' ({singular} {id})", name=isolate(node.name), singular=scope.kind.singular, id=node.id),
             name=isolate(stays.name),
             id=stays.id,
             document=stays.managed_by,

@@ -178,7 +178,7 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
                 operation=event.operation,
                 name=kind.name,
                 restore_name=RESTORE.name,
-                title=say(kind.title.lower()),
+                title=kind.plural,
             ),
         )
     deletes = context.input.get(_DELETE_CREATED.name) and event.before is None and event.after is not None
@@ -191,7 +191,7 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
             "Event {seq} {how} {singular} {resource_id}. To undo that, delete it, or send deleteCreated.",
             seq=event.seq,
             how=how,
-            singular=say(kind.singular),
+            singular=kind.singular,
             resource_id=event.resource_id,
         )
         raise Refused("NOT_RESTORABLE", detail)

@@ -67,7 +67,7 @@ def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapsh
         detail = say(
             "parentId: event {seq} did not move the {singular}, so undoing it does not either. Do not send parentId.",
             seq=event.seq,
-            singular=say(kind.singular),
+            singular=kind.singular,
         )
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     return Placement(now.parent_id, stays=True)

@@ -145,15 +145,15 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
 def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
     parent, reach = nodes.find(context.tx, kind.name, parent_id), context.find_reach(kind)
     if parent is None or (reach is not None and not reach.contains(context.tx, parent_id)):
-        problem = say("there is no {singular} {parent_id}", singular=say(kind.singular), parent_id=parent_id)
+        problem = say("there is no {singular} {parent_id}", singular=kind.singular, parent_id=parent_id)
     elif kind.leaf_only(parent.fields):
         problem = say(
             "{singular} {parent_id} is a redirect, and redirects cannot have children",
-            singular=say(kind.singular),
+            singular=kind.singular,
             parent_id=parent_id,
         )
     elif now is not None and makes_cycle(now.id, nodes.find_ancestors(context.tx, kind.name, (parent_id,))):
-        problem = say("{singular} {parent_id} is below it", singular=say(kind.singular), parent_id=parent_id)
+        problem = say("{singular} {parent_id} is below it", singular=kind.singular, parent_id=parent_id)
     else:
         return parent
     if wanted:

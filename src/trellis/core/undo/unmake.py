@@ -45,7 +45,7 @@ def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
         detail = say(
             "parentId: event {seq} created the {singular}, so undoing the event deletes it. Do not send parentId.",
             seq=event.seq,
-            singular=say(kind.singular),
+            singular=kind.singular,
         )
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     _refuse_changed_records(kind, context, event, root)
@@ -104,13 +104,13 @@ def _refuse_others_below(kind: NodeKind, event: Event, root: Node, below: Sequen
 
 
 def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: int, others: int | None = None) -> Refused:
-    many = kind.title.lower()
+    many = kind.plural
     detail = (
         say(
             "The {several} below {singular} {id} are not those that event {seq} moved there, or where they "
             "came from is gone: move or delete them first.",
             several=many,
-            singular=say(kind.singular),
+            singular=kind.singular,
             id=root.id,
             seq=event.seq,
         )
@@ -120,7 +120,7 @@ def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: i
             others=others,
             several=many,
             seq=event.seq,
-            singular=say(kind.singular),
+            singular=kind.singular,
             id=root.id,
         )
     )

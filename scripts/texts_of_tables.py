@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.sentence import start_small
 from trellis.admin.nodes.form import describe_field, list_choices
-from trellis.compose import catalogue_of
+from trellis.admin.webhooks.form import event_rows
+from trellis.compose import catalogue_of, list_alarm_types
 from trellis.core.alarms import ALARMS
+from trellis.core.events import event_types
 from trellis.core.fields import Choice, Field, Nullable
 from trellis.core.keys import PRESETS
 from trellis.core.kind import NodeKind
+from trellis.core.operation import Operation
 from trellis.core.roles import ROLES
 from trellis.core.verbs import CREATE, UPDATE
 from trellis.kinds import KINDS
@@ -25,12 +28,11 @@ def list_texts_of_tables() -> Iterator[Text]:
     for kind in KINDS:
         yield from _list_of_kind(kind)
     for operation in operations.values():
-        yield operation.summary
-        if operation.name in grantable:
-            yield start_small(operation.summary)
-        if operation.writes and (operation.kind is None or operation.verb in (CREATE, UPDATE)):
-            for field in operation.fields:
-                yield from () if field.read_only else _list_of_field(field, operation.kind)
+        yield from _list_of_operation(operation)
+        yield from (start_small(operation.summary),) if operation.name in grantable else ()
+    for row in event_rows(KINDS, (*event_types(operations.values()), *list_alarm_types())):
+        yield row.title
+        yield from (word.replace("_", " ") for _, word in row.types)
     yield from (refusal.title for refusal in REFUSALS.values())
     for role in ROLES.values():
         yield from (role.title, role.doc, role.word, role.one, role.several)
@@ -39,13 +41,25 @@ def list_texts_of_tables() -> Iterator[Text]:
     yield from (rule.sentence for rule in ALARMS)
 
 
+def _list_of_operation(operation: Operation) -> Iterator[Text]:
+    verb = operation.verb
+    yield operation.summary
+    if operation.writes:
+        yield from (field.label for field in operation.fields)
+        if operation.kind is None or verb in (CREATE, UPDATE) or (verb is not None and verb.button):
+            for field in operation.fields:
+                yield from () if field.read_only else _list_of_field(field, operation.kind)
+    if verb is not None:
+        yield from filter(None, (verb.column, verb.button, verb.button.lower(), verb.event if verb.button else ""))
+
+
 def _list_of_kind(kind: NodeKind) -> Iterator[Text]:
-    yield from (kind.title, kind.title.lower(), kind.singular, kind.singular.capitalize(), kind.doc)
+    yield from (kind.application, kind.title, kind.title.lower(), kind.singular, kind.singular.capitalize(), kind.doc)
     yield (f"%(num)s {kind.singular}", f"%(num)s {kind.title.lower()}")
     yield from list(kind.options)[:1]  # to see that it exists
     for option, doc in kind.options.items():
         title = kind.option_title(option)
-        yield from (title, f"May {title.lower()}", doc, doc.rstrip("."))
+        yield from (option.capitalize(), title, f"May {title.lower()}", doc, doc.rstrip("."))
 
 
 def _list_of_field(field: Field, kind: NodeKind | None) -> Iterator[Text]:

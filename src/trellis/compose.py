@@ -66,7 +66,8 @@ def _find_alarm(event: "Event") -> Raised | None:
     return find_alarm(event)
 
 
-def _list_alarm_types() -> Iterable[str]:
+def list_alarm_types() -> Iterable[str]:
+    """Return the event types of alarms."""
     from trellis.core.alarms import ALARM_TYPES  # noqa: PLC0415  # start-up time
 
     return ALARM_TYPES
@@ -125,7 +126,7 @@ def compose(
         version=__version__,
         load_kinds=lambda: tuple(load_kinds()),
         load_operations=catalogue.values,
-        load_event_types=lambda: (*event_types(catalogue.values()), *_list_alarm_types()),
+        load_event_types=lambda: (*event_types(catalogue.values()), *list_alarm_types()),
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,
         job_timeout=settings.job_timeout,

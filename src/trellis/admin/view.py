@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from jinja2.runtime import Context as JinjaContext
 
+_NEVER: Final = say("never")
 _HUES: Final = 6  # in base.css
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -67,14 +68,12 @@ class MenuEntry:
 
 def build_menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[MenuEntry, ...]], ...]:
     """Return the menu: headings with their entries. The kinds of nodes come from the catalogue."""
-    nodes = tuple(
-        MenuEntry(kind.name, say(kind.title), f"{PREFIX}/{kind.name}", find_icon(kind.name)) for kind in sort_kinds(kinds)
-    )
+    nodes = tuple(MenuEntry(kind.name, kind.title, f"{PREFIX}/{kind.name}", find_icon(kind.name)) for kind in sort_kinds(kinds))
     return (
         ("", (MenuEntry("overview", say("Overview"), PREFIX, "overview"),)),
-        ("Community", (*nodes, MenuEntry("structure", say("Structure"), f"{PREFIX}/structure", "structure"))),
+        (say("Community"), (*nodes, MenuEntry("structure", say("Structure"), f"{PREFIX}/structure", "structure"))),
         (
-            "Programs",
+            say("Programs"),
             (
                 MenuEntry("keys", say("API keys"), f"{PREFIX}/keys", "key"),
                 MenuEntry("proposals", say("Proposals"), f"{PREFIX}/proposals", "proposals"),
@@ -84,7 +83,7 @@ def build_menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[MenuEntry,
             ),
         ),
         (
-            "System",
+            say("System"),
             (
                 MenuEntry("alarms", say("Alarms"), f"{PREFIX}/alarms", "alert"),
                 MenuEntry("events", say("Events"), f"{PREFIX}/events", "events"),
@@ -233,7 +232,7 @@ def _find_here(request: PageRequest) -> str:
 
 
 @pass_context
-def _show_time(context: "JinjaContext", moment: str | None, otherwise: str = "never") -> Markup:
+def _show_time(context: "JinjaContext", moment: str | None, otherwise: str = _NEVER) -> Markup:
     """Show a time to the minute; `otherwise` stands for none."""
     if not moment:
         return Markup('<span class="quiet">{}</span>').format(translate(context, otherwise))
@@ -253,11 +252,11 @@ def _show_minute(context: "JinjaContext", moment: str) -> Markup:
 
 
 @pass_context
-def _show_age(context: "JinjaContext", moment: str | None, now: str, otherwise: str = "never") -> Markup:
+def _show_age(context: "JinjaContext", moment: str | None, now: str, otherwise: str = _NEVER) -> Markup:
     return format_age(moment, now, translate(context, otherwise), context["clock"])
 
 
-def format_age(moment: str | None, now: str, otherwise: str = "never", clock: Clock = UTC_CLOCK) -> Markup:
+def format_age(moment: str | None, now: str, otherwise: str = _NEVER, clock: Clock = UTC_CLOCK) -> Markup:
     """Format how long ago a time is, or how far ahead, with the time itself as a tooltip."""
     if not moment:
         return Markup('<span class="quiet">{}</span>').format(otherwise)

@@ -28,7 +28,7 @@ def test_the_form_shows_what_counts_and_what_html_becomes(
         expect(others).to_be_visible()
         expect(page.get_by_label("Theme (its id)")).to_be_hidden()
         page.get_by_label("Kind of forum").select_option("redirect")
-        button = page.get_by_role("button", name="Show the fields of this kind of forum")
+        button = page.get_by_role("button", name="Show the fields of this kind")
         expect(button).to_be_visible(visible=context is not first)
         if context is not first:
             button.click()

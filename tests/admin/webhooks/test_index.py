@@ -172,7 +172,9 @@ def test_what_is_wanted_in_words(gate: Gate) -> None:
     assert describe_events(["forum.moved", "forum.created"], gate.environment) == "Forums: created, moved"
     assert describe_events(["forum.*", "forum.created", "blog.deleted"], gate.environment) == "Forums: everything; Blogs: deleted"
     assert describe_events(["gallery.*"], gate.environment) == "gallery.*"
-    assert {name for row in event_rows(gate.environment) for name, _ in row.types} == set(gate.environment.event_types)
+    assert {name for row in event_rows(gate.environment.kinds, gate.environment.event_types) for name, _ in row.types} == set(
+        gate.environment.event_types
+    )
 
 
 def test_nobody_sees_them_without_signing_in(visitor: Any, run: Run) -> None:

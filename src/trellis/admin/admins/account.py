@@ -20,7 +20,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _HERE: Final = "/account"
-_CURRENT: Final = Field("currentPassword", Text(255), "The one you signed in with.", required=True)
+_CURRENT: Final = Field("currentPassword", Text(255), say("The one you signed in with."), required=True)
 _FIELDS: Final = (_CURRENT, PASSWORD)
 _ALARMS: Final = MAILED_ALARMS.name
 _NAMES: Final = tuple(rule.name for rule in ALARMS)
@@ -31,7 +31,7 @@ def _form(request: PageRequest, typed: Submitted | None = None) -> Form:
         _FIELDS if request.signed_in.has_password else (PASSWORD,),
         typed,
         widgets={"currentPassword": "password"},
-        labels={"password": say("New password")},
+        labels={"password": say("New password"), _CURRENT.name: say("Current password")},
     )
 
 
@@ -61,7 +61,7 @@ async def _show(request: PageRequest, status: int, form: Form, mail: Form | None
 
 def _mail_form(values: Mapping[str, Any] | Submitted) -> Form:
     told = say("One that you read even if somebody else is signed in as you.")
-    return Form((EMAIL,), values, labels={"email": "E-mail address"}, help={"email": told}, id="mail")
+    return Form((EMAIL,), values, labels={"email": say("E-mail address")}, help={"email": told}, id="mail")
 
 
 def _wants(wanted: Sequence[str], name: str) -> bool:

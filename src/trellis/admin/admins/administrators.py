@@ -57,7 +57,7 @@ async def _show(request: PageRequest, status: int, form: Form | None, password: 
 
 
 def _build_form(values: Mapping[str, Any] | Submitted) -> Form:
-    return Form((NAME, LOGIN, EMAIL), values, labels={"email": "E-mail address"})
+    return Form((NAME, LOGIN, EMAIL), values, labels={"email": say("E-mail address")})
 
 
 async def update(request: PageRequest) -> Response:

@@ -13,11 +13,11 @@ from trellis.core.fields import PLAIN_ZONE, Field, Text, find_zone, list_zones
 from trellis.sentences import say
 
 _HERE: Final = "/account"
-_ZONE: Final = Field("zone", Text(60), "All pages show times in it, and take them in it where you type one.")
+_ZONE: Final = Field("zone", Text(60), say("All pages show times in it, and take them in it where you type one."))
 _THEME: Final = Field("theme", Text(10), "")
 _LANGUAGE: Final = Field("language", Text(10), "")
 _REMEMBERED: Final = 365 * 86_400  # seconds
-_THEMES: Final = (("", say("As the system")), ("light", "Light"), ("dark", "Dark"))
+_THEMES: Final = (("", say("As the system")), ("light", say("Light")), ("dark", say("Dark")))
 
 
 def build_view_form(request: PageRequest) -> Form:
@@ -26,7 +26,7 @@ def build_view_form(request: PageRequest) -> Form:
     told = browser if find_zone(browser) is not None else PLAIN_ZONE
     zones: list[tuple[str, str]] = [("", say("As the browser: {zone}", zone=told)), *((name, name) for name in list_zones())]
     values: dict[str, Any] = {"zone": me.zone, "theme": me.theme, "language": me.language}
-    labels = {"zone": say("Time zone"), "theme": "Theme", "language": "Language"}
+    labels = {"zone": say("Time zone"), "theme": say("Theme"), "language": say("Language")}
     choices: dict[str, Any] = {"zone": zones, "theme": _THEMES, "language": _list_languages(request)}
     fields = (_ZONE, _THEME) if len(list_languages()) == 1 else (_LANGUAGE, _ZONE, _THEME)
     return Form(fields, values, choices=choices, labels=labels, id="view")

@@ -15,7 +15,7 @@ from trellis.sentences import join, say
 
 ROLE_FIELDS: Final = (ROLE, KINDS)
 ROLE_WIDGETS: Final = {"role": "radio", "kinds": "groups"}
-ROLE_LABELS: Final = {"role": "Role", "kinds": say("For these kinds")}
+ROLE_LABELS: Final = {"role": say("Role"), "kinds": say("For these kinds")}
 ROLE_HELP: Final = {"role": "", "kinds": say("Of a structure editor; all kinds if none is ticked. Groups go with all kinds.")}
 LEAST: Final = "auditor"
 _HERE: Final = "/administrators/{id:int}/role"

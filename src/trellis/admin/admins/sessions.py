@@ -31,7 +31,14 @@ _SYSTEMS: Final = (
     ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 )
-_FACTORS: Final = {"app": say("code of an app"), "sso": say("single sign-on"), "mfa": say("second factor there")}
+_FACTORS: Final = {
+    "password": say("password"),
+    "passkey": say("passkey"),
+    "recovery code": say("recovery code"),
+    "app": say("code of an app"),
+    "sso": say("single sign-on"),
+    "mfa": say("second factor there"),
+}
 _HERE: Final = "/administrators/{id:int}/sessions"
 _NEEDS: Final = ("admins.sign_out",)
 

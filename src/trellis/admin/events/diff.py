@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from trellis.core.fields import EVERYONE
 from trellis.core.nodes import NodeKind
+from trellis.sentences import say
 
 _MAX_SHORT: Final = 60  # characters; longer texts are compared word by word
 _MAX_WORDS: Final = 3000  # beyond, comparing takes too long
@@ -48,7 +49,7 @@ def compare_states(
 ) -> tuple[Change, ...]:
     """Return how two states of a record differ in some members. A member that neither has is secret."""
     group_fields = {f.name for f in kind.group_fields} if kind else set()
-    titles = {f.name: f.label for f in (*kind.fields, kind.external_id_field)} if kind else {}
+    titles = {f.name: say(f.label) for f in (*kind.fields, kind.external_id_field)} if kind else {}
     found: list[Change] = []
     for name in names:
         if name not in before and name not in after:
@@ -75,7 +76,7 @@ def _change(name: str, old: Any, new: Any, own_groups: Mapping[int, str] | None,
         old, new = old or {}, new or {}
         options = [option for option in {**old, **new} if old.get(option, []) != new.get(option, [])]
         rows = (
-            _diff_lists(option.capitalize(), _group_names(old.get(option), groups), _group_names(new.get(option), groups))
+            _diff_lists(say(option.capitalize()), _group_names(old.get(option), groups), _group_names(new.get(option), groups))
             for option in options
         )
         return Change(label, rows=tuple(rows))
@@ -88,13 +89,13 @@ def _change(name: str, old: Any, new: Any, own_groups: Mapping[int, str] | None,
 
 def _diff_lists(label: str, old: Sequence[str], new: Sequence[str]) -> Change:
     removed, added = tuple(one for one in old if one not in new), tuple(one for one in new if one not in old)
-    return Change(label, removed=removed or (() if added else ("nobody",)), added=added)
+    return Change(label, removed=removed or (() if added else (say("nobody"),)), added=added)
 
 
 def _group_names(who: Any, groups: Mapping[int, str]) -> list[str]:
     if who == EVERYONE:
-        return ["every group"]
-    return [groups.get(number, f"group {number}, deleted since") for number in who or ()]
+        return [say("every group")]
+    return [groups.get(number) or say("group {number}, deleted since", number=number) for number in who or ()]
 
 
 def diff_texts(old: str, new: str) -> tuple[Part, ...]:
@@ -115,7 +116,7 @@ def diff_texts(old: str, new: str) -> tuple[Part, ...]:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} … ({len(text):,} characters)"
+    return text if len(text) <= _MAX_SHOWN else say("{text} … ({length:,} characters)", text=text[:_MAX_SHOWN], length=len(text))
 
 
 def _shorten_middle(text: str, *, first: bool, last: bool) -> str:
@@ -127,9 +128,11 @@ def _shorten_middle(text: str, *, first: bool, last: bool) -> str:
 
 def _format(value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return say("yes") if value else say("no")
+    if isinstance(value, Mapping):  # whoever has made something
+        return say("The terminal") if value.get("type") == "terminal" else str(value.get("name", ""))
     return "" if value is None else str(value)
 
 
 def _label(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").capitalize()
+    return say(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").capitalize())

@@ -15,7 +15,7 @@ from trellis.sentences import say
 _HERE: Final = "/filters"
 _ONE: Final = f"{_HERE}/{{id:int}}"
 _FIELDS: Final = (NAME, SHARED)
-_LABELS: Final = {"name": "Name", "shared": "Shared", "query": "Filter"}
+_LABELS: Final = {"name": say("Name"), "shared": say("Shared"), "query": say("Filter")}
 _HELP: Final = {"name": "", "shared": say("Other administrators see it too. It shows them only what they may see.")}
 
 

@@ -15,9 +15,9 @@ from trellis.sentences import say
 PREFIX: Final = "bounds."
 _NAMES: Final = tuple(member.name for member in BOUND_MEMBERS)
 _LABELS: Final = {
-    "level": "Level",
-    "under": "Within",
-    "until": "Until",
+    "level": say("Level"),
+    "under": say("Within"),
+    "until": say("Until"),
     "perDay": say("Times a day"),
     "dryRunOnly": say("Dry runs only"),
     "ownOnly": say("Only what it did itself"),

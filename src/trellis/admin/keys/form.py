@@ -21,32 +21,31 @@ _BOUNDS: Final = "bounds"  # the button that lists what is ticked
 _KEEP: Final = "keep"
 _DATE: Final = "date"
 _SPANS: Final = (
-    ("7d", "7 days"),
-    ("30d", "30 days"),
-    ("90d", "90 days"),
+    ("7d", say("7 days")),
+    ("30d", say("30 days")),
+    ("90d", say("90 days")),
     ("365d", say("A year")),
-    ("never", "Never"),
+    ("never", say("Never")),
     (_DATE, say("On another date")),
 )
-_AS_IT_IS: Final = ", as it is"
-_NEVER_KEPT: Final = f"Never{_AS_IT_IS}"
+_NEVER_KEPT: Final = say("Never, as it is")
 _NEW: Final[Mapping[str, Any]] = {"expires": "90d", "bounds": {}}
 _UNTIL: Final = Field(
-    "until", Timestamp(nullable=True), "Only used if the key expires on another date.", applies=("expires", (_DATE,))
+    "until", Timestamp(nullable=True), say("Only used if the key expires on another date."), applies=("expires", (_DATE,))
 )
 _FIELDS: Final = (*SETTINGS, PRESET, _UNTIL)
 _DIALECTS: Final = tuple((name, name.capitalize()) for name in DIALECTS)
 _SELDOM: Final = ("rateLimit", "perDay", "logRequests", "dialect")
 _LABELS: Final = {
     "grants": say("What it may do"),
-    "bounds": "Bounds",
-    "expires": "Expires",
-    "until": "Date",
-    "addresses": "Addresses",
+    "bounds": say("Bounds"),
+    "expires": say("Expires"),
+    "until": say("Date"),
+    "addresses": say("Addresses"),
     "rateLimit": say("Requests per minute"),
     "perDay": say("Uses a day"),
     "logRequests": say("Log requests"),
-    "dialect": "Dialect",
+    "dialect": say("Dialect"),
 }
 _HELP: Final = {
     "name": say("The program that will use the key. Shown in lists and logs."),
@@ -89,6 +88,7 @@ class KeyForm(Form):
         self._pressed = typed is not None and pressed_button(typed) == _BOUNDS
         if typed is not None:
             typed, self._bounds = split_bounds(typed)
+        self._kept_until = clock.full(key["expiresAt"]) if key is not None and key["expiresAt"] else ""
         spans = ((_KEEP, _describe_expiry(key, clock)), *_SPANS) if key is not None else _SPANS
         values = {**begun, PRESET.name: preset} if key is None else {**key, "expires": _KEEP}
         super().__init__(
@@ -132,7 +132,7 @@ class KeyForm(Form):
         if chosen == "never" or text == _NEVER_KEPT:
             return say("until somebody revokes it")
         if chosen == _KEEP:
-            return say("until {time}", time=text.removesuffix(_AS_IT_IS))
+            return say("until {time}", time=self._kept_until)
         return say("for {span}", span=say(text.lower()))
 
     @property
@@ -194,4 +194,4 @@ def press_button(grid: Grid, typed: Submitted) -> Submitted:
 def _describe_expiry(key: Mapping[str, Any], clock: Clock) -> str:
     if not key["expiresAt"]:
         return _NEVER_KEPT
-    return f"{clock.full(key['expiresAt'])}{_AS_IT_IS}"
+    return say("{time}, as it is", time=clock.full(key["expiresAt"]))

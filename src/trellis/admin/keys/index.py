@@ -66,7 +66,13 @@ async def index(request: PageRequest) -> Response:
 
 def _filters(grid: Grid, query: Submitted) -> Form:
     operations = (("", say("Any operation")), *((box.name, box.name) for box in grid.boxes))
-    states = (("", say("Any state")), ("active", "Active"), ("paused", "Paused"), ("expired", "Expired"), ("revoked", "Revoked"))
+    states = (
+        ("", say("Any state")),
+        ("active", say("Active")),
+        ("paused", say("Paused")),
+        ("expired", say("Expired")),
+        ("revoked", say("Revoked")),
+    )
     return Form(
         [field for field in FILTERS if field.name not in {"order", PRESET.name}],
         query,

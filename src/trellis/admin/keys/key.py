@@ -103,7 +103,7 @@ def build_selection_form(request: PageRequest, operation: str, typed: Submitted 
 async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:
     """Build the form of 'May this key …?', and the result if it was sent."""
     typed = Submitted(pair for pair in request.query.items() if pair[0] in {field.name for field in _MAY})
-    times = (("now", "Now"), ("end", say("When it expires"))) if key["expiresAt"] else (("now", "Now"),)
+    times = (("now", say("Now")), ("end", say("When it expires"))) if key["expiresAt"] else (("now", say("Now")),)
     form = Form(
         _MAY,
         typed or None,
@@ -203,14 +203,14 @@ def _compare(form: KeyForm, key: Mapping[str, Any]) -> tuple[tuple[str, str, str
 
 def _format(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(sorted(value)) or "none"
+        return ", ".join(sorted(value)) or say("none")
     if isinstance(value, list | tuple):
-        return ", ".join(str(one) for one in (sorted(value) if name == "grants" else value)) or "none"
+        return ", ".join(str(one) for one in (sorted(value) if name == "grants" else value)) or say("none")
     if value in (True, "1"):
-        return "yes"
+        return say("yes")
     if value in (False, "0"):
-        return "no"
-    return "none" if value in (None, "", "never") else str(value)
+        return say("no")
+    return say("none") if value in (None, "", "never") else str(value)
 
 
 # --- rotating and revoking ----------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def _overlap_form(typed: Submitted | None) -> Form:
 
 
 def _revoke_form(typed: Submitted | None) -> Form:
-    labels = {REASON.name: "Why", KEEP_WEBHOOKS.name: say("Keep its webhooks on")}
+    labels = {REASON.name: say("Why"), KEEP_WEBHOOKS.name: say("Keep its webhooks on")}
     notes = {
         REASON.name: say("Other administrators see it in the list of keys and in the event log."),
         KEEP_WEBHOOKS.name: say("They go on sending what happens here to where the key has them send it."),
@@ -232,7 +232,7 @@ def _revoke_form(typed: Submitted | None) -> Form:
 
 def _pause_form(typed: Submitted | None) -> Form:
     notes = {WHY_PAUSED.name: say("Other administrators see it in the list of keys and in the event log.")}
-    return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: "Why"}, help=notes)
+    return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: say("Why")}, help=notes)
 
 
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class GrantsForm(Form):
     def __init__(self, grid: Grid, typed: Submitted) -> None:
         self.grid = grid
         sent = Submitted(pair for pair in press_button(grid, typed).pairs if pair[0] == _GRANTS.name)
-        super().__init__((_GRANTS,), sent, widgets={_GRANTS.name: "groups"}, labels={_GRANTS.name: "Operations"})
+        super().__init__((_GRANTS,), sent, widgets={_GRANTS.name: "groups"}, labels={_GRANTS.name: say("Operations")})
 
     @property
     def chosen(self) -> tuple[str, ...]:

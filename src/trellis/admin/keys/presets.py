@@ -59,7 +59,7 @@ def _read_preset(request: PageRequest) -> str:
 
 def _build_form(typed: Submitted | None) -> Form:
     notes = {WHY_PAUSED.name: say("Other administrators see it in the list of keys and in the event log.")}
-    return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: "Why"}, help=notes)
+    return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: say("Why")}, help=notes)
 
 
 async def _show(request: PageRequest, preset: str, form: Form, status: int) -> Response:

@@ -12,12 +12,14 @@ from trellis.sentences import say
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a kind of program needs: operations, and other settings. One that `reads_nodes` also reads those of every kind.
+    """What a kind of program needs: operations, and other settings.
 
-    One with a `preset` begins with that, which stays with the key; see core/keys/presets.py.
+    `words` are what it is called within a sentence. One that `reads_nodes` also reads the nodes of every kind. One with a `preset`
+    begins with that, which stays with the key; see core/keys/presets.py.
     """
 
     title: str
+    words: str
     summary: str
     grants: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -37,6 +39,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
     {
         "calendar-sync": Recipe(
             say("Calendar sync"),
+            say("calendar sync"),
             say(
                 "For a program that keeps the calendars here and elsewhere the same: it reads groups and "
                 "calendars, and creates and changes calendars. It deletes nothing."
@@ -46,6 +49,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         ),
         "mirror": Recipe(
             say("Mirror"),
+            say("mirror"),
             say(
                 "For a copy of the community elsewhere, such as a search: it reads every part and follows the "
                 "event feed, which shows all changes, of keys too."
@@ -56,11 +60,12 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         ),
         "read-only": Recipe(
             say("Read-only"),
+            say("read only"),
             say("For a program that shows something of the community: it reads every part."),
             settings=MappingProxyType({"name": "Reader"}),
             reads_nodes=True,
         ),
-        "agent": Recipe(say("An agent"), PRESETS["agent"].summary, preset="agent"),
+        "agent": Recipe(say("An agent"), say("agent"), PRESETS["agent"].summary, preset="agent"),
     }
 )
 _KEPT: Final = ("grants", "bounds", "addresses", "rateLimit", "perDay", "logRequests", "dialect", "owner", "note")

@@ -64,7 +64,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     undo = result.event if action.verb.undone_by_deleting or action.verb.keeps_rows else None
     return request.redirect(
         await tree_address(request, kind, shown),
-        say("{name} was {event}.", name=isolate(record["name"]), event=action.verb.event),
+        say("{name} was {event}.", name=isolate(record["name"]), event=say(action.verb.event)),
         undo=undo,
     )
 
@@ -101,7 +101,7 @@ async def _show(
     return request.page(
         "nodes/action.html",
         status=status,
-        title=say("{button} {name}", button=verb.button, name=isolate(record["name"])),
+        title=say("{button} {name}", button=say(verb.button), name=isolate(record["name"])),
         kind=kind,
         verb=verb,
         record=record,

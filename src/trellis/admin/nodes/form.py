@@ -211,7 +211,7 @@ async def build_new_form(request: PageRequest, kind: NodeKind, typed: Submitted 
             "parentId",
             str(values.get("parentId") or "") if typed is None else typed.get("parentId", ""),
             none=say("The top level"),
-            label="Under",
+            label=say("Under"),
             help=say("The {singular} that it belongs under.", singular=kind.singular),
         )
     return await _add_copy_picker(request, node_form)

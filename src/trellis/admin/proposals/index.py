@@ -21,14 +21,14 @@ _HERE: Final = "/proposals"
 _SECTION: Final = "proposals"
 _CHOSEN: Final = "proposal"
 _STATES: Final = (
-    ("open", "Open"),
+    ("open", say("Open")),
     ("", say("Any state")),
-    ("approved", "Approved"),
-    ("rejected", "Rejected"),
-    ("withdrawn", "Withdrawn"),
-    ("expired", "Expired"),
+    ("approved", say("Approved")),
+    ("rejected", say("Rejected")),
+    ("withdrawn", say("Withdrawn")),
+    ("expired", say("Expired")),
 )
-_LABELS: Final = {"keyId": say("Proposed by"), "reason": "Why"}
+_LABELS: Final = {"keyId": say("Proposed by"), "reason": say("Why")}
 
 
 class Failure(NamedTuple):
@@ -86,7 +86,7 @@ async def _build_filters(request: PageRequest, query: Submitted) -> Form:
         choices={
             "state": _STATES,
             "operation": [("", say("Any operation")), *((name, name) for name in names)],
-            "keyId": [("", "Anybody"), *keys],
+            "keyId": [("", say("Anybody")), *keys],
         },
         labels=_LABELS,
         help=dict.fromkeys((field.name for field in FILTERS), ""),

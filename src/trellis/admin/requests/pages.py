@@ -12,7 +12,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.hello import HELLO
-from trellis.core.requests import CLASSES, FILTERS, METHODS
+from trellis.core.requests import FILTERS, METHODS
 from trellis.errors import Refused
 from trellis.http.routes import find_in_reference
 from trellis.refusals import REFUSALS, Refusal
@@ -24,7 +24,12 @@ _BEFORE: Final = Field("before", Text(60), "")
 _NO_KEY: Final = "0"
 _COUNTED_BY: Final = frozenset({"address", "from", "to"})
 _COUNTS: Final = 20  # of requests without a key that are shown
-_CLASS_LABELS: Final = {"2xx": "successful", "3xx": "unchanged", "4xx": "refused", "5xx": "failed"}
+_CLASS_LABELS: Final = {
+    "2xx": say("2xx: successful"),
+    "3xx": say("3xx: unchanged"),
+    "4xx": say("4xx: refused"),
+    "5xx": say("5xx: failed"),
+}
 
 
 async def index(request: PageRequest) -> Response:
@@ -67,9 +72,15 @@ def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form
             "key": [("", say("Any key")), (_NO_KEY, say("Without a valid key")), *keys],
             "operation": [("", say("Any operation")), *((box.name, box.name) for box in grid.boxes), (HELLO.name, HELLO.name)],
             "method": [("", say("Any method")), *((name, name) for name in METHODS)],
-            "status": [("", say("Any status")), *((name, f"{name}: {_CLASS_LABELS[name]}") for name in CLASSES), *_statuses(query)],
+            "status": [("", say("Any status")), *_CLASS_LABELS.items(), *_statuses(query)],
         },
-        labels={"path": say("Path contains"), "slower": say("Slower than (ms)"), "from": "From", "to": "To"},
+        labels={
+            "method": say("Method"),
+            "path": say("Path contains"),
+            "slower": say("Slower than (ms)"),
+            "from": say("From"),
+            "to": say("To"),
+        },
         help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
         clock=request.clock,
     )

@@ -1,14 +1,16 @@
 """What can be done, as somebody would type it: `new forum under News`, `revoke Calendar sync`. A new one is one row here."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 from trellis.admin.keys import RECIPES
+from trellis.admin.languages import Language
 from trellis.admin.nodes import find_actions
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
+from trellis.sentences import say
 
 _SHORTEST: Final = 3  # letters of a word that is not the last one, and stands for a longer one
 
@@ -41,49 +43,62 @@ class Action:
     @property
     def title(self) -> str:
         """What it is called."""
-        return self.words.capitalize()
+        return self.words[:1].upper() + self.words[1:]
+
+    def said_in(self, language: Language) -> "Action":
+        """Return this action with its words in a language."""
+        return replace(self, words=language.sentence(self.words), optional=language.sentence(self.optional))
 
     def read(self, text: str) -> str | None:
         """Return what follows the words of this action in a text; None if the text is not, or not the beginning of, this action."""
         typed, at = text.split(), 0
-        for word in self.words.split():
+        for word in self.words.casefold().split():
             if at == len(typed):
                 break
             one = typed[at].casefold()
             is_last = at == len(typed) - 1
             if word == one or (word.startswith(one) and (is_last or len(one) >= _SHORTEST)):
                 at += 1
-            elif word != self.optional:
+            elif word != self.optional.casefold():
                 return None
         return None if at == 0 else " ".join(typed[at:])
+
+    def is_exactly(self, text: str) -> bool:
+        """Return whether a text is the words of this action."""
+        return self.words.casefold() == text.casefold()
 
     def is_named(self, text: str) -> bool:
         """Return whether a text holds all words of this action but the optional one, so that what follows them says to what."""
         typed = [one.casefold() for one in text.split()]
-        needed = [word for word in self.words.split() if word != self.optional]
+        needed = [word for word in self.words.casefold().split() if word != self.optional.casefold()]
         return all(any(word.startswith(one) for one in typed) for word in needed)
 
 
 def _on_nodes(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> Iterator[Action]:
     for kind in kinds:
         one, here = kind.singular, f"/{kind.name}"
-        yield Action(f"new {one}", f"{here}/new")
+        yield Action(say("new {one}", one=one), f"{here}/new")
         if kind.tree:
             yield Action(
-                f"new {one} under",
+                say("new {one} under", one=one),
                 f"{here}/new?parentId={{id}}",
                 kind.name,
                 applies=partial(_can_have_children, kind),
             )
-        yield Action(f"change {one}", f"{here}/{{id}}", kind.name, optional=one)
+        yield Action(say("change {one}", one=one), f"{here}/{{id}}", kind.name, optional=one)
         if kind.ordered:
-            yield Action(f"move {one}", f"{here}/{{id}}/move", kind.name, optional=one)
+            yield Action(say("move {one}", one=one), f"{here}/{{id}}/move", kind.name, optional=one)
         for action in find_actions(catalogue, kind):
-            yield Action(f"{action.verb.name} {one}", f"{here}/{{id}}/{action.verb.name}", kind.name, optional=one)
+            yield Action(
+                say("{verb} {one}", verb=say(action.verb.name), one=one),
+                f"{here}/{{id}}/{action.verb.name}",
+                kind.name,
+                optional=one,
+            )
         if kind.is_group:
-            yield Action(f"access of {one}", f"{here}/{{id}}/access", kind.name, optional=one)
+            yield Action(say("access of {one}", one=one), f"{here}/{{id}}/access", kind.name, optional=one)
         yield Action(
-            f"delete {one}",
+            say("delete {one}", one=one),
             f"{here}/{{id}}/delete",
             kind.name,
             optional=one,
@@ -96,21 +111,21 @@ def _is_in(*states: str) -> Callable[[Mapping[str, Any]], bool]:
 
 
 _ON_PROGRAMS: Final = (
-    Action("new key", "/keys/new"),
-    *(Action(f"new key {name.replace('-', ' ')}", f"/keys/new?recipe={name}") for name in RECIPES),
-    Action("copy key", "/keys/new?copy={id}", "keys", "key"),
-    Action("change key", "/keys/{id}/edit", "keys", "key", _is_in("active", "paused", "expired")),
-    Action("revoke key", "/keys/{id}/revoke", "keys", "key", _is_in("active", "paused", "expired")),
-    Action("rotate key", "/keys/{id}/rotate", "keys", "key", _is_in("active", "paused", "expired")),
-    Action("pause key", "/keys/{id}/pause", "keys", "key", _is_in("active")),
-    Action("resume key", "/keys/{id}/resume", "keys", "key", _is_in("paused")),
-    Action("requests of key", "/requests?key={id}", "keys", "key"),
-    Action("activity of key", "/keys/{id}/activity", "keys", "key"),
-    Action("new webhook", "/webhooks/new"),
-    Action("change webhook", "/webhooks/{id}/edit", "webhooks", "webhook"),
-    Action("delete webhook", "/webhooks/{id}/delete", "webhooks", "webhook"),
-    Action("undo event", "/events/{id}/undo", "events"),
-    Action("check the database", "/check"),
+    Action(say("new key"), "/keys/new"),
+    *(Action(say("new key {recipe}", recipe=recipe.words), f"/keys/new?recipe={name}") for name, recipe in RECIPES.items()),
+    Action(say("copy key"), "/keys/new?copy={id}", "keys", say("key")),
+    Action(say("change key"), "/keys/{id}/edit", "keys", say("key"), _is_in("active", "paused", "expired")),
+    Action(say("revoke key"), "/keys/{id}/revoke", "keys", say("key"), _is_in("active", "paused", "expired")),
+    Action(say("rotate key"), "/keys/{id}/rotate", "keys", say("key"), _is_in("active", "paused", "expired")),
+    Action(say("pause key"), "/keys/{id}/pause", "keys", say("key"), _is_in("active")),
+    Action(say("resume key"), "/keys/{id}/resume", "keys", say("key"), _is_in("paused")),
+    Action(say("requests of key"), "/requests?key={id}", "keys", say("key")),
+    Action(say("activity of key"), "/keys/{id}/activity", "keys", say("key")),
+    Action(say("new webhook"), "/webhooks/new"),
+    Action(say("change webhook"), "/webhooks/{id}/edit", "webhooks", say("webhook")),
+    Action(say("delete webhook"), "/webhooks/{id}/delete", "webhooks", say("webhook")),
+    Action(say("undo event"), "/events/{id}/undo", "events"),
+    Action(say("check the database"), "/check"),
 )
 
 

@@ -15,7 +15,7 @@ from trellis.sentences import say
 
 _MOST_SAVED: Final = 6
 _MOST_ACTIONS: Final = 6  # that are named, and with a record
-_RESOURCES: Final = {"keys": "API keys", "webhooks": "Webhooks", "requests": "Requests", "events": "Events"}
+_RESOURCES: Final = {"keys": say("API keys"), "webhooks": say("Webhooks"), "requests": say("Requests"), "events": say("Events")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ _TEXTS: Final = {
 def _find_pages(request: PageRequest, text: str) -> tuple[Hit, ...]:
     """Find pages of one's menu whose titles have a word that begins with the text; without a text, all of them."""
     wanted = text.casefold()
-    entries = [entry for _, found in request.view.menu_of(request) for entry in found]
+    entries = [(request.language.sentence(entry.title), entry) for _, found in request.view.menu_of(request) for entry in found]
     return tuple(
-        Hit(entry.title, "", entry.path.removeprefix(PREFIX), entry.icon)
-        for entry in entries
+        Hit(title, "", entry.path.removeprefix(PREFIX), entry.icon)
+        for title, entry in entries
         if entry.path.startswith(PREFIX)
-        and (entry.title.casefold().startswith(wanted) or any(word.startswith(wanted) for word in entry.title.casefold().split()))
+        and (title.casefold().startswith(wanted) or any(word.startswith(wanted) for word in title.casefold().split()))
     )
 
 
@@ -120,24 +120,30 @@ async def _find_saved(request: PageRequest, text: str) -> Section:
     """Find saved filters by their names; without a text, the first of one's own."""
     found = await request.fetch("filters.list")
     chosen = [one for one in found if (text.casefold() in one["name"].casefold() if text else one["isOwn"])]
-    hits = tuple(Hit(one["name"], f"filter of {one['list']}", f"/filters/{one['id']}", "search") for one in chosen[:_MOST_SAVED])
+    hits = tuple(
+        Hit(one["name"], say("filter of {list}", list=one["list"]), f"/filters/{one['id']}", "search")
+        for one in chosen[:_MOST_SAVED]
+    )
     return Section(say("Saved filters"), hits, len(chosen) - len(hits))
 
 
 async def _find_actions(request: PageRequest, actions: Sequence[Action], text: str) -> Section:
     """Find what can be done: with what was named, or to be completed."""
+    actions = [action.said_in(request.language) for action in actions]
     if not text:
-        return Section("Do", tuple(_name(action) for action in actions if not action.resource))
+        return Section(say("Do"), tuple(_name(action) for action in actions if not action.resource))
     read = [(action, rest) for action in actions if (rest := action.read(text)) is not None]
     with_rest = [(action, rest) for action, rest in read if rest and action.resource and action.is_named(text)]
-    with_rest += [(action, "") for action, rest in read if not rest and action.resource and action.words == text.casefold()]
+    with_rest += [
+        (action, "") for action, rest in read if not rest and action.resource and action.words.casefold() == text.casefold()
+    ]
     named = [_name(action) for action, rest in read if not rest and (action, "") not in with_rest]
-    return Section("Do", (*await _apply(request, with_rest), *named[:_MOST_ACTIONS]))
+    return Section(say("Do"), (*await _apply(request, with_rest), *named[:_MOST_ACTIONS]))
 
 
 def _name(action: Action) -> Hit:
     if not action.resource:
-        return Hit(action.title, "", action.path, "plus" if action.words.startswith("new ") else "right")
+        return Hit(action.title, "", action.path, "plus" if "/new" in action.path else "right")
     fill = f"{action.words} "
     return Hit(f"{action.title} …", "", f"/search?text={fill.strip().replace(' ', '+')}+", "right", fill)
 

@@ -14,7 +14,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _HERE: Final = "/search"
-_LABELS: Final = {TEXT.name: "Search"}
+_LABELS: Final = {TEXT.name: say("Search")}
 _HELP: Final = {
     TEXT.name: say(
         "A part of a name, a number, the public part of a key, or the id of a request. Or what you want "

@@ -25,18 +25,18 @@ _APPLY: Final = "structure.apply"
 _EXPORT: Final = "structure.export"
 _TOKEN: Final = "_plan"  # noqa: S105  # the name of the plan's token in the form
 _MOST_BYTES: Final = 17 * 2**20  # of a form: a document has 8 MiB, and a browser ends each of its lines with two bytes
-_REASON: Final = Field("reason", Text(500), "Other administrators see it in the event log.")
+_REASON: Final = Field("reason", Text(500), say("Other administrators see it in the event log."))
 _FORMATS: Final = (("yaml", "YAML", "application/yaml"), ("json", "JSON", "application/json"))
 _LABELS: Final = {
-    "document": "Document",
+    "document": say("Document"),
     "prune": say("Delete what the document does not have"),
     "maxDeletes": say("Delete at most"),
     "allowEmpty": say("Allow an empty document or section"),
     "adopt": say("Take over nodes that are there already"),
-    "reason": "Why",
+    "reason": say("Why"),
 }
 _HELP: Final = {
-    "document": "YAML or JSON, at most 8 MiB.",
+    "document": say("YAML or JSON, at most 8 MiB."),
     "prune": say("Only in the sections that it has. What another document manages stays."),
     "maxDeletes": say("Nodes. If it were more, nothing is done."),
     "allowEmpty": say("Otherwise one is refused, since a file is often empty by mistake."),

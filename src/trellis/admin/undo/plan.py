@@ -122,9 +122,11 @@ async def _describe_place(request: PageRequest, kind: NodeKind, record: Mapping[
     if kind.tree:
         raw["parentId"] = record["parentId"] or "root"
         path = record["path"].removesuffix(record["name"]).removesuffix(" > ")
-        above = f"under {isolate(path)}, " if path else "at the top level, "
+        above = say("under {path}, ", path=isolate(path)) if path else say("at the top level, ")
     before = (await request.fetch(kind.operation("list"), raw))["results"] if position else []
-    return f"{above}after {isolate(before[0]['name'])}" if before else f"{above}as the first"
+    if before:
+        return say("{above}after {name}", above=above, name=isolate(before[0]["name"]))
+    return say("{above}as the first", above=above)
 
 
 async def _names_below(request: PageRequest, kind: NodeKind, seq: int, restored: list[int]) -> tuple[str, ...]:

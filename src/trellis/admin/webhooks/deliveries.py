@@ -21,7 +21,7 @@ _HERE: Final = "/deliveries"
 _RESEND: Final = "/webhooks/{id:int}/redeliver"
 _SECTION: Final = "webhooks"
 _BEFORE: Final = Field("before", Text(20), "")
-_STATES: Final = (("", say("Any state")), ("waiting", "Waiting"), ("delivered", "Delivered"), ("failed", say("Given up")))
+_STATES: Final = (("", say("Any state")), ("waiting", say("Waiting")), ("delivered", say("Delivered")), ("failed", say("Given up")))
 _MAX_BODY: Final = 65_536  # characters shown
 
 
@@ -66,9 +66,9 @@ def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form
         choices={
             "webhook": [("", say("Any webhook")), *((number, f"{isolate(name)} ({number})") for number, name in names.items())],
             "state": _STATES,
-            "type": [("", "Anything"), *((name, name) for name in types)],
+            "type": [("", say("Anything")), *((name, name) for name in types)],
         },
-        labels={"type": say("Event type"), "event": say("Event number"), "from": "From", "to": "To"},
+        labels={"type": say("Event type"), "event": say("Event number"), "from": say("From"), "to": say("To")},
         help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
         clock=request.clock,
     )
@@ -123,7 +123,7 @@ async def ask_resend_failed(request: PageRequest) -> Response:
 async def _show_count(
     request: PageRequest, status: int, webhook: dict[str, Any], typed: Submitted, refused: Refused | None = None
 ) -> Response:
-    form = Form((FAILED_SINCE,), typed, labels={FAILED_SINCE.name: "Since"}, help={FAILED_SINCE.name: ""}, clock=request.clock)
+    form = Form((FAILED_SINCE,), typed, labels={FAILED_SINCE.name: say("Since")}, help={FAILED_SINCE.name: ""}, clock=request.clock)
     count = None
     try:
         count = (await request.dry_run("webhooks.redeliver", form.raw(), webhook["id"]))["count"]

@@ -8,13 +8,14 @@ from trellis.admin.forms import Form
 from trellis.admin.submitted import Submitted
 from trellis.core.events import singular_of
 from trellis.core.fields import EVERYONE
+from trellis.core.nodes import NodeKind
 from trellis.core.operation import Environment
 from trellis.core.subscriptions import EVERYTHING, is_alarm
 from trellis.core.webhooks import SETTINGS
 from trellis.errors import Fault
 from trellis.sentences import join, say
 
-_LABELS: Final = {"url": "Address", "events": "Events", "enabled": say("Send messages")}
+_LABELS: Final = {"url": say("Address"), "events": say("Events"), "enabled": say("Send messages")}
 _HELP: Final = {
     "url": say("An http or https address on the public internet. Messages contain whole records: use https."),
     "events": "",
@@ -32,12 +33,13 @@ class Row:
     types: tuple[tuple[str, str], ...]
 
 
-def event_rows(environment: Environment) -> tuple[Row, ...]:
+def event_rows(kinds: Sequence[NodeKind], types: Sequence[str]) -> tuple[Row, ...]:
     """Return all event types: those of each kind of node, then those of what else there is to subscribe to."""
     words: dict[str, list[tuple[str, str]]] = {}
-    for name in environment.event_types:
-        words.setdefault(name.partition(".")[0], []).append((name, name.partition(".")[2]))
-    titles = {singular_of(kind.name): kind.title for kind in environment.kinds}
+    for name in types:
+        resource, _, word = name.partition(".")
+        words.setdefault(resource, []).append((name, word.replace("_", " ")))
+    titles = {singular_of(kind.name): kind.title for kind in kinds}
     titles |= {singular: f"{singular.capitalize()}s" for singular in words if singular not in titles}
     return tuple(Row(title, f"{singular}.*", tuple(words[singular])) for singular, title in titles.items())
 
@@ -48,7 +50,7 @@ class WebhookForm(Form):
     def __init__(
         self, environment: Environment, *, webhook: Mapping[str, Any] | None = None, typed: Submitted | None = None
     ) -> None:
-        self.rows = event_rows(environment)
+        self.rows = event_rows(environment.kinds, environment.event_types)
         super().__init__(SETTINGS, webhook if typed is None else typed, widgets={"events": "groups"}, labels=_LABELS, help=_HELP)
 
     @property
@@ -87,7 +89,7 @@ def describe_events(patterns: Sequence[str], environment: Environment) -> str:
     everything = EVERYTHING in patterns
     left = [name for name in patterns if not everything or is_alarm(name)]
     parts = [say("All events, including future types")] if everything else []
-    for row in event_rows(environment):
+    for row in event_rows(environment.kinds, environment.event_types):
         some = [word for name, word in row.types if name in left]
         if row.every in left:
             parts.append(say("{title}: everything", title=say(row.title)))

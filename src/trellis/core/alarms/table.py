@@ -13,6 +13,7 @@ from trellis.core.fields import isolate
 from trellis.core.keys import is_for_trying, is_key_widened
 from trellis.core.operation import Raised
 from trellis.core.subscriptions import is_webhook_widened
+from trellis.sentences import mark, say
 from trellis.store.events import Event
 
 
@@ -104,7 +105,7 @@ ALARMS: Final = (
     ),
 )
 _RULES: Final = {rule.name: rule for rule in ALARMS}
-_WHO: Final = {"terminal": "The terminal", "service": "The service"}
+_WHO: Final = {"terminal": say("The terminal"), "service": say("The service")}
 
 
 def find_alarm(event: Event) -> Raised | None:
@@ -130,5 +131,5 @@ def tell_outside(name: str, event: Event) -> str:
 
 def _tell(name: str, event: Event, named: object) -> str:
     who = _WHO.get(event.actor["type"]) or isolate(str(event.actor["name"]))
-    sentence = _RULES[name].sentence if name in _RULES else "{actor} did something that a newer release watches."
-    return sentence.format(actor=who, name=isolate(str(named)))
+    sentence = _RULES[name].sentence if name in _RULES else mark("{actor} did something that a newer release watches.")
+    return say(sentence, actor=who, name=isolate(str(named)))

@@ -1,5 +1,6 @@
 """The texts of the core's tables that the panel shows: of kinds, fields, operations, refusals, roles, presets and alarms."""
 
+from calendar import month_name
 from collections.abc import Iterator
 
 from trellis.admin.keys.grants import Grid
@@ -39,6 +40,7 @@ def list_texts_of_tables() -> Iterator[Text]:
     for preset in PRESETS.values():
         yield from (preset.title, preset.pause, preset.summary)
     yield from (rule.sentence for rule in ALARMS)
+    yield from month_name[1:]
 
 
 def _list_of_operation(operation: Operation) -> Iterator[Text]:

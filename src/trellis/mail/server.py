@@ -14,6 +14,7 @@ from email.utils import formatdate, parseaddr
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from trellis.sentences import say
 from trellis.settings import Settings
 
 _STEP: Final = 15.0  # seconds that each answer of the server may take
@@ -141,7 +142,11 @@ class MailServer:
             code, why = next(iter(refused.recipients.values()))
             raise NotSent(_clean(f"The server refuses the address: {code} {_decode(why)}"), is_final=code >= 500) from None
         except smtplib.SMTPDataError as refused:
-            told = f"The server refuses the mail: {refused.smtp_code} {_decode(refused.smtp_error)}"
+            told = say(
+                "The server refuses the mail: {code} {error}",
+                code=refused.smtp_code,
+                error=_decode(refused.smtp_error),
+            )
             raise NotSent(_clean(told), is_final=refused.smtp_code >= 500) from None
         except smtplib.SMTPAuthenticationError as refused:
             raise NotSent(_clean(f"The server lets {self._user} not sign in: {refused.smtp_code}.")) from None

@@ -12,6 +12,7 @@ import httpcore
 import httpx
 
 from trellis.core.webhooks import Address, Network, NotAllowed, check_address, check_url
+from trellis.sentences import say
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -71,7 +72,7 @@ class _Backend(httpcore.AsyncNetworkBackend):
         raise failed
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        raise NotAllowed("leads to a socket of this machine.")
+        raise NotAllowed(say("leads to a socket of this machine."))
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
-from trellis.admin.languages import choose_language
+from trellis.admin.languages import catalogues, choose_language
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,8 @@ def test_a_refusal_of_the_core_is_in_the_language_of_the_page_and_over_the_api_i
     assert as_json.json()["detail"] == "Es gibt keinen Datensatz mit der Nummer 9223372036854775808."
 
 
-def test_nobody_is_asked_while_there_is_one_language(admin: Visitor, visitor: MakeVisitor) -> None:
+def test_nobody_is_asked_where_there_is_one_language(admin: Visitor, visitor: MakeVisitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogues, "OFFERED", {"en": "English"})
     page = visitor().get("/sign-in", headers={"accept-language": "de"})
     assert '<html lang="en"' in page.text
     assert "/admin/language" not in page.text

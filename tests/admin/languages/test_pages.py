@@ -6,6 +6,7 @@ letters on a page is one that nobody can translate.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +18,16 @@ from babel.messages.pofile import write_po
 
 from scripts.catalogues import find_texts
 from tests.admin.conftest import Visitor
+from tests.admin.html_forms import HtmlForm, read_forms
 from tests.fixture_types import MakeKey, Run
 from trellis.admin.languages import catalogues
+from trellis.admin.submitted import CSRF
+from trellis.compose import catalogue_of
+from trellis.core.fields import Choice, Nullable
+from trellis.core.gate import Gate
+from trellis.core.keys import authenticate
+from trellis.core.operation import Call
+from trellis.kinds import KINDS
 
 _ACCENTS: Final = str.maketrans("aeiouyAEIOUY", "áéíóúýÁÉÍÓÚÝ")
 _FIXED: Final = re.compile(r"(%\(\w+\)s|%[sd%]|\{[^{}]*\}|<[^<>]*>|&\w+;)")
@@ -26,7 +35,20 @@ _WORD: Final = re.compile(r"[^\s\u2068\u2069]+")
 _LATIN: Final = re.compile(r"[A-Za-z]*[aeiouy][A-Za-z]*")
 _NOT_READ: Final = {"code", "pre", "kbd", "script", "style", "time", "textarea", "samp"}
 _SHOWN: Final = ("aria-label", "title", "placeholder", "alt")
-_PROPER: Final = re.compile("The Lantern|Mira Holm|Claude (Code|Desktop)|VS Code|Cursor|curl|testclient|Trellis|Deutsch|English")
+_PROPER: Final = re.compile(
+    r"\(copy\)|Calendar sync|The Lantern|Mira Holm|Claude (Code|Desktop)|VS Code|Cursor|curl|testclient|Trellis|Deutsch|English"
+)
+_MORE: Final = (  # that no link leads to
+    *(f"/admin/search?text={text}" for text in ("new", "n", "ω", "Κλειδί", "revoke+", "trl_abcdefgh_secret")),
+    *(f"/admin/{name}?search=ω" for name in ("forums", "groups", "keys", "blogs")),
+    *(f"/admin/{name}?from=ω" for name in ("requests", "events", "deliveries")),
+    "/admin/requests?status=4xx",
+    "/admin/events?type=forum.created&resourceId=999",
+    "/admin/forums/999",
+    "/admin/nowhere",
+    "/admin/keys/1?operation=forums.delete&when=now",
+    "/admin/keys/1?operation=forums.list&when=now",
+)
 _MOST: Final = 400  # pages
 
 
@@ -73,7 +95,7 @@ class _Reader(HTMLParser):
         has = {name: value or "" for name, value in attrs}
         if tag == "a":
             self.links.append(has.get("href", ""))
-        if tag in _NOT_READ or has.get("translate") == "no":
+        if tag in _NOT_READ or has.get("translate") == "no" or tag in self._closed:
             self._closed.append(tag)
         if tag == "option":
             self._value = has.get("value", "")
@@ -89,37 +111,98 @@ class _Reader(HTMLParser):
             self.said.append(data)
 
 
+@cache
+def _names_of_the_api() -> frozenset[str]:
+    """Return the names of fields, of resources, and of the values of choices, which are the same in every language."""
+    operations = catalogue_of(KINDS).values()
+    fields = [field for operation in operations for field in operation.fields]
+    kept = (field.type.type if isinstance(field.type, Nullable) else field.type for field in fields)
+    words = {word for one in kept if isinstance(one, Choice) for word in one.words}
+    resources = {operation.resource for operation in operations}
+    return frozenset({field.name for field in fields} | resources | {one.removesuffix("s") for one in resources} | words | {"mods"})
+
+
 def _find_latin(said: list[str]) -> set[str]:
     """Return what has a word of plain letters that is no name of the API: those have dots, underscores or capitals inside."""
-    return {
-        " ".join(text.split())
-        for text in said
-        for word in _WORD.findall(_PROPER.sub("", text))
-        if len(bare := word.strip("().,:;…“”\"'?!+–→·×*")) > 2 and _LATIN.fullmatch(bare) and not bare.isupper()
-    }
+    return {" ".join(text.split()) for text in said if any(map(_is_latin, _WORD.findall(_PROPER.sub("", text))))}
 
 
-def _visit(admin: Visitor, first: str) -> Iterator[tuple[str, _Reader]]:
+def _is_latin(word: str) -> bool:
+    bare = word.strip("().,:;…“”\"'?!+–→·×*[]{}")
+    return (
+        "'" not in word
+        and '"' not in word
+        and bool(_LATIN.fullmatch(bare))
+        and len(bare) > 2
+        and not bare.isupper()
+        and bare not in _names_of_the_api()
+    )
+
+
+def _visit(admin: Visitor, *first: str) -> Iterator[tuple[str, Any]]:
     """Open all pages that links lead to, one of each kind of address."""
-    waiting, seen = [first], set[str]()
+    waiting, seen = list(first), set[str]()
     while waiting and len(seen) < _MOST:
         address = waiting.pop(0)
-        parts = urlsplit(address)
-        shape = re.sub(r"\d+", "N", parts.path) + "?" + re.sub(r"=[^&]*", "", parts.query)
+        shape = _shape(address)
         if shape in seen:
             continue
         seen.add(shape)
         response: Any = admin.client.get(address, follow_redirects=True)
-        if not response.headers["content-type"].startswith("text/html"):
-            continue
-        reader = _Reader()
-        reader.feed(response.text)
-        yield f"{response.status_code} {address}", reader
-        waiting += [link for link in reader.links if link.startswith("/admin") and "sign-out" not in link]
+        if _is_page(response):
+            yield address, response
+            waiting += [link for link in _read(response).links if link.startswith("/admin") and "sign-out" not in link]
+
+
+def _shape(address: str) -> str:
+    parts = urlsplit(address)
+    return re.sub(r"\d+", "N", parts.path) + "?" + re.sub(r"=[^&]*", "", parts.query)
+
+
+def _is_page(response: Any) -> bool:
+    return str(response.headers.get("content-type", "")).startswith("text/html")
+
+
+def _read(response: Any) -> _Reader:
+    reader = _Reader()
+    reader.feed(response.text)
+    return reader
+
+
+def _send(admin: Visitor, forms: list[tuple[str, HtmlForm]], spoil: str) -> Iterator[tuple[str, Any]]:
+    """Send forms, as they stand or with something in each field that does not belong there, and go where they lead."""
+    for page, drawn in forms:
+        values = drawn.filled(**{name: spoil for name, _ in drawn.pairs if not name.startswith("_")} if spoil else {})
+        admin.client.get(page)
+        response = admin.client.post(drawn.action or page, data={**values, "csrf": admin.csrf}, follow_redirects=True)
+        if _is_page(response):
+            yield f"{drawn.action or page} sent", response
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_no_page_says_anything_in_another_language(offered: None, admin: Visitor, run: Run, key: MakeKey) -> None:
+def test_no_page_says_anything_in_another_language(offered: None, admin: Visitor, run: Run, key: MakeKey, gate: Gate) -> None:
+    _fill(run, key)
+    _propose(gate, run, key)
+    admin.post("/language", {"language": "de", "next": "/admin"})
+    found: dict[str, str] = {}
+    forms: dict[str, tuple[str, HtmlForm]] = {}
+
+    def look(address: str, response: Any) -> None:
+        for text in _find_latin(_read(response).said):
+            found.setdefault(text, f"{response.status_code} {address}")
+
+    for address, response in _visit(admin, "/admin", *_MORE):
+        look(address, response)
+        for drawn in read_forms(response):
+            forms.setdefault(_shape(drawn.action or address), (address, drawn))
+    sent = [pair for shape, pair in forms.items() if any(name == CSRF for name, _ in pair[1].pairs) and "sign-out" not in shape]
+    for spoil in ("\N{GREEK SMALL LETTER OMEGA}", ""):
+        for address, response in _send(admin, sent, spoil):
+            look(address, response)
+    assert not found, "\n".join(f"{text!r} on {place}" for text, place in sorted(found.items()))
+
+
+def _fill(run: Run, key: MakeKey) -> None:
     for number, name in {2: "Ξένοι", 3: "Μέλη", 4: "Διαχειριστές"}.items():
         run("groups.update", number, name=name)
     group = run("groups.create", name="Ομάδα")["id"]
@@ -134,10 +217,19 @@ def test_no_page_says_anything_in_another_language(offered: None, admin: Visitor
     run("forums.delete", below)
     key(["forums.list", "forums.create"], name="Κλειδί", note="Σημείωση")
     run("webhooks.create", url="https://example.com/", description="Άγκιστρο", events=["forum.created"])
-    admin.post("/language", {"language": "de", "next": "/admin"})
-    found: dict[str, set[str]] = {}
-    for address, page in _visit(admin, "/admin"):
-        for text in _find_latin(page.said):
-            found.setdefault(text, set()).add(address)
-    lines = [f"{text!r} on {min(addresses)}" for text, addresses in sorted(found.items())]
-    assert not lines, "\n".join(lines)
+    run("keys.pause", 1, reason="Διακοπή")
+    key("forums.list", name="Παλιό", expires="1h")
+    run("admins.create", name="Άννα", login="άννα", password="επτά φανάρια πάνω από λιμάνι")
+    run("admins.disable", 2)
+    document = {"format": "trellis/1", "name": "δομή", "forums": [{"externalId": "a", "name": "Διαχείριση"}]}
+    run("structure.apply", document=document)
+
+
+def _propose(gate: Gate, run: Run, key: MakeKey) -> None:
+    names = ("forums.create", "forums.delete", "groups.delete")
+    text = key(names, name="Πράκτορας", bounds={name: {"level": "propose"} for name in names})
+    actor = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    raws: tuple[dict[str, Any], ...] = ({"name": "Πρόταση"}, {"deleteChildrenOrMove": -1}, {})
+    calls = [Call(name, actor, raw, target) for name, target, raw in zip(names, (None, 1, 5), raws, strict=True)]
+    proposals = [gate.run(call).value["id"] for call in calls]
+    run("proposals.reject", proposals[0], reason="Όχι")

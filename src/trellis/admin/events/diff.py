@@ -16,6 +16,29 @@ _MAX_SHOWN: Final = 2000  # characters shown of a text that is not compared
 _CONTEXT: Final = 60  # characters of unchanged text shown around a change
 _HIDDEN: Final = frozenset({"id", "url", "createdAt", "updatedAt", "state", "builtIn", "lastUsedAt", "public"})
 
+_LABELS: Final = {  # of members that no operation takes as a field
+    "pausedAt": say("Paused at"),
+    "pausedBecause": say("Paused because"),
+    "revokedAt": say("Revoked at"),
+    "revokedBecause": say("Revoked because"),
+    "expiresAt": say("Expires at"),
+    "isInvited": say("Is invited"),
+    "address": say("Address"),
+    "agent": say("Agent"),
+    "attempts": say("Attempts"),
+    "newBrowser": say("New browser"),
+    "confirmedWith": say("Confirmed with"),
+    "about": say("About"),
+    "proposer": say("Proposer"),
+    "target": say("Target"),
+    "counts": say("Counts"),
+    "closedAt": say("Closed at"),
+    "closedBy": say("Closed by"),
+    "closedBecause": say("Closed because"),
+    "event": say("Event"),
+    "usedAt": say("Used at"),
+}
+
 Part = tuple[str, str]  # "same", "removed" or "added", and the text
 
 
@@ -135,4 +158,4 @@ def _format(value: Any) -> str:
 
 
 def _label(name: str) -> str:
-    return say(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").capitalize())
+    return _LABELS.get(name) or say(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").capitalize())

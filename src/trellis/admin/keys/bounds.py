@@ -10,7 +10,7 @@ from trellis.admin.submitted import Submitted
 from trellis.admin.times import Clock
 from trellis.core.keys import BOUND_MEMBERS
 from trellis.errors import Fault
-from trellis.sentences import say
+from trellis.sentences import adapt, say
 
 PREFIX: Final = "bounds."
 _NAMES: Final = tuple(member.name for member in BOUND_MEMBERS)
@@ -104,7 +104,8 @@ def describe_fault(fault: Fault) -> str:
     operation, _, member = fault.field.removeprefix(PREFIX).rpartition(".")
     if member not in _LABELS:
         return fault.detail
-    return f"{_LABELS[member]} of {operation}: {fault.detail.removeprefix(fault.field).lstrip(': ')}"
+    told = adapt(fault.detail, lambda detail, _: detail.removeprefix(fault.field).lstrip(": "))
+    return say("{member} of {operation}: {detail}", member=_LABELS[member], operation=operation, detail=told)
 
 
 def _show(bound: Mapping[str, Any], clock: Clock) -> dict[str, str]:

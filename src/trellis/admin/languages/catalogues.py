@@ -14,7 +14,7 @@ from trellis.admin.languages.language import ENGLISH, Language
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog
 
-OFFERED: Final[dict[str, str]] = {"en": "English"}
+OFFERED: Final[dict[str, str]] = {"en": "English", "de": "Deutsch"}
 """The languages that one may choose, by code, each with its own name. One is added when it is whole: tests/languages says so."""
 
 FOLDER: Final = Path(__file__).parent

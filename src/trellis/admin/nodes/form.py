@@ -176,10 +176,10 @@ def format_value(f: Field, value: Any, groups: GroupNames) -> str:
     if isinstance(f.type, Groups):
         return format_groups(value, groups)
     if isinstance(value, bool):
-        return "Yes" if value else "No"
+        return say("Yes") if value else say("No")
     if value is None or value in ("", [], ()):
         return "–"
-    return str(value).capitalize() if isinstance(f.type, Choice) else str(value)
+    return say(str(value).capitalize()) if isinstance(f.type, Choice) else str(value)
 
 
 def format_groups(who: Any, groups: GroupNames) -> str:

@@ -16,7 +16,7 @@ from trellis.admin.page import PageRequest
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import say
+from trellis.sentences import join, say
 
 _MAX_SIBLINGS: Final = 500  # that are offered to move before or after
 _FIELDS: Final = frozenset({"parentId", "before", "after", "position", "place", "sibling"})
@@ -194,6 +194,6 @@ async def _show(
         others=others,
         version=node_version(record),
         refused=refused,
-        faults=[detail for field, detail in faults.items() if field != "parentId"],
+        faults=join(detail for field, detail in faults.items() if field != "parentId"),
         back=await tree_address(request, kind, record),
     )

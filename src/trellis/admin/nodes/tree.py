@@ -118,8 +118,8 @@ def _row_fields(kind: NodeKind) -> tuple[tuple[Field, ...], tuple[Field, ...], F
 def node_badges(kind: NodeKind, record: Mapping[str, Any]) -> list[str]:
     """Return the few words that are shown beside a node's name."""
     choices, derived, _ = _row_fields(kind)
-    words = [str(record[f.name]).capitalize() for f in choices if record[f.name] != f.default]
-    return words + [f.label for f in derived if record[f.name] is True]
+    words: list[str] = [say(str(record[f.name]).capitalize()) for f in choices if record[f.name] != f.default]
+    return words + [say(f.label) for f in derived if record[f.name] is True]
 
 
 def node_colour(kind: NodeKind, record: Mapping[str, Any]) -> str:

@@ -82,7 +82,7 @@ def _check_group(context: Context, number: int) -> Outcome:
     if node is None:
         raise invalid_id(kind.singular, given.values["id"], MISSING)
     how = describe_right(right.holders(node), group.id)
-    where = f"in {kind.singular} {node.id}"
+    where = say("in {singular} {id}", singular=kind.singular, id=node.id)
     detail = (
         say("Yes: {how}.", how=how)
         if how

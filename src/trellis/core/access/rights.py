@@ -34,7 +34,7 @@ def list_rights(kind: NodeKind) -> tuple[Right, ...]:
 
 def describe_right(holders: Any, group: int) -> str:
     """Say how a group has a right: `everyone` has it, `by name`, or not at all ("")."""
-    return "everyone" if holders == EVERYONE else ("by name" if group in (holders or ()) else "")
+    return say("everyone") if holders == EVERYONE else (say("by name") if group in (holders or ()) else "")
 
 
 def find_group(context: Context, number: int) -> Node:

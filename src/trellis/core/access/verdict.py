@@ -8,6 +8,7 @@ from trellis.core.bounds import WHOLE, Bound, find_broken_condition, find_reach,
 from trellis.core.hello import HELLO
 from trellis.core.keys import describe_bound, is_address_allowed
 from trellis.core.operation import Operation
+from trellis.sentences import join, say
 from trellis.store.engine import Transaction
 from trellis.store.keys import Key
 
@@ -40,38 +41,49 @@ def judge_key(tx: Transaction, key: Key, asked: Question) -> Verdict:
     """Judge whether a key may do what is asked."""
     if key.revoked_at and key.revoked_at <= asked.at:
         ended = _describe_end(key.revoked_at, key.revoked_because)
-        told = f"No: the key was revoked {ended} Revoking cannot be undone; create a new key."
+        told = say("No: the key was revoked {when} Revoking cannot be undone; create a new key.", when=ended)
         return Verdict("revoked", "INVALID_API_KEY", told)
     if key.paused_at and key.paused_at <= asked.at:
-        told = f"No: the key was paused {_describe_end(key.paused_at, key.paused_because)} Resume it to let it go on."
+        told = say(
+            "No: the key was paused {when} Resume it to let it go on.",
+            when=_describe_end(key.paused_at, key.paused_because),
+        )
         return Verdict("paused", "INVALID_API_KEY", told)
     if key.expires_at and key.expires_at <= asked.at:
-        told = f"No: the key expires on {_format_day(key.expires_at)}. Set a later expiry, or create a new key."
+        told = say("No: the key expires on {day}. Set a later expiry, or create a new key.", day=_format_day(key.expires_at))
         return Verdict("expires", "INVALID_API_KEY", told)
     if asked.address and key.addresses and not is_address_allowed(asked.address, key.addresses):
-        told = f"No: {asked.address} is not one of the key's addresses: {', '.join(key.addresses)}."
+        told = say(
+            "No: {address} is not one of the key's addresses: {addresses}.",
+            address=asked.address,
+            addresses=", ".join(key.addresses),
+        )
         return Verdict("addresses", "IP_ADDRESS_NOT_ALLOWED", told)
     if asked.operation.name == HELLO.name:
-        return Verdict(None, None, "Yes: every valid key may run it.")
+        return Verdict(None, None, say("Yes: every valid key may run it."))
     return _judge_grant(tx, key, asked)
 
 
 def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
     name = asked.operation.name
     if name not in key.grants:
-        return Verdict("grant", "NO_PERMISSION", f"No: {name} has not been granted. Tick it to allow it.")
+        return Verdict("grant", "NO_PERMISSION", say("No: {name} has not been granted. Tick it to allow it.", name=name))
     holder = Actor.of_key(key)
     bound = holder.bounds.get(name, Bound())
     writes = asked.operation.writes and not asked.operation.is_plan
     if (broken := find_broken_condition(bound, name, asked.at, writes=writes, dry=asked.dry)) is not None:
-        return Verdict(broken.condition, broken.message, f"No: {broken.detail}.")
+        return Verdict(broken.condition, broken.message, say("No: {detail}.", detail=broken.detail))
     if (outside := _judge_node(tx, holder, asked)) is not None:
         return outside
-    for counted, what in ((name, f"run {name}"), (WHOLE, "run operations")):
+    for counted, what in ((name, say("run {name}", name=name)), (WHOLE, say("run operations"))):
         most = holder.bounds.get(counted, Bound()).per_day
         if most is not None and find_uses(tx, key.id, counted, asked.at) >= most:
-            return Verdict("perDay", "GRANT_USED_UP", f"No: it may {what} {most:,} times a day, and has done so.")
-    return Verdict(None, None, f"Yes: {_describe_terms(key, asked.address)} {describe_bound(bound)}".rstrip())
+            return Verdict(
+                "perDay", "GRANT_USED_UP", say("No: it may {what} {most:,} times a day, and has done so.", what=what, most=most)
+            )
+    return Verdict(
+        None, None, join(filter(None, (say("Yes: {terms}", terms=_describe_terms(key, asked.address)), describe_bound(bound))))
+    )
 
 
 def _judge_node(tx: Transaction, holder: Actor, asked: Question) -> Verdict | None:
@@ -83,21 +95,36 @@ def _judge_node(tx: Transaction, holder: Actor, asked: Question) -> Verdict | No
     if reach is None or reach.contains(tx, asked.node):
         return None
     named = ", ".join(f"{kind.name}:{root}" for root in reach.roots)
-    return Verdict("under", "INVALID_ID", f"No: its grant is for {named} only, and {kind.singular} {asked.node} is outside.")
+    return Verdict(
+        "under",
+        "INVALID_ID",
+        say(
+            "No: its grant is for {named} only, and {singular} {node} is outside.",
+            named=named,
+            singular=kind.singular,
+            node=asked.node,
+        ),
+    )
 
 
 def _describe_terms(key: Key, address: str | None) -> str:
-    ends = f"until {_format_day(key.expires_at)}" if key.expires_at else "without an expiry"
+    ends = say("until {day}", day=_format_day(key.expires_at)) if key.expires_at else say("without an expiry")
     where = ""
     if key.addresses:
-        where = f", from {address}" if address else f", from {', '.join(key.addresses)} only"
-    return f"it has been granted, {ends}{where}."
+        where = (
+            say(", from {address}", address=address)
+            if address
+            else say(", from {addresses} only", addresses=", ".join(key.addresses))
+        )
+    return say("it has been granted, {ends}{where}.", ends=ends, where=where)
 
 
 def _describe_end(at: str, because: str | None) -> str:
-    return f"on {_format_day(at)}: {because.rstrip('.')}." if because else f"on {_format_day(at)}."
+    return (
+        say("on {day}: {why}.", day=_format_day(at), why=because.rstrip(".")) if because else say("on {day}.", day=_format_day(at))
+    )
 
 
 def _format_day(moment: str) -> str:
     at: Any = datetime.fromisoformat(moment)
-    return f"{at.day} {at:%B %Y, %H:%M} UTC"
+    return say("{day} {month} {year}, {time} UTC", day=at.day, month=say(f"{at:%B}"), year=str(at.year), time=f"{at:%H:%M}")

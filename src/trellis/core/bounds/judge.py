@@ -36,11 +36,15 @@ class Broken(NamedTuple):
 def find_broken_condition(bound: Bound, operation: str, at: str, *, writes: bool, dry: bool) -> Broken | None:
     """Return the first condition of a bound that a call would not meet at a time, but for `under` and `per_day`."""
     if bound.until is not None and bound.until <= at:
-        return Broken("until", "GRANT_ENDED", f"its grant of {operation} ended at {bound.until}")
+        return Broken(
+            "until", "GRANT_ENDED", say("its grant of {operation} ended at {until}", operation=operation, until=bound.until)
+        )
     if bound.dry_run_only and writes and not dry:
-        return Broken("dryRunOnly", "DRY_RUN_ONLY", f"it may only try {operation}: send dryRun, and nothing is kept")
+        return Broken(
+            "dryRunOnly", "DRY_RUN_ONLY", say("it may only try {operation}: send dryRun, and nothing is kept", operation=operation)
+        )
     if bound.is_proposed and writes and not dry:
-        return Broken("level", None, f"it may propose {operation}, and somebody else has to approve")
+        return Broken("level", None, say("it may propose {operation}, and somebody else has to approve", operation=operation))
     return None
 
 

@@ -77,7 +77,7 @@ class Form:
                 try:
                     values[f.name] = f.type.parse(value)
                 except Invalid as invalid:
-                    parts = invalid.parts or ((f.name, f"{f.name} {invalid.detail}"),)
+                    parts = invalid.parts or ((f.name, say("{name} {detail}", name=f.name, detail=invalid.detail)),)
                     code = self._recode(invalid.message)
                     faults.extend(Fault(path, invalid.message, detail, code) for path, detail in parts)
         return Input(values, (*faults, *(self._refuse_unknown(unknown) if unknown else ())))

@@ -24,7 +24,7 @@ from trellis.core.fields import (
 from trellis.core.keys.expiry import Expiry, settle_expiry
 from trellis.core.operation import Context, Operation
 from trellis.errors import Fault
-from trellis.sentences import say
+from trellis.sentences import join, say, say_many
 
 MOST_RECORDS: Final = 100  # that one bound may name
 _MOST: Final = 500  # bounds of one key
@@ -108,11 +108,14 @@ class BoundsByOperation:
         if raw is None or raw == "":
             return None
         if not isinstance(raw, Mapping):
-            raise _invalid(where, f"must be an object of {', '.join(_BY_NAME)}, not {quote(raw)}.")
+            raise _invalid(where, say("must be an object of {names}, not {raw}.", names=", ".join(_BY_NAME), raw=quote(raw)))
         found: dict[str, Any] = {}
         for member, value in raw.items():
             if member not in _BY_NAME:
-                raise _invalid(f"{where}.{quote(member).strip(chr(39))}", f"is no bound; there are {', '.join(_BY_NAME)}.")
+                raise _invalid(
+                    f"{where}.{quote(member).strip(chr(39))}",
+                    say("is no bound; there are {names}.", names=", ".join(_BY_NAME)),
+                )
             try:
                 found[member] = _BY_NAME[member].type.parse(value)
             except Invalid as invalid:
@@ -255,18 +258,18 @@ def describe_bound(bound: Bound, tell_time: Callable[[str], str] = _tell_utc) ->
     """Describe a bound in a sentence: what it limits the grant to."""
     said: list[str] = []
     if bound.under is not None:
-        said.append(f"within {', '.join(bound.under)}")
+        said.append(say("within {nodes}", nodes=", ".join(bound.under)))
     if bound.until is not None:
-        said.append(f"until {tell_time(bound.until)}")
+        said.append(say("until {time}", time=tell_time(bound.until)))
     if bound.per_day is not None:
-        said.append("once a day" if bound.per_day == 1 else f"{bound.per_day:,} times a day")
+        said.append(say_many(bound.per_day, "once a day", "{count:,} times a day"))
     if bound.dry_run_only:
-        said.append("dry runs only")
+        said.append(say("dry runs only"))
     if bound.own_only:
-        said.append("what it did itself")
+        said.append(say("what it did itself"))
     if bound.is_proposed:
-        said.append("to be approved by somebody else")
-    return f"Only {', '.join(said)}." if said else ""
+        said.append(say("to be approved by somebody else"))
+    return say("Only {limits}.", limits=join(said, ", ")) if said else ""
 
 
 def describe_bounds(bounds: Mapping[str, Any], tell_time: Callable[[str], str] = _tell_utc) -> dict[str, str]:

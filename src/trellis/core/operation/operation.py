@@ -23,6 +23,7 @@ from trellis.core.operation.policies import (
 from trellis.core.roles import Permits
 from trellis.core.verbs import Body, Response, Verb
 from trellis.refusals import REFUSALS
+from trellis.sentences import say
 from trellis.store.engine import Shown, Transaction
 from trellis.store.events import Event, find_newest_timestamp
 from trellis.traces import Traces
@@ -390,4 +391,4 @@ class Operation:
     @property
     def singular(self) -> str:
         """The name of a single record of its resource."""
-        return self.kind.singular if self.kind else self.resource.removesuffix("s")
+        return self.kind.singular if self.kind else say(self.resource.removesuffix("s"))

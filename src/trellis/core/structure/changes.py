@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from trellis.core.fields import isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome
-from trellis.core.structure.document import Entry, Place
+from trellis.core.structure.entries import Entry, Place
 from trellis.store import events
 from trellis.store.nodes import Node
 

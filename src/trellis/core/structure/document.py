@@ -1,12 +1,12 @@
 """A structure document as it was sent: its sections and entries with their places, or all that is wrong with it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from trellis.core.fields import EVERYONE, ExternalId, Invalid, Suggestions, Text, quote
 from trellis.core.kind import NodeKind
-from trellis.core.structure.lined import LinedMapping, Unreadable
+from trellis.core.structure.entries import Document, Entry, KeyEntry, Place, Section
+from trellis.core.structure.lined import Unreadable
 from trellis.core.structure.text import read_document
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
@@ -15,96 +15,8 @@ FORMAT: Final = "trellis/1"
 KEYS: Final = "keys"
 MOST_ENTRIES: Final = 10_000
 DEEPEST: Final = 100  # levels of nodes
-_LONGEST_NAME: Final = 100  # characters of a member's name that a refusal repeats
 _NAME: Final = Text(100, 1, visible=True)
 _HEAD: Final = frozenset(("format", "name", "under"))
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stands: the file, if it has a name, the line, if it is known, and the path from the top of the document."""
-
-    file: str
-    line: int | None
-    path: str
-
-    def __str__(self) -> str:
-        named = ", ".join(part for part in (self.file, f"line {self.line}" if self.line else "") if part)
-        return named or self.path
-
-    def at(self, owner: Any, member: str) -> "Place":
-        """Return the place of a member of the mapping that stands here."""
-        line = owner.lines.get(member, self.line) if isinstance(owner, LinedMapping) else self.line
-        shown = member[:_LONGEST_NAME]
-        return Place(self.file, line, f"{self.path}.{shown}" if self.path else shown)
-
-    def item(self, index: int, item: Any) -> "Place":
-        """Return the place of an item of the list that stands here."""
-        return Place(self.file, item.line if isinstance(item, LinedMapping) else self.line, f"{self.path}[{index}]")
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """A node that the document has. `values` are the members to set, as the operations take them.
-
-    `groups` are those that name groups: a permission (`permissions.view`) or a field → "*" or external ids.
-    """
-
-    kind: NodeKind
-    place: Place
-    external_id: str
-    name: str
-    values: dict[str, Any]
-    groups: dict[str, str | tuple[str, ...]]
-    places: dict[str, Place]
-    children: "list[Entry]" = field(default_factory=list)
-
-    def walk(self) -> "Iterator[Entry]":
-        """Yield the entry and all below it, parents before their children, siblings in order."""
-        waiting = [self]
-        while waiting:
-            entry = waiting.pop()
-            yield entry
-            waiting.extend(reversed(entry.children))
-
-
-@dataclass(slots=True)
-class Section:
-    """What a document says of one kind: all of it, or what is below the node with the external id `under`."""
-
-    kind: NodeKind
-    place: Place
-    under: str | None
-    entries: list[Entry]
-
-    def walk(self) -> Iterator[Entry]:
-        """Yield all entries, parents before their children, siblings in order."""
-        for entry in self.entries:
-            yield from entry.walk()
-
-
-@dataclass(slots=True)
-class KeyEntry:
-    """An API key that the document has: its settings, as the operations on keys take them."""
-
-    place: Place
-    name: str
-    settings: dict[str, Any]
-
-
-@dataclass(slots=True)
-class Document:
-    """Everything that was sent together: one or more documents with the same name."""
-
-    name: str = ""
-    sections: list[Section] = field(default_factory=list)
-    keys: list[KeyEntry] = field(default_factory=list)
-    empty: list[Place] = field(default_factory=list)
-
-    def walk(self) -> Iterator[Entry]:
-        """Yield all entries of all sections."""
-        for section in self.sections:
-            yield from section.walk()
 
 
 def refuse_document(faults: Sequence[tuple[Place, str]]) -> Refused:
@@ -117,7 +29,10 @@ def _refuse_value(faults: Sequence[tuple[Place, str]]) -> Invalid:
 
 
 def _describe(faults: Sequence[tuple[Place, str]]) -> tuple[tuple[str, str], ...]:
-    return tuple((place.path or "document", f"{place}: {detail}" if str(place) else detail) for place, detail in faults)
+    return tuple(
+        (place.path or "document", say("{place}: {detail}", place=place.tell(), detail=detail) if str(place) else detail)
+        for place, detail in faults
+    )
 
 
 def parse_documents(sent: Any, kinds: Sequence[NodeKind]) -> Document:
@@ -166,7 +81,9 @@ class _Parser:
         sections = [name for name in raw if name in self._kinds or name == KEYS]
         if under is not None and (len(sections) != 1 or sections[0] == KEYS or not self._kinds[sections[0]].tree):
             trees = " or ".join(name for name, kind in self._kinds.items() if kind.tree)
-            self._fault(raw, top, "under", f"under needs exactly one section, and of a kind that is a tree: {trees}.")
+            self._fault(
+                raw, top, "under", say("under needs exactly one section, and of a kind that is a tree: {trees}.", trees=trees)
+            )
         if not sections:
             self.document.empty.append(top)
         for name in sections:
@@ -177,19 +94,28 @@ class _Parser:
 
     def _add_head(self, raw: Mapping[str, Any], top: Place) -> None:
         if raw.get("format") != FORMAT:
-            self._fault(raw, top, "format", f"format must be {FORMAT}, not {quote(raw.get('format'))}.")
+            self._fault(raw, top, "format", say("format must be {format}, not {raw}.", format=FORMAT, raw=quote(raw.get("format"))))
         known = Suggestions((*_HEAD, *self._kinds, KEYS))
         for name in raw:
             if name not in _HEAD and name not in self._kinds and name != KEYS:
                 near = known.find(str(name))
-                self._fault(raw, top, name, f"There is no section {quote(name)}.{f' Did you mean {near}?' if near else ''}")
+                self._fault(
+                    raw,
+                    top,
+                    name,
+                    say("There is no section {name}.{hint}", name=quote(name), hint=_tell_near(near)),
+                )
         try:
             name = _NAME.parse(raw.get("name"))
         except Invalid as invalid:
-            self._fault(raw, top, "name", f"name {invalid.detail} It is recorded as managedBy.")
+            self._fault(raw, top, "name", say("name {detail} It is recorded as managedBy.", detail=invalid.detail))
             return
         if self.document.name and name != self.document.name:
-            detail = f"The documents of one plan must have one name, not {quote(self.document.name)} and {quote(name)}."
+            detail = say(
+                "The documents of one plan must have one name, not {first} and {other}.",
+                first=quote(self.document.name),
+                other=quote(name),
+            )
             self._fault(raw, top, "name", detail)
         self.document.name = name
 
@@ -199,7 +125,7 @@ class _Parser:
         try:
             return ExternalId().parse(raw["under"])
         except Invalid as invalid:
-            self._fault(raw, top, "under", f"under {invalid.detail}")
+            self._fault(raw, top, "under", say("under {detail}", detail=invalid.detail))
             return None
 
     def _add_section(self, name: str, raw: Any, place: Place, under: str | None) -> None:
@@ -259,11 +185,23 @@ class _Parser:
         for name in raw:
             if name not in members and not (name == "children" and kind.tree):
                 near = known.find(str(name))
-                self._fault(raw, place, name, f"A {kind.singular} has no {quote(name)}.{f' Did you mean {near}?' if near else ''}")
+                self._fault(
+                    raw,
+                    place,
+                    name,
+                    say(
+                        "A {singular} has no {name}.{hint}",
+                        singular=kind.singular,
+                        name=quote(name),
+                        hint=_tell_near(near),
+                    ),
+                )
         external_id = self._parse_external_id(kind, raw, place)
         name = raw.get("name")
         if not isinstance(name, str) or not name.strip():
-            self._fault(raw, place, "name" if "name" in raw else "", f"name is needed: it must be text, not {quote(name)}.")
+            self._fault(
+                raw, place, "name" if "name" in raw else "", say("name is needed: it must be text, not {name}.", name=quote(name))
+            )
             name = ""
         own = [
             n
@@ -280,7 +218,7 @@ class _Parser:
         entry = Entry(kind, place, external_id, name.strip(), values, self._parse_groups(kind, raw, place), places)
         children = raw.get("children") if kind.tree else None
         if children is not None and not isinstance(children, list | tuple):
-            self._fault(raw, place, "children", "children must be a list, each item of which begins with '- '.")
+            self._fault(raw, place, "children", say("children must be a list, each item of which begins with '- '."))
         elif children:
             entry.children = self._parse_entries(kind, children, places["children"], level + 1)
         return entry
@@ -290,8 +228,12 @@ class _Parser:
         try:
             external_id = ExternalId().parse(sent) or ""
         except Invalid as invalid:
-            told = "externalId is needed: it says which node this is." if sent is None else f"externalId {invalid.detail}"
-            hint = " Put it into quotes." if isinstance(sent, int | float) else ""
+            told = (
+                say("externalId is needed: it says which node this is.")
+                if sent is None
+                else say("externalId {detail}", detail=invalid.detail)
+            )
+            hint = say(" Put it into quotes.") if isinstance(sent, int | float) else ""
             self._fault(raw, place, "externalId" if "externalId" in raw else "", told + hint)
             return ""
         here = place.at(raw, "externalId")
@@ -318,7 +260,14 @@ class _Parser:
                 for option in sent:
                     if option not in kind.options:
                         self._fault(
-                            sent, at, option, f"There is no option {quote(option)}; the options are {', '.join(kind.options)}."
+                            sent,
+                            at,
+                            option,
+                            say(
+                                "There is no option {option}; the options are {options}.",
+                                option=quote(option),
+                                options=", ".join(kind.options),
+                            ),
                         )
                 named |= {f"permissions.{option}": (sent[option], at.at(sent, option)) for option in kind.options if option in sent}
             else:
@@ -350,11 +299,23 @@ class _Parser:
                 continue
             for member in one:
                 if member not in KEY_MEMBERS:
-                    self._fault(one, at, member, f"A key has no {quote(member)}; it has {', '.join(KEY_MEMBERS)}.")
+                    self._fault(
+                        one,
+                        at,
+                        member,
+                        say("A key has no {member}; it has {members}.", member=quote(member), members=", ".join(KEY_MEMBERS)),
+                    )
             if isinstance(expires := one.get("expires"), str) and not expires[:4].isdigit():
-                self._fault(one, at, "expires", "expires must be a timestamp or null: a duration would begin anew with each apply.")
+                self._fault(
+                    one, at, "expires", say("expires must be a timestamp or null: a duration would begin anew with each apply.")
+                )
             if name.strip() in seen:
-                self._fault(one, at, "name", f"{quote(name)} is the name of another key already: {seen[name.strip()]}.")
+                self._fault(
+                    one,
+                    at,
+                    "name",
+                    say("{name} is the name of another key already: {seen}.", name=quote(name), seen=seen[name.strip()]),
+                )
             seen[name.strip()] = at
             settings = {member: one[member] for member in KEY_MEMBERS if member in one}
             self.document.keys.append(KeyEntry(at, name.strip(), settings))
@@ -379,3 +340,7 @@ def entry_members(kind: NodeKind) -> tuple[str, ...]:
     """Return the names of the members that an entry of a kind may have, in order, without `children`."""
     permissions = ("permissions",) if kind.options else ()
     return ("externalId", "name", *(f.name for f in kind.fields if not f.read_only), *permissions)
+
+
+def _tell_near(near: str | None) -> str:
+    return say(" Did you mean {near}?", near=near) if near else ""

@@ -5,8 +5,10 @@ from typing import Any, Final, NamedTuple
 
 from trellis.core.operation import Call, Context
 from trellis.core.structure.changes import Change
-from trellis.core.structure.document import KEYS, KeyEntry, refuse_document
+from trellis.core.structure.document import KEYS, refuse_document
+from trellis.core.structure.entries import KeyEntry
 from trellis.errors import Refused
+from trellis.sentences import say
 
 _MOST: Final = 1000  # keys that are looked through for those with a name
 _ALIVE: Final = "active"
@@ -57,6 +59,6 @@ def _find(context: Context, entry: KeyEntry) -> int | None:
     listing = context.call.build_inner(f"{KEYS}.list", {"search": entry.name, "state": _ALIVE, "perPage": 1000}, None)
     found = [key["id"] for key in context.run(listing).result["results"] if key["name"] == entry.name]
     if len(found) > 1:
-        detail = f"There are {len(found)} active keys with this name. Rename all but one."
+        detail = say("There are {count} active keys with this name. Rename all but one.", count=len(found))
         raise refuse_document([(entry.place, detail)])
     return found[0] if found else None

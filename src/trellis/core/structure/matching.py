@@ -8,7 +8,7 @@ from typing import Final
 from trellis.core.bounds import Reach
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
-from trellis.core.structure.document import Entry, Place, Section
+from trellis.core.structure.entries import Entry, Place, Section
 from trellis.core.structure.reach import find_section_reach
 from trellis.errors import Refused
 from trellis.sentences import say

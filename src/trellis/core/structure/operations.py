@@ -12,7 +12,8 @@ from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
 from trellis.core.structure import export
-from trellis.core.structure.document import FORMAT, KEYS, Document, parse_documents
+from trellis.core.structure.document import FORMAT, KEYS, parse_documents
+from trellis.core.structure.entries import Document
 from trellis.core.structure.reach import hide_outside, limit_actor, list_missing
 from trellis.core.structure.run import Options, Run
 from trellis.core.structure.text import LONGEST

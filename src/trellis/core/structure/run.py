@@ -12,7 +12,8 @@ from trellis.core.fields import EVERYONE, isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.structure.changes import Change, Subject, describe_change
-from trellis.core.structure.document import Document, Entry, Place, refuse_document
+from trellis.core.structure.document import refuse_document
+from trellis.core.structure.entries import Document, Entry, Place
 from trellis.core.structure.keys import apply_keys
 from trellis.core.structure.matching import Scope, load_scope, match
 from trellis.core.structure.ordering import find_moves

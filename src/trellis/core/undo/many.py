@@ -49,7 +49,7 @@ def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) ->
 
 
 def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged: int | None) -> Refused:
-    why = conflicts[0]["detail"] if conflicts else "They are about what your role does not see."
+    why = conflicts[0]["detail"] if conflicts else say("They are about what your role does not see.")
     parts = [f"{len(conflicts) + hidden} of {count} events cannot be undone. {why}"] if conflicts or hidden else []
     if purged is None:
         parts.append("Older events have been purged, and some of them may be among those to undo.")

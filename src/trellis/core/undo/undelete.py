@@ -248,7 +248,7 @@ def _restore_group(
         permissions, missed = _add_group_again(group, then.node.permissions, now.permissions, set(then.node.permissions))
         fields, missed_fields = _add_group_again(group, then.node.fields, now.fields, own)
         if missed or missed_fields:
-            why = f"Changed since then: {', '.join(missed + missed_fields)}."
+            why = say("Changed since then: {names}.", names=", ".join(missed + missed_fields))
             left.append({"resource": then.kind, "id": now.id, "why": why})
         if permissions != now.permissions or fields != now.fields:
             snapshots.save(context.tx, then.kind, now, "changed")

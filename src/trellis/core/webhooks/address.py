@@ -6,6 +6,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Final
 from urllib.parse import urlsplit
 
+from trellis.sentences import say
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -51,23 +53,29 @@ def check_url(url: str, allowed: tuple[Network, ...]) -> None:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise NotAllowed("is not a valid URL.") from None
+        raise NotAllowed(say("is not a valid URL.")) from None
     if parts.scheme not in {"http", "https"}:
-        raise NotAllowed("must begin with https:// or http://.")
+        raise NotAllowed(say("must begin with https:// or http://."))
     if parts.username is not None or parts.password is not None:
-        raise NotAllowed("must not contain a user name or a password: everybody who can list webhooks would see them.")
+        raise NotAllowed(say("must not contain a user name or a password: everybody who can list webhooks would see them."))
     if parts.fragment:
-        raise NotAllowed("must not have a fragment (#…), which is never sent.")
+        raise NotAllowed(say("must not have a fragment (#…), which is never sent."))
     port = port if port is not None else {"http": 80, "https": 443}[parts.scheme]
     if port not in _PLAIN_PORTS and port < _FIRST_FREE_PORT:
-        raise NotAllowed(f"leads to port {port}; 80, 443 and those from {_FIRST_FREE_PORT} are allowed.")
+        raise NotAllowed(
+            say(
+                "leads to port {port}; 80, 443 and those from {first} are allowed.",
+                port=port,
+                first=_FIRST_FREE_PORT,
+            )
+        )
     address = _parse_literal(host)
     if address is not None:
         check_address(address, allowed)
     elif not _NAME.fullmatch(host.rstrip(".")):
-        raise NotAllowed("has no valid host. Write names with non-ASCII characters as xn--….")
+        raise NotAllowed(say("has no valid host. Write names with non-ASCII characters as xn--…."))
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
-        raise NotAllowed(f"leads to {host}, which means this machine or this network. {_HOW_TO_ALLOW}")
+        raise NotAllowed(say("leads to {host}, which means this machine or this network. {how}", host=host, how=_HOW_TO_ALLOW))
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
@@ -77,7 +85,13 @@ def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
         return unwrapped
     closed = any(unwrapped in network for network in _CLOSED if network.version == unwrapped.version)
     if closed or not unwrapped.is_global or unwrapped.is_multicast or unwrapped.is_reserved or unwrapped.is_link_local:
-        raise NotAllowed(f"leads to {address}, which is not on the public internet. {_HOW_TO_ALLOW}")
+        raise NotAllowed(
+            say(
+                "leads to {address}, which is not on the public internet. {how}",
+                address=address,
+                how=_HOW_TO_ALLOW,
+            )
+        )
     return unwrapped
 
 

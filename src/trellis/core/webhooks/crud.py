@@ -306,7 +306,7 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
         try:
             check_url(url, context.environment.outgoing.allowed)
         except NotAllowed as reason:
-            yield Fault("url", "ADDRESS_NOT_ALLOWED", say("url {reason}", reason=reason))
+            yield Fault("url", "ADDRESS_NOT_ALLOWED", say("url {reason}", reason=reason.args[0]))
     if (patterns := given.get("events")) is not None:
         known = event_patterns(context.environment.event_types)
         if not patterns:

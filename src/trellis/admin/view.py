@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from jinja2.runtime import Context as JinjaContext
 
 _NEVER: Final = say("never")
+_SHORT: Final = 100  # milliseconds below which a tenth of one is shown
+_LONG: Final = 10_000  # milliseconds from which seconds are shown
 _HUES: Final = 6  # in base.css
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -168,7 +170,7 @@ class View:
             second=_show_second,
             minute=_show_minute,
             number=_show_number,
-            plural=plural,
+            took=_show_duration,
             query=format_query,
         )
         return environment
@@ -273,9 +275,16 @@ def _show_number(context: "JinjaContext", value: int) -> str:
     return language.number(value)
 
 
-def plural(count: int, one: str, many: str = "") -> str:
-    """Format a number with its noun: `1 key`, `3 keys`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+@pass_context
+def _show_duration(context: "JinjaContext", milliseconds: float) -> str:
+    """Show how long something took: `0.42 ms`, `3.7 ms`, `1,234 ms`, `12.5 s`."""
+    if milliseconds < 1:
+        told = say("{took:,.2f} ms", took=milliseconds)
+    elif milliseconds < _LONG:
+        told = say("{took:,.1f} ms", took=milliseconds) if milliseconds < _SHORT else say("{took:,.0f} ms", took=milliseconds)
+    else:
+        told = say("{took:,.1f} s", took=milliseconds / 1000)
+    return translate(context, told)
 
 
 def format_query(values: Mapping[str, Any], **changes: Any) -> str:

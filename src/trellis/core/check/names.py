@@ -12,6 +12,7 @@ from trellis.core.check.soundness import Finding, Problem
 from trellis.core.fields import quote
 from trellis.core.operation import Context
 from trellis.invisible import find_invisible, remove_invisible
+from trellis.sentences import say
 from trellis.store import keys
 from trellis.store.admins import administrators
 from trellis.store.engine import Transaction
@@ -59,11 +60,17 @@ def _check(context: Context, names: _Names, record: Any) -> Iterator[Finding]:
         if (at := find_invisible(text)) is None:
             continue
         visible = remove_invisible(text)
-        hint = f"Change it: trellis run {names.resource}.update id={record.id} {field}=…"
+        hint = say("Change it: trellis run {resource}.update id={id} {field}=…", resource=names.resource, id=record.id, field=field)
         if repairable := bool(visible) and field != names.left:
             mended[field] = visible
-            hint = f"Repaired, it is {quote(visible)}."
-        detail = f"its {field} must not contain invisible characters; there is U+{ord(text[at]):04X} at offset {at}. {hint}"
+            hint = say("Repaired, it is {visible}.", visible=quote(visible))
+        detail = say(
+            "its {field} must not contain invisible characters; there is U+{code:04X} at offset {at}. {hint}",
+            field=field,
+            code=ord(text[at]),
+            at=at,
+            hint=hint,
+        )
         problems.append(Problem(names.resource, record.id, "name", detail, repairable))
     if problems:
         new = replace(record, **mended, updated_at=context.at)

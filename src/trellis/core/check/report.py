@@ -11,6 +11,7 @@ from trellis.core.fields import Field, Integer
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
+from trellis.sentences import join, say
 from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
 from trellis.store.nodes import deleted_ids
 
@@ -131,7 +132,7 @@ def _check_file(context: Context) -> Iterator[Finding]:
     if (bug := check.find_library_bug(context.tx)) is not None:
         yield Finding((Problem("database", None, "library", bug, repairable=False),))
     for what in check.check_file(context.tx, _MAX_TOLD):
-        yield Finding((Problem("database", None, "damage", f"the file is damaged: {what}", repairable=False),))
+        yield Finding((Problem("database", None, "damage", say("the file is damaged: {what}", what=what), repairable=False),))
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
@@ -149,12 +150,26 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
         leaf_only = [examination.repaired.id for examination in examinations if kind.leaf_only(examination.repaired.fields)]
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
             yield _misplacement(
-                context, kind, child, "leaf only", f"its parent is {parent}, a redirect, which cannot have children"
+                context,
+                kind,
+                child,
+                "leaf only",
+                say("its parent is {parent}, a redirect, which cannot have children", parent=parent),
             )
         done += len(batch)
         context.call.progress(done, total)
     for gone in sorted(kind.built_in.keys() - nodes.find_existing(context.tx, kind.name, kind.built_in)):
-        yield Finding((Problem(kind.name, gone, "built in", f"this built-in {kind.singular} is missing", repairable=False),))
+        yield Finding(
+            (
+                Problem(
+                    kind.name,
+                    gone,
+                    "built in",
+                    say("this built-in {singular} is missing", singular=kind.singular),
+                    repairable=False,
+                ),
+            )
+        )
 
 
 def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:
@@ -175,13 +190,19 @@ def _move_to_top(context: Context, kind: NodeKind, node: int) -> None:
 def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
     if not kind.tree:
         for node, parent in check.find_nested(context.tx, kind.name):
-            yield _misplacement(context, kind, node, "nested", f"its parent is {parent}, but {kind.title.lower()} have no parents")
+            yield _misplacement(
+                context,
+                kind,
+                node,
+                "nested",
+                say("its parent is {parent}, but {kinds} have no parents", parent=parent, kinds=kind.plural),
+            )
         return
     for node, parent in check.find_orphans(context.tx, kind.name):
-        yield _misplacement(context, kind, node, "orphan", f"its parent {parent} does not exist")
+        yield _misplacement(context, kind, node, "orphan", say("its parent {parent} does not exist", parent=parent))
     for cycle in find_cycles(check.find_unreachable(context.tx, kind.name)):
         way = " under ".join(str(node) for node in (*cycle, cycle[0]))
-        yield _misplacement(context, kind, cycle[0], "cycle", f"it is below itself: {way}")
+        yield _misplacement(context, kind, cycle[0], "cycle", say("it is below itself: {way}", way=way))
 
 
 def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
@@ -204,10 +225,16 @@ def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
 
 def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
     for parent, count in siblings.check(context.tx, kind.name):
-        where = "at the top level" if parent is None else f"under {parent}"
-        detail = f"the {count} {kind.title.lower()} {where} are not numbered from 0 to {count - 1}"
+        where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
+        detail = say(
+            "the {count} {kinds} {where} are not numbered from 0 to {last}",
+            count=count,
+            kinds=kind.plural,
+            where=where,
+            last=count - 1,
+        )
         if not count:
-            detail = f"there are blocks for {kind.title.lower()} {where}, but no {kind.title.lower()}"
+            detail = say("there are blocks for {kinds} {where}, but no {kinds}", kinds=kind.plural, where=where)
         yield Finding((Problem(kind.name, parent, "order", detail),), partial(siblings.repair, context.tx, kind.name, parent))
 
 
@@ -218,23 +245,29 @@ def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> I
     counters = check.read_counters(context.tx)
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
-        detail = f"{sizes[kind][0]} rows are of a kind that is not declared"
+        detail = say("{rows} rows are of a kind that is not declared", rows=sizes[kind][0])
         yield Finding((Problem(kind, None, "kind", detail, repairable=False),))
     highest = {_KEYS: check.find_highest_key(context.tx), _EVENTS: check.find_last_event(context.tx)}
     for name in (*sorted(known), *highest):
         last, total = counters.get(name, (0, 0))
         count, most = (total, highest[name]) if name in highest else sizes.get(name, (0, 0))
-        wrong = [f"the stored count is {total}, but there are {count}"] if total != count else []
-        wrong += [f"the last id assigned is {last}, but there is a {most}"] if last < most else []
+        wrong = [say("the stored count is {total}, but there are {count}", total=total, count=count)] if total != count else []
+        wrong += [say("the last id assigned is {last}, but there is a {most}", last=last, most=most)] if last < most else []
         if wrong:
-            problem = Problem(name, None, "counter", " and ".join(wrong))
+            told = say("{first} and {last}", first=wrong[0], last=wrong[1]) if len(wrong) > 1 else join(wrong)
+            problem = Problem(name, None, "counter", told)
             yield Finding((problem,), partial(check.set_counter, context.tx, name, max(last, most), count))
 
 
 def _check_log_size(context: Context) -> Iterator[Finding]:
     counted, found = requests.check_size(context.tx)
     if counted != found:
-        problem = Problem("requests", None, "counter", f"the request log is counted as {counted} bytes, where there are {found}")
+        problem = Problem(
+            "requests",
+            None,
+            "counter",
+            say("the request log is counted as {counted} bytes, where there are {found}", counted=counted, found=found),
+        )
         yield Finding((problem,), partial(requests.repair_size, context.tx))
 
 
@@ -242,17 +275,23 @@ def _check_lists(context: Context) -> Iterator[Finding]:
     """Check what lists are built from: the counts of deleted ids, and the search index."""
     for kind in context.environment.kinds:
         if wrong := deleted_ids.check(context.tx, kind.name):
-            detail = f"the counts of deleted ids are wrong in {wrong} ranges of ids; later pages of lists are wrong"
+            detail = say(
+                "the counts of deleted ids are wrong in {wrong} ranges of ids; later pages of lists are wrong", wrong=wrong
+            )
             yield Finding((Problem(kind.name, None, "gaps", detail),), partial(deleted_ids.repair, context.tx, kind.name))
     if wrong := lists.check_search_index(context.tx):
-        detail = f"{wrong} names in the search index are missing or wrong"
+        detail = say("{wrong} names in the search index are missing or wrong", wrong=wrong)
         yield Finding((Problem(_SEARCH, None, "index", detail),), partial(lists.rebuild_search_index, context.tx))
 
 
 def _check_log(context: Context) -> Iterator[Finding]:
     for first, last in check.find_missing_events(context.tx, _MAX_TOLD):
-        which = f"event {first} is" if first == last else f"events {first} to {last} are"
-        yield Finding((Problem(_EVENTS, None, "gap", f"{which} missing from the log", repairable=False),))
+        detail = (
+            say("event {first} is missing from the log", first=first)
+            if first == last
+            else say("events {first} to {last} are missing from the log", first=first, last=last)
+        )
+        yield Finding((Problem(_EVENTS, None, "gap", detail, repairable=False),))
 
 
 def _check_grants(context: Context) -> Iterator[Finding]:
@@ -263,7 +302,9 @@ def _check_grants(context: Context) -> Iterator[Finding]:
             gone = [grant for grant in key.grants if grant not in context.environment.grantable]
             if gone and not key.revoked_at:
                 kept = [grant for grant in key.grants if grant in context.environment.grantable]
-                problem = Problem(_KEYS, key.id, "grant", f"it is granted operations that no longer exist: {', '.join(gone)}")
+                problem = Problem(
+                    _KEYS, key.id, "grant", say("it is granted operations that no longer exist: {names}", names=", ".join(gone))
+                )
                 yield Finding((problem,), partial(keys.update, context.tx, replace(key, grants=kept, updated_at=context.at)))
         offset += _PAGE
         if offset >= total:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, Type, quote
 from trellis.core.nodes import NodeKind
 from trellis.invisible import find_invisible, remove_invisible
+from trellis.sentences import say
 from trellis.store.check import StoredNode
 from trellis.store.nodes import Node, fold_name
 
@@ -98,18 +99,22 @@ class _Examiner:
             name = self._kind.name_field.type.parse(stored.name)
         except Invalid as invalid:
             if (mended := mend_text(self._kind.name_field.type, name)) is None:
-                hint = f"Change it: trellis run {self._kind.name}.update id={self._node} name=…"
-                self._add("name", f"its name {invalid.detail} {hint}", repairable=False)
+                hint = say("Change it: trellis run {name}.update id={node} name=…", name=self._kind.name, node=self._node)
+                self._add("name", say("its name {detail} {hint}", detail=invalid.detail, hint=hint), repairable=False)
             else:
-                self._add("name", f"its name {invalid.detail} Repaired, it is {quote(mended)}.")
+                self._add("name", say("its name {detail} Repaired, it is {mended}.", detail=invalid.detail, mended=quote(mended)))
                 name = mended
         else:
             if name != stored.name:
-                self._add("name", f"its name is stored as {quote(stored.name)}, with spaces around it")
+                self._add("name", say("its name is stored as {name}, with spaces around it", name=quote(stored.name)))
         if fold_name(stored.name) != stored.name_key:
             self._add(
                 "name key",
-                f"it is sorted and found as {quote(stored.name_key)}, but its name is {quote(stored.name)}",
+                say(
+                    "it is sorted and found as {key}, but its name is {name}",
+                    key=quote(stored.name_key),
+                    name=quote(stored.name),
+                ),
             )
         return name
 
@@ -121,20 +126,33 @@ class _Examiner:
                 good = False
             if not good:
                 self._add(
-                    "moment", f"the time of its {label} is stored as {quote(text)}, which is not a timestamp", repairable=False
+                    "moment",
+                    say("the time of its {label} is stored as {text}, which is not a timestamp", label=label, text=quote(text)),
+                    repairable=False,
                 )
 
     def fields(self, stored: Mapping[str, Any] | None) -> dict[str, Any]:
         if stored is None:
-            self._add("field", "its fields are not a JSON object; the defaults replace them")
+            self._add("field", say("its fields are not a JSON object; the defaults replace them"))
             stored = {f.name: f.default for f in self._kind.fields}
         fields = {f.name: self._field(f, stored) for f in self._kind.fields}
         for name in sorted(stored.keys() - fields.keys()):
-            self._add("field", f"it has a field {quote(name)}, which does not belong to a {self._kind.singular}")
+            self._add(
+                "field",
+                say("it has a field {name}, which does not belong to a {singular}", name=quote(name), singular=self._kind.singular),
+            )
         prepared = dict(self._kind.prepare(fields))
         for name, value in prepared.items():
             if not _are_equal(value, fields[name]):
-                self._add("field", f"{name} is stored as {quote(fields[name])}; today it would be {quote(value)}")
+                self._add(
+                    "field",
+                    say(
+                        "{name} is stored as {stored}; today it would be {value}",
+                        name=name,
+                        stored=quote(fields[name]),
+                        value=quote(value),
+                    ),
+                )
                 fields[name] = value
         for rule in self._kind.rules:
             for fault in rule(fields):
@@ -145,51 +163,76 @@ class _Examiner:
         default = _as_list(f.default)
         if f.name not in stored:
             if default is not None:
-                self._add("field", f"{f.name} is missing; its default is {quote(default)}")
+                self._add("field", say("{name} is missing; its default is {default}", name=f.name, default=quote(default)))
             return default
         value = stored[f.name]
         if isinstance(f.type, Password):
             if value is not None and not str(value).startswith(_DIGEST):
-                self._add("field", f"{f.name} is not stored as a hash: set it again", repairable=False)
+                self._add("field", say("{name} is not stored as a hash: set it again", name=f.name), repairable=False)
             return value
         try:
             parsed = _as_list(f.type.parse(value))
         except Invalid as invalid:
             if (mended := mend_text(f.type, value)) is not None:
-                self._add("field", f"{f.name} {invalid.detail} Repaired, it is {quote(mended)}.")
+                self._add(
+                    "field",
+                    say("{name} {detail} Repaired, it is {mended}.", name=f.name, detail=invalid.detail, mended=quote(mended)),
+                )
                 return mended
-            self._add("field", f"{f.name} {invalid.detail}")
+            self._add("field", say("{name} {detail}", name=f.name, detail=invalid.detail))
             return default
         if not _are_equal(parsed, value):
-            self._add("field", f"{f.name} is stored as {quote(value)}; today it would be {quote(parsed)}")
+            self._add(
+                "field",
+                say(
+                    "{name} is stored as {stored}; today it would be {value}", name=f.name, stored=quote(value), value=quote(parsed)
+                ),
+            )
             value = parsed
         return self._without_gone(f.name, value) if isinstance(f.type, Groups) else value
 
     def permissions(self, stored: Mapping[str, Any] | None) -> dict[str, Any]:
         if stored is None:
-            self._add("permission", "its permissions are not a JSON object; empty permissions replace them")
+            self._add("permission", say("its permissions are not a JSON object; empty permissions replace them"))
             stored = {option: [] for option in self._kind.options}
         for option in sorted(stored.keys() - self._kind.options.keys()):
-            self._add("permission", f"it has an option {quote(option)}, which does not belong to a {self._kind.singular}")
+            self._add(
+                "permission",
+                say(
+                    "it has an option {option}, which does not belong to a {singular}",
+                    option=quote(option),
+                    singular=self._kind.singular,
+                ),
+            )
         return {option: self._option(option, stored) for option in self._kind.options}
 
     def _option(self, option: str, stored: Mapping[str, Any]) -> Any:
         if option not in stored:
-            self._add("permission", f"the option {option} is missing; nobody has it")
+            self._add("permission", say("the option {option} is missing; nobody has it", option=option))
             return []
         try:
             who = _as_list(_GROUPS.parse(stored[option]))
         except Invalid as invalid:
-            self._add("permission", f"the option {option} {invalid.detail}")
+            self._add("permission", say("the option {option} {detail}", option=option, detail=invalid.detail))
             return []
         if not _are_equal(who, stored[option]):
-            self._add("permission", f"the option {option} is stored as {quote(stored[option])}; today it would be {quote(who)}")
+            self._add(
+                "permission",
+                say(
+                    "the option {option} is stored as {stored}; today it would be {value}",
+                    option=option,
+                    stored=quote(stored[option]),
+                    value=quote(who),
+                ),
+            )
         return self._without_gone(option, who)
 
     def _without_gone(self, where: str, who: Any) -> Any:
         if not isinstance(who, list) or not (gone := [group for group in who if group not in self._groups]):
             return who
-        self._add("group", f"{where} names groups that no longer exist: {', '.join(map(str, gone))}")
+        self._add(
+            "group", say("{where} names groups that no longer exist: {groups}", where=where, groups=", ".join(map(str, gone)))
+        )
         return [group for group in who if group in self._groups]
 
 

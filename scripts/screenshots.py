@@ -213,6 +213,22 @@ def take_structure(browser: Browser, address: str, login: str, password: str) ->
     context.close()
 
 
+def take_german(browser: Browser, address: str, login: str, password: str) -> None:
+    """Take the page of a new key as a browser in German sees it."""
+    context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 860}, locale="de-DE")
+    page = context.new_page()
+    page.goto("/admin/sign-in")
+    page.locator("input[name=login]").fill(login)
+    page.locator("input[name=password]").fill(password)
+    page.locator("button.primary").click()
+    page.wait_for_url("**/admin")
+    page.goto("/admin/keys/new?recipe=calendar-sync")
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=FOLDER / "german.png")
+    print("docs/screenshots/german.png", flush=True)
+    context.close()
+
+
 def take_undo(browser: Browser, address: str, login: str, password: str) -> None:
     """Delete a forum with all below it, and take the page that would undo it. It comes last: the forums are fewer then."""
     context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 860}, color_scheme="light")
@@ -242,8 +258,10 @@ def main() -> None:
     ):
         traffic(address, key)
         browser = tool.chromium.launch(executable_path=browser_path, args=list(_ARGUMENTS))
-        wanted = set(sys.argv[1:]) or {*PAGES, *HOOK_PAGES, "undo", "undo-change-set", "structure"}
+        wanted = set(sys.argv[1:]) or {*PAGES, *HOOK_PAGES, "german", "undo", "undo-change-set", "structure"}
         take(browser, address, login, password, {name: page for name, page in PAGES.items() if name in wanted})
+        if "german" in wanted:
+            take_german(browser, address, login, password)
         if wanted & set(HOOK_PAGES):
             hooks(address, key)
             take(browser, address, login, password, {name: page for name, page in HOOK_PAGES.items() if name in wanted})

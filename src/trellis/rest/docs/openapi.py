@@ -96,7 +96,7 @@ def own_tag(operation: Operation) -> tuple[str, str]:
 
 
 def _tags(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
-    tags: list[Json] = [{"name": kind.title, "description": kind.doc, "x-application": kind.application} for kind in kinds]
+    tags: list[Json] = [{"name": str(kind.title), "description": kind.doc, "x-application": kind.application} for kind in kinds]
     return tags + [{"name": tag, "description": f"{doc} An addition to the 4.2 endpoints."} for tag, doc in _own_tags(own).items()]
 
 
@@ -106,7 +106,7 @@ def _own_tags(own: list[Operation]) -> dict[str, str]:
 
 def _tag_groups(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
     applications = dict.fromkeys(kind.application for kind in kinds)
-    groups = [{"name": name, "tags": [kind.title for kind in kinds if kind.application == name]} for name in applications]
+    groups = [{"name": name, "tags": [str(kind.title) for kind in kinds if kind.application == name]} for name in applications]
     return groups + ([{"name": "Ours", "tags": list(_own_tags(own))}] if own else [])
 
 
@@ -128,7 +128,7 @@ def _operation(route: Route, base_url: str) -> Json:
     operation = route.operation
     written: Json = {
         "operationId": operation.name,
-        "tags": [operation.kind.title if operation.kind else own_tag(operation)[0]],
+        "tags": [str(operation.kind.title) if operation.kind else own_tag(operation)[0]],
         "summary": operation.summary,
         "description": _described(route),
         "externalDocs": {"url": f"{base_url}{find_in_reference(operation)}"},

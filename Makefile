@@ -74,6 +74,7 @@ docs: setup-dev ## build the documentation as a site in build/site, with a searc
 	@echo "It is in build/site/index.html."
 
 release: setup-dev ## build wheel, source distribution, Debian package, bill of materials and checksums into dist/
+	@$(BIN)/python -m scripts.catalogues --check
 	@$(BIN)/python -m scripts.release
 
 snapshot: setup ## write docs/openapi.json, docs/structure.schema.json and docs/errors.md

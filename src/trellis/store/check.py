@@ -11,7 +11,7 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import IdIn, Row, Statement, Transaction
+from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
 from trellis.store.siblings import POSITION
 from trellis.store.sqlite import describe_wal_reset_bug
 from trellis.store.tables import counters, events, keys, nodes
@@ -103,10 +103,11 @@ def find_unreachable(tx: Transaction, kind: str) -> dict[int, int]:
     """Find the nodes that are not below the top level, such as those in a cycle: id → the parent's."""
     down = sa.select(_c.id).where(_c.kind == kind, _c.parent_id.is_(None)).cte("down", recursive=True)
     child = nodes.alias()
-    down = down.union_all(sa.select(child.c.id).where(child.c.kind == kind, child.c.parent_id == down.c.id))
-    # A join, not NOT IN: PostgreSQL would search the whole list for each row once it outgrows its working memory.
-    joined = nodes.outerjoin(down, down.c.id == _c.id)
-    found = sa.select(_c.id, _c.parent_id).select_from(joined).where(_c.kind == kind, down.c.id.is_(None)).order_by(_c.id)
+    below = sa.select(child.c.id).select_from(InOrder(down, child)).where(child.c.kind == kind, child.c.parent_id == down.c.id)
+    down = down.union_all(below)
+    # EXCEPT is done once over both sets by either engine; a join would read all of one for each row of the other in SQLite.
+    lost = sa.select(_c.id).where(_c.kind == kind).except_(sa.select(down.c.id))
+    found = sa.select(_c.id, _c.parent_id).where(_c.kind == kind, _c.id.in_(lost)).order_by(_c.id)
     return {row[0]: row[1] for row in tx.connection.execute(found)}
 
 

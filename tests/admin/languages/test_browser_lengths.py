@@ -1,0 +1,106 @@
+"""Longer texts in a real Chromium: pages in German, and pages on which every text is twice as long as in English."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import WIDTHS, opened, overflow, sign_in
+from tests.community import Community
+from tests.fixture_types import Run
+from tests.service_process import Service
+
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+_PAGES: Final = (
+    "",
+    "/forums",
+    "/forums/{forum}",
+    "/forums/new",
+    "/forums/{forum}/move",
+    "/forums/{forum}/delete",
+    "/groups/3/access",
+    "/keys",
+    "/keys/new",
+    "/keys/1",
+    "/keys/1/edit",
+    "/requests",
+    "/events",
+    "/webhooks",
+    "/webhooks/1/edit",
+    "/proposals",
+    "/structure",
+    "/administrators",
+    "/account",
+    "/alarms",
+    "/search?text=new",
+    "/keyboard",
+)
+
+# Doubles what a reader reads of the panel's own words. Data stays as it is: it is cut or wrapped by itself.
+_DOUBLE: Final = """() => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+        const text = texts.currentNode;
+        const isData = text.parentElement.closest("code, pre, kbd, time, script, style, textarea, bdi, .name, [translate=no]");
+        if (text.data.trim() && !isData) found.push(text);
+    }
+    for (const text of found) text.data = `${text.data.trimEnd()} ${text.data.trimStart()}`;
+}"""
+
+# Controls that something else lies on, or whose text sticks out of them.
+_COVERED: Final = """() => {
+    const wrong = [];
+    for (const control of document.querySelectorAll("main a, main button, main summary, main label, nav a")) {
+        if (!control.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || control.closest(".unseen")) continue;
+        control.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
+        const box = control.getClientRects()[0];
+        if (!box || box.width < 4 || box.height < 4) continue;
+        const x = box.left + box.width / 2, y = box.top + box.height / 2;
+        const top = document.elementFromPoint(x, y);
+        const isOurs = !top || control.contains(top) || top.contains(control);
+        const isSeen = x > 0 && y > 0 && x < innerWidth && y < innerHeight;
+        const name = control.textContent.trim().slice(0, 60);
+        if (isSeen && !isOurs) wrong.push(`${name} is under ${top.outerHTML.slice(0, 80)}`);
+        if (control.matches(".button") && control.scrollWidth > control.clientWidth + 1) wrong.push(`${name} sticks out`);
+    }
+    return wrong;
+}"""
+
+
+@pytest.fixture
+def places(run: Run, community: Community) -> list[str]:
+    """The addresses of the pages, of which there is something to see."""
+    run("keys.create", name="Calendar sync", grants=["calendars.list", "calendars.update"], owner="Team")
+    run("webhooks.create", url="https://example.com/hook", events=["forum.created"], description="Mirror")
+    return [f"/admin{path.format(forum=community.staff)}" for path in _PAGES]
+
+
+def _look(window: BrowserContext, places: list[str], prepare: str = "") -> Iterator[str]:
+    page = window.new_page()
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        for place in places:
+            page.goto(place)
+            if prepare:
+                page.evaluate(prepare)
+            wide = overflow(page)
+            yield from [f"{place} at {width}: {wide} px too wide"] if wide > 0 else []
+            yield from (f"{place} at {width}: {wrong}" for wrong in page.evaluate(_COVERED))
+
+
+def test_twice_as_long_texts_break_no_page(window: BrowserContext, page: Page, places: list[str]) -> None:
+    found = "\n".join(_look(window, places, _DOUBLE))
+    assert not found, found
+
+
+def test_german_breaks_no_page(chrome: Browser, service: Service, mira: int, places: list[str]) -> None:
+    window = opened(chrome, service.address)
+    sign_in(window.new_page(), LOGIN, PASSWORD)
+    window.set_extra_http_headers({"accept-language": "de"})
+    found = "\n".join(_look(window, places))
+    assert not found, found
+    window.close()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def test_a_kind_that_has_grown_is_read_by_the_primary_key(store: Store) -> None:
         return  # SQLite chooses its plans once, without looking at what is there
 
     def explain(tx: Transaction) -> str:
-        sql, own = located._FIND_WITH_TWO_ABOVE.compile(tx)
+        sql, own = located._FIND_WITH_SOME_ABOVE.compile(tx)
         return "\n".join(row[0] for row in tx.raw.execute(f"EXPLAIN {sql}", own | {"kind": "calendars", "id": 300}))
 
     def explain_many(tx: Transaction) -> str:
@@ -92,7 +93,7 @@ def test_a_kind_that_has_grown_is_read_by_the_primary_key(store: Store) -> None:
     write(store, lambda tx: tx.raw.execute("ANALYZE").rowcount)
     grow("calendars", 500)
     plan = read(store, explain)
-    assert plan.count("nodes_pkey") == plan.count("Scan using nodes") == 3, plan
+    assert plan.count("nodes_pkey") == plan.count("Scan using nodes") == 5, plan
     assert "Filter" not in plan, plan
     plan = read(store, explain_many)
     assert plan.count("nodes_pkey") == plan.count("Scan using nodes") == 1, plan
@@ -105,6 +106,25 @@ def test_a_node_is_found_with_the_names_above_it(store: Store) -> None:
         return [one[1] if one else None for one in found]
 
     assert read(store, paths) == ["One > Two > ", "One > ", "", None]
+
+
+def test_a_node_is_found_with_what_is_above_it_at_any_depth(store: Store) -> None:
+    line = [1, 2, 4, *range(7, 15)]  # 4 is there, with two above it
+
+    def deepen(tx: Transaction) -> None:
+        for parent, number in pairwise(line[2:]):
+            rows.insert(tx, "forums", node(number, parent, 0))
+
+    def find_all(tx: Transaction) -> list[tuple[str, tuple[int, ...]] | None]:
+        found = [located.find_with_path(tx, "forums", number) for number in line]
+        return [
+            (one.above, one.line) if one is not None and one.node.id == number else None
+            for one, number in zip(found, line, strict=True)
+        ]
+
+    write(store, deepen)
+    above = [line[:depth] for depth in range(len(line))]
+    assert read(store, find_all) == [("".join(f"{NAMES.get(one, f'N{one}')} > " for one in those), tuple(those)) for those in above]
 
 
 def test_existing_ids_are_told_from_others(store: Store) -> None:

@@ -11,8 +11,10 @@ from trellis.store.tables import nodes
 
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
-_ABOVE: Final = len(COLUMNS)  # where the names above a node stand in a row that has them too, and behind them the ids
-_PARENT_OF_SECOND: Final = _ABOVE + 3
+_JOINED: Final = 4  # ancestors that are read by joining them
+_ABOVE: Final = len(COLUMNS)  # where in a row that begins which tells of what is above a node
+_NAMES: Final = slice(_ABOVE + 1, _ABOVE + 1 + _JOINED)
+_IDS: Final = slice(_ABOVE + 1 + _JOINED, _ABOVE + 1 + 2 * _JOINED)
 
 
 class Located(NamedTuple):
@@ -40,36 +42,39 @@ def _with_path() -> Statement:
     return Statement(sa.select(*COLUMNS, up.c.above, up.c.line).select_from(nodes.join(up, sa.true())).where(top))
 
 
-def _with_two_above(which: sa.ColumnElement[bool]) -> Statement:
-    """Read a node, the names of its parent and grandparent, and the parent of that one: for most nodes, that is all there is.
+def _with_some_above(which: sa.ColumnElement[bool]) -> Statement:
+    """Read a node, the names and ids of its ancestors from the parent on, up to _JOINED, and whether there are more.
 
-    Two joins cost half as much as the recursive statement.
+    A join costs a tenth of what the recursion costs that the recursive statement begins.
     """
-    parent, second = nodes.alias(), nodes.alias()
-    joined = nodes.outerjoin(parent, sa.and_(parent.c.kind == _c.kind, parent.c.id == _c.parent_id)).outerjoin(
-        second, sa.and_(second.c.kind == parent.c.kind, second.c.id == parent.c.parent_id)
-    )
-    columns = (*COLUMNS, parent.c.name, second.c.name, second.c.id, second.c.parent_id)
-    return Statement(sa.select(*columns).select_from(joined).where(_KIND, which))
+    joined: sa.FromClause = nodes
+    above = [nodes.alias() for _ in range(_JOINED)]
+    below: sa.FromClause = nodes
+    for one in above:
+        joined = joined.outerjoin(one, sa.and_(one.c.kind == below.c.kind, one.c.id == below.c.parent_id))
+        below = one
+    names, ids = (one.c.name for one in above), (one.c.id for one in above)
+    return Statement(sa.select(*COLUMNS, below.c.parent_id, *names, *ids).select_from(joined).where(_KIND, which))
 
 
 _FIND_WITH_PATH = _with_path()
-_FIND_WITH_TWO_ABOVE = _with_two_above(_c.id == bindparam("id"))
-_FIND_EXTERNAL_WITH_TWO_ABOVE = _with_two_above(_c.external_id == bindparam("id"))
+_FIND_WITH_SOME_ABOVE = _with_some_above(_c.id == bindparam("id"))
+_FIND_EXTERNAL_WITH_SOME_ABOVE = _with_some_above(_c.external_id == bindparam("id"))
 
 
 def find_with_path(tx: Transaction, kind: str, node: int | str) -> Located | None:
     """Read the node with an id, or with an external id if it is text, and the names and ids of its ancestors."""
-    rows = tx.fetch(_FIND_EXTERNAL_WITH_TWO_ABOVE if isinstance(node, str) else _FIND_WITH_TWO_ABOVE, kind=kind, id=node)
+    rows = tx.fetch(_FIND_EXTERNAL_WITH_SOME_ABOVE if isinstance(node, str) else _FIND_WITH_SOME_ABOVE, kind=kind, id=node)
     if not rows:
         return None
     row = rows[0]
-    if row[_PARENT_OF_SECOND] is not None:  # deeper: read again, since node and names must be of one snapshot
+    if row[_ABOVE] is not None:  # deeper: read again, since node and names must be of one snapshot
         rows = tx.fetch(_FIND_WITH_PATH, kind=kind, id=row[0])
         return Located(decode_node(rows[0], tx), rows[0][_ABOVE], tuple(map(int, rows[0][_ABOVE + 1].split()))) if rows else None
-    found, names = decode_node(row, tx), row[_ABOVE : _ABOVE + 2]
-    if found.parent_id is None or names[0] is None:
-        return Located(found, "", ())
-    if names[1] is None:
-        return Located(found, f"{names[0]} > ", (found.parent_id,))
-    return Located(found, f"{names[1]} > {names[0]} > ", (row[_ABOVE + 2], found.parent_id))
+    above = ""
+    line: tuple[int, ...] = ()
+    for name, ancestor in zip(row[_NAMES], row[_IDS], strict=True):
+        if name is None:
+            break
+        above, line = f"{name} > {above}", (ancestor, *line)
+    return Located(decode_node(row, tx), above, line)

@@ -55,3 +55,27 @@ def test_a_data_version_is_read_with_the_pragma_since_apsws_own_is_that_of_the_l
         writer.execute("INSERT INTO t VALUES (1)")
         assert reader.data_version() == own
         assert reader.execute("PRAGMA data_version").fetchone() != before
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="files that have no name any more are told by Linux")
+@pytest.mark.parametrize(("changed", "goes_to_a_file"), [(30, False), (33, True), (1000, True)])
+def test_what_a_savepoint_may_bring_back_takes_memory_up_to_a_bound(tmp_path: Path, changed: int, goes_to_a_file: bool) -> None:
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000)"
+    with closing(sqlite.connect(tmp_path / "some.db", create=True)) as database:
+        database.execute("PRAGMA temp_store=FILE")
+        database.execute("PRAGMA journal_mode=WAL").fetchall()
+        database.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY, filling BLOB)")
+        database.execute(f"{numbers} INSERT INTO pages SELECT i, zeroblob(4000) FROM n")  # noqa: S608  # our own text
+        database.execute("BEGIN")
+        database.execute("SAVEPOINT job")
+        before = _find_nameless_files()
+        database.execute("UPDATE pages SET filling = randomblob(4000) WHERE id <= ?", (changed,))
+        assert (_find_nameless_files() > before) is goes_to_a_file
+        database.execute("ROLLBACK TO SAVEPOINT job")
+        assert database.execute("SELECT count(*) FROM pages WHERE filling = zeroblob(4000)").fetchall() == [(1000,)]
+
+
+def _find_nameless_files() -> set[str]:
+    """Return the files that this process has open and that have no name any more, as temporary files have none."""
+    opened = [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+    return {name for name in opened if name.endswith(" (deleted)")}

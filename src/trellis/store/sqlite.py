@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+_SPILLED_FROM: Final = 127 * 1024  # bytes; SQLite writes 128 KiB less one at once at most, and fails with a bound above that
+
 _library: Any
 try:
     import apsw as _library
 
     HAS_APSW: Final = True
+    # Within a savepoint SQLite sets aside each page before it is changed: in a file from 64 KiB on, which one new node exceeds.
+    # The library takes another bound only while nothing is open.
+    if not _library.connections():
+        _library.shutdown()
+        _library.config(_library.SQLITE_CONFIG_STMTJRNL_SPILL, _SPILLED_FROM)
+        _library.initialize()
 except ImportError:  # there is no wheel for this machine: see pyproject.toml
     import sqlite3 as _library
 

@@ -202,7 +202,8 @@ class Store:
         tx = self._open()
         if tx.sqlite:
             # In memory, SQLite keeps what a savepoint may bring back as a list that each statement walks from its beginning: ten
-            # thousand changes in one transaction would take a hundred times as long as a thousand. It goes to a file after 64 KB.
+            # thousand changes in one transaction would take a hundred times as long as a thousand. Beyond a bound, see
+            # `trellis.store.sqlite`, it goes to a file.
             tx.raw.execute("PRAGMA temp_store=FILE")
         else:
             tx.raw.limit = self.settings.database_write_timeout

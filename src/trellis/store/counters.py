@@ -3,15 +3,17 @@
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import Statement, Taken, Transaction
 from trellis.store.tables import counters
 
-_NEXT = Statement(
+_TAKE = Statement(
     sa.text(
-        "INSERT INTO counters (name, last, total) VALUES (:name, 1, :more) "
-        "ON CONFLICT (name) DO UPDATE SET last = counters.last + 1, total = counters.total + :more RETURNING last"
-    )
+        "INSERT INTO counters (name, last, total) VALUES (:name, :count, :more) "
+        "ON CONFLICT (name) DO UPDATE SET last = counters.last + :count, total = counters.total + :more RETURNING last"
+    ),
+    beside_taken=True,
 )
+_LAST = Statement(sa.select(counters.c.last).where(counters.c.name == bindparam("name")), beside_taken=True)
 _ADD = Statement(sa.update(counters).where(counters.c.name == bindparam("name")).values(total=counters.c.total + bindparam("more")))
 
 
@@ -20,21 +22,31 @@ def next_number(tx: Transaction, sequence: str, count: int = 0) -> int:
 
     If the transaction does not commit, the number is not used up; a committed one is never assigned again.
     """
-    return int(tx.fetch(_NEXT, name=sequence, more=count)[0][0])
-
-
-_NEXT_MANY = Statement(
-    sa.text(
-        "INSERT INTO counters (name, last, total) VALUES (:name, :count, :more) "
-        "ON CONFLICT (name) DO UPDATE SET last = counters.last + :count, total = counters.total + :more RETURNING last"
-    )
-)
+    return next_numbers(tx, sequence, 1, count)[0]
 
 
 def next_numbers(tx: Transaction, sequence: str, count: int, more: int | None = None) -> range:
-    """Take the next `count` numbers of a sequence, and add `more`, or as many, to its total. See `next_number`."""
-    last = int(tx.fetch(_NEXT_MANY, name=sequence, count=count, more=count if more is None else more)[0][0])
+    """Take the next `count` numbers of a sequence, and add `more`, or as many, to its total. See `next_number`.
+
+    The first that a transaction takes are written at once; further ones together, before it commits, or before something reads the
+    counters.
+    """
+    more = count if more is None else more
+    if (known := tx.taken.get(sequence)) is None:
+        last = int(tx.fetch(_TAKE, name=sequence, count=count, more=more)[0][0])
+        tx.taken[sequence] = Taken(last)
+    else:
+        last = known.last + count
+        tx.taken[sequence] = Taken(last, known.more + more, is_written=False)
     return range(last - count + 1, last + 1)
+
+
+def last_number(tx: Transaction, sequence: str) -> int:
+    """Return the number of a sequence that was taken last; 0 if none has ever been."""
+    if (known := tx.taken.get(sequence)) is not None:
+        return known.last
+    rows = tx.fetch(_LAST, name=sequence)
+    return int(rows[0][0]) if rows else 0
 
 
 def add_to_total(tx: Transaction, sequence: str, count: int) -> None:

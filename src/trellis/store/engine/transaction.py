@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 import sqlalchemy as sa
@@ -22,19 +22,38 @@ class Statement:
     """A SQL statement, written with SQLAlchemy Core, compiled once for each dialect and run as text.
 
     For statements that run often: SQLAlchemy's own execution costs several times what SQLite takes to read a row by its key.
+
+    `beside_taken`: it may run while numbers that were taken are not written, though it is about counters.
     """
 
-    def __init__(self, clause: sa.sql.ClauseElement) -> None:
+    def __init__(self, clause: sa.sql.ClauseElement, *, beside_taken: bool = False) -> None:
         self._clause = clause
         self._compiled: dict[bool, tuple[str, dict[str, Any]]] = {}
+        self._beside_taken = beside_taken
+        self.wants_counters = False  # known once it is compiled
 
     def compile(self, tx: "Transaction") -> tuple[str, dict[str, Any]]:
         """Return the SQL in a transaction's dialect, and the values of the literals in it."""
         if (found := self._compiled.get(tx.sqlite)) is None:
-            compiled = self._clause.compile(dialect=tx.connection.dialect, compile_kwargs={"render_postcompile": True})
+            compiled = self._clause.compile(dialect=tx.bare_connection.dialect, compile_kwargs={"render_postcompile": True})
             own = {name: value for name, value in compiled.params.items() if value is not None}
+            self.wants_counters = _COUNTERS in str(compiled) and not self._beside_taken
             found = self._compiled[tx.sqlite] = (str(compiled), own)
         return found
+
+
+class Taken(NamedTuple):
+    """What a transaction has taken of a sequence: the last number, and what is to be added to its total. See `store.counters`."""
+
+    last: int
+    more: int = 0
+    is_written: bool = True
+
+
+_COUNTERS: Final = "counters"
+_WRITE_TAKEN: Final = Statement(
+    sa.text(f"UPDATE {_COUNTERS} SET last = :last, total = total + :more WHERE name = :name")  # noqa: S608  # our own text
+)
 
 
 class QueryCache:
@@ -74,10 +93,11 @@ class QueryCache:
 class Transaction:
     """An open transaction.
 
-    `fetch` and `execute` run a Statement; `connection` runs any other SQLAlchemy statement, `raw` any SQL text.
+    `fetch` and `execute` run a Statement; `connection` runs any other SQLAlchemy statement, `raw` any SQL text that is not about
+    counters.
     """
 
-    connection: sa.Connection
+    bare_connection: sa.Connection  # `connection`, for what is not about counters either
     raw: Any  # the driver's own connection
     sqlite: bool  # or else PostgreSQL
     # Shared by all reads of a process. A write has an empty one: what it sees may never be committed.
@@ -85,11 +105,26 @@ class Transaction:
     # Set by a write that changes a key: it is acknowledged when no process remembers the key as it was.
     changes_keys: bool = False
     inserted: int = 0  # nodes since the connection was opened; see store.nodes
+    taken: dict[str, Taken] = field(default_factory=dict)  # by sequence; not all of it is written yet
     newest_event_at: str | None = None  # None where it has not been read since the transaction began; see events.log
     file: OpenFile | None = None  # on SQLite, once it was checked
     block_changes: Counter[Any] = field(
         default_factory=Counter
     )  # how often the siblings in a block were changed; see store.siblings
+
+    @property
+    def connection(self) -> sa.Connection:
+        """SQLAlchemy's connection."""
+        if self.taken:
+            self.write_taken()
+        return self.bare_connection
+
+    def write_taken(self) -> None:
+        """Write what was taken of sequences, and forget it: the rows of the counters are right then."""
+        taken, self.taken = self.taken, {}
+        for name, one in taken.items():
+            if not one.is_written:
+                self.execute(_WRITE_TAKEN, name=name, last=one.last, more=one.more)
 
     def fetch(self, statement: Statement, **params: Any) -> list[Row]:
         """Run a statement and return its rows. JSON columns come as text on SQLite: see `decode`."""
@@ -102,13 +137,19 @@ class Transaction:
 
     def execute_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
         """Run a statement that returns no rows once for each of these parameters."""
-        sql, own = statement.compile(self)
+        sql, own = self._prepare(statement)
         runner = self.raw if self.sqlite else self.raw.cursor()
         runner.executemany(sql, [own | params for params in rows] if own else rows)
 
     def _run(self, statement: Statement, params: dict[str, Any]) -> Any:
-        sql, own = statement.compile(self)
+        sql, own = self._prepare(statement)
         return self.raw.execute(sql, own | params if own else params)
+
+    def _prepare(self, statement: Statement) -> tuple[str, dict[str, Any]]:
+        compiled = statement.compile(self)
+        if self.taken and statement.wants_counters:
+            self.write_taken()
+        return compiled
 
     def data_version(self) -> int | None:
         """Return SQLite's data version, which changes with every commit of any other connection; None on PostgreSQL.
@@ -150,10 +191,12 @@ class Transaction:
     def savepoint(self) -> Iterator[None]:
         """Undo what is written inside if it raises; the transaction goes on."""
         self.raw.execute("SAVEPOINT step")
+        taken = self.taken.copy()
         try:
             yield
         except BaseException:
             self.raw.execute("ROLLBACK TO SAVEPOINT step")
+            self.taken = taken
             raise
         finally:
             self.raw.execute("RELEASE SAVEPOINT step")

@@ -210,6 +210,7 @@ class Writer:
             first.refuse()  # whatever this clock says: PostgreSQL's may be a millisecond ahead
             return None
         tx.newest_event_at = None
+        tx.taken.clear()
         tx.block_changes.clear()
         try:
             has_written = changes_data = False
@@ -221,6 +222,7 @@ class Writer:
                     has_written |= stays
                     changes_data |= changes
                 job = self._take_another() if len(batch) < TOGETHER and time.monotonic() - opened < _BATCH_SECONDS else None
+            tx.write_taken()
             commit = self._announce(tx, batch) if changes_data else None
             tx.check_file()
             tx.raw.execute("COMMIT" if has_written else "ROLLBACK")
@@ -235,6 +237,7 @@ class Writer:
             self._listener.record_commit(commit)
             return commit.number
         except BaseException:
+            tx.taken.clear()
             with suppress(Exception):
                 tx.raw.execute("ROLLBACK")
             raise
@@ -288,7 +291,7 @@ class Writer:
         """Run one job in a savepoint; return whether what it wrote stays, and whether that may change the data version."""
         tx.raw.execute("SAVEPOINT job")
         tx.changes_keys = False
-        changes_before = tx.total_changes()
+        taken, changes_before = tx.taken.copy(), tx.total_changes()
         try:
             job.result = job.work(tx)
         except BaseException as error:  # it is raised where the future is awaited
@@ -299,6 +302,7 @@ class Writer:
             else:
                 job.error = error
             tx.raw.execute("ROLLBACK TO SAVEPOINT job")
+            tx.taken = taken
             tx.raw.execute("RELEASE SAVEPOINT job")
             return False, False
         tx.raw.execute("RELEASE SAVEPOINT job")

@@ -6,16 +6,14 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.counters import last_number
 from trellis.store.engine import IdIn, Statement, Transaction
-from trellis.store.tables import change_sets, counters, events
-
-_LAST: Final = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
+from trellis.store.tables import change_sets, events
 
 
 def find_newest_number(tx: Transaction) -> int:
     """Return the sequence number of the newest event; 0 if there has been none."""
-    rows = tx.fetch(_LAST)
-    return int(rows[0][0]) if rows else 0
+    return last_number(tx, "events")
 
 
 class Change(NamedTuple):

@@ -9,11 +9,11 @@ from sqlalchemy import bindparam
 
 from trellis.store import siblings
 from trellis.store.column_types import JSON, NUMBER, PLAIN
-from trellis.store.counters import add_to_total
+from trellis.store.counters import add_to_total, last_number
 from trellis.store.engine import IdIn, NodeIdIn, Row, Statement, Transaction
 from trellis.store.nodes import Node, deleted_ids, split_into_batches
 from trellis.store.siblings import POSITION
-from trellis.store.tables import counters, events, nodes, snapshots
+from trellis.store.tables import events, nodes, snapshots
 
 Change = Literal["deleted", "moved", "changed"]
 
@@ -116,13 +116,9 @@ def find_neighbours(tx: Transaction, kind: str, node: Node) -> dict[str, list[in
     return {"before": before, "behind": [sibling for sibling, position in rows if position > node.position]}
 
 
-_LAST_EVENT = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
-
-
 def _next_event(tx: Transaction) -> int:
     """Return the sequence number that the event of this transaction will have. There is one writer at a time."""
-    rows = tx.fetch(_LAST_EVENT)
-    return int(rows[0][0]) + 1 if rows else 1
+    return last_number(tx, "events") + 1
 
 
 # --- finding ------------------------------------------------------------------------------------------------------

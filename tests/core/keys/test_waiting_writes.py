@@ -73,3 +73,19 @@ def test_the_secret_before_the_last_one_ends_for_what_waits_too(gate: Gate, run:
     again.result(30)
     with pytest.raises(Refused, match=r"^INVALID_API_KEY: "):
         late.result(30)
+
+
+@pytest.mark.parametrize("is_tried", [False, True])
+def test_of_writes_that_share_a_commit_those_before_the_change_are_done(gate: Gate, holder: Actor, is_tried: bool) -> None:
+    with _waiting(gate):
+        early = [gate.submit(Call("forums.create", holder, {"name": name})) for name in ("One", "Two")]
+        changed = gate.submit(Call("keys.update", TERMINAL, {"ungrant": ["forums.create"], "dryRun": is_tried}, holder.id))
+        late = [gate.submit(Call("forums.create", holder, {"name": name})) for name in ("Three", "Four")]
+    assert [one.result(30).value["name"] for one in early] == ["One", "Two"]
+    assert changed.result(30).dry is is_tried
+    if is_tried:
+        assert [one.result(30).value["name"] for one in late] == ["Three", "Four"]
+        return
+    for one in late:
+        with pytest.raises(Refused, match=r"^NO_PERMISSION: "):
+            one.result(30)

@@ -60,7 +60,7 @@ def renew_actor(tx: Transaction, actor: Actor, now: str, permits: Permits) -> Ac
 
 
 def _renew_key(tx: Transaction, actor: Actor, known: Key, now: str) -> Actor:
-    key = keys.find(tx, known.id)
+    key = keys.find_for_write(tx, known.id)
     if key == known:
         return actor
     if key is None or key.revoked_at or key.paused_at or not _is_current(actor.digest, key, now):

@@ -104,6 +104,7 @@ class Transaction:
     cache: QueryCache = field(default_factory=lambda: QueryCache(capacity=0))
     # Set by a write that changes a key: it is acknowledged when no process remembers the key as it was.
     changes_keys: bool = False
+    read_keys: dict[int, Any] = field(default_factory=dict)  # that writes were judged by since it began; see store.keys
     inserted: int = 0  # nodes since the connection was opened; see store.nodes
     taken: dict[str, Taken] = field(default_factory=dict)  # by sequence; not all of it is written yet
     newest_event_at: str | None = None  # None where it has not been read since the transaction began; see events.log

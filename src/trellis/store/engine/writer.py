@@ -211,6 +211,7 @@ class Writer:
             return None
         tx.newest_event_at = None
         tx.taken.clear()
+        tx.read_keys.clear()
         tx.block_changes.clear()
         try:
             has_written = changes_data = False

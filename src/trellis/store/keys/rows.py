@@ -58,6 +58,15 @@ def find(tx: Transaction, key: int) -> Key | None:
     return _decode(tx.fetch(_BY_ID, key=key))
 
 
+def find_for_write(tx: Transaction, key: int) -> Key | None:
+    """Read one key in a write: once for all writes that share a commit, for as long as none of them changes keys."""
+    if tx.changes_keys:
+        return find(tx, key)
+    if (known := tx.read_keys.get(key)) is None:
+        known = tx.read_keys[key] = find(tx, key)
+    return known
+
+
 def _decode(rows: Sequence[Sequence[Any]]) -> Key | None:
     if not rows:
         return None
@@ -140,6 +149,7 @@ def insert(tx: Transaction, key: Key) -> None:
 def update(tx: Transaction, key: Key) -> None:
     """Write a changed key, but not its last use, which is bookkeeping. Other processes drop what they remember of keys."""
     tx.changes_keys = True
+    tx.read_keys.clear()
     values: dict[str, Any] = asdict(key)
     del values["last_used_at"]
     tx.connection.execute(sa.update(keys).where(_c.id == key.id).values(**values))

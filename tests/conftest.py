@@ -172,8 +172,8 @@ def _no_settings_of_the_developer() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _known_beforehand() -> Iterator[None]:
-    with savings.known_beforehand():
+def _known_beforehand(_folder: Path) -> Iterator[None]:
+    with savings.known_beforehand(_folder / "savings"):
         yield
 
 

@@ -13,6 +13,10 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Final
 
+import pytest
+
+from tests import savings
+
 _LOADED: Final = (__name__, "trellis.asgi", "trellis.cli.serve", "trellis.admin.app", "trellis.rest.docs.reference", "psycopg")
 
 
@@ -78,6 +82,8 @@ def _run(arguments: list[str], folder: str, environment: dict[str, str], output:
     os.dup2(number, sys.stderr.fileno())
     os.close(number)
     sys.argv = ["trellis", *arguments]
+    if savings.FOLDER in os.environ:
+        savings.share_templates(pytest.MonkeyPatch())  # until this process ends
     try:
         main()
     finally:

@@ -1,43 +1,46 @@
 """Work that would be done again in every test, and changes nothing in what they find."""
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partialmethod
-from types import CodeType
+from pathlib import Path
+from typing import Final
 
 import pytest
 from jinja2 import Environment
-from jinja2.bccache import Bucket, BytecodeCache
+from jinja2.bccache import Bucket, FileSystemBytecodeCache
+
+FOLDER: Final = "SAVINGS_OF_TRELLIS"  # names the folder to the services of the tests; not behind TRELLIS_, where the settings are
 
 
-class _CompiledTemplates(BytecodeCache):
-    """What templates were compiled to; it is used again only for the same source."""
+class _CompiledTemplates(FileSystemBytecodeCache):
+    """What templates were compiled to, for all processes of a test run; it is used again only for the same source."""
 
-    def __init__(self) -> None:
-        self._compiled: dict[tuple[str, str, bool], CodeType | None] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._compiled.get(self._name(bucket))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._compiled[self._name(bucket)] = bucket.code
-
-    def _name(self, bucket: Bucket) -> tuple[str, str, bool]:
+    def _get_cache_filename(self, bucket: Bucket) -> str:
         """Name a template: what the panel and the reference share is compiled for each, since the panel formats values."""
-        return bucket.key, bucket.checksum, bucket.environment.finalize is not None
+        formats = bucket.environment.finalize is not None
+        return str(Path(self.directory) / f"{bucket.key}-{bucket.checksum}-{'formatted' if formats else 'plain'}")
+
+
+def share_templates(patch: pytest.MonkeyPatch) -> None:
+    """Let every template be compiled once in a run: that takes longer than most of the tests of pages do."""
+    compiled = _CompiledTemplates(os.environ[FOLDER])
+    patch.setattr(Environment, "__init__", partialmethod(Environment.__init__, bytecode_cache=compiled))
 
 
 @contextmanager
-def known_beforehand() -> Iterator[None]:
-    """Find out once what does not change while this process runs tests.
+def known_beforehand(folder: Path) -> Iterator[None]:
+    """Find out once what does not change while tests run; a folder keeps it for all processes of the run.
 
-    To compile a template takes longer than most of the tests of pages do, so that all panels share them. httpx looks for a
-    package that is not there at each request to a service in this process, in every folder where it could be: for the
-    library of the event loop, which is asyncio's.
+    httpx looks for a package that is not there at each request to a service in this process, in every folder where it could
+    be: for the library of the event loop, which is asyncio's.
     """
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Environment, "__init__", partialmethod(Environment.__init__, bytecode_cache=_CompiledTemplates()))
+        patch.setenv(FOLDER, str(folder))
+        share_templates(patch)
         patch.setattr("httpx._transports.asgi.is_running_trio", lambda: False)
         yield
 

@@ -1,8 +1,10 @@
 """A real Chromium: opening pages of the panel and the reference, signing in, and asking axe what is wrong with a page."""
 
 import shutil
+from asyncio import AbstractEventLoop, _set_running_loop, get_running_loop
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -30,7 +32,6 @@ _ARGUMENTS: Final = (
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
 _TOLD: Final = 2_000  # characters of a page that a failed test tells
-_OPEN: Final[list[Browser]] = []
 _RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 # What is right is not sent here; no rule asks for the text of the styles or for the selectors of what it has found.
@@ -44,24 +45,60 @@ def chromium_path() -> str | None:
     return next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 
+@dataclass(frozen=True)
+class _Started:
+    """The browser of this process, with the event loop that it is driven by."""
+
+    browser: Browser
+    loop: AbstractEventLoop
+    closing: ExitStack
+
+
+_started: Final[list[_Started]] = []
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start a browser; skip the test where there is none."""
+    """Lend the browser of this process, which starts when it is wanted first; skip the test where there is none.
+
+    It is driven by an event loop that runs in this thread, where no other could run then. In between that loop counts as one that
+    does not run: nothing happens in it, since every window is closed.
+    """
+    expect.set_options(timeout=_GIVE_UP)
+    started = _started[0] if _started else _start()
+    _set_running_loop(started.loop)
+    try:
+        yield started.browser
+    finally:
+        for context in started.browser.contexts:
+            context.close()
+        _set_running_loop(None)
+
+
+def _start() -> _Started:
     path = chromium_path()
     if path is None:
         pytest.skip("There is no Chromium here; see `make browser`.")
-    expect.set_options(timeout=_GIVE_UP)
-    with sync_playwright() as playwright:
+    with ExitStack() as stack:
+        playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
-        _OPEN.append(browser)
-        yield browser
-        _OPEN.remove(browser)
-        browser.close()
+        stack.callback(browser.close)
+        _started.append(_Started(browser, get_running_loop(), stack.pop_all()))
+    return _started[0]
+
+
+def end_chromium() -> None:
+    """End the browser of this process, if it was started."""
+    while _started:
+        started = _started.pop()
+        _set_running_loop(started.loop)
+        started.closing.close()
+        _set_running_loop(None)
 
 
 def tell_pages() -> str:
     """Return where each open page is and what it shows: what somebody wants to know of a test that failed elsewhere."""
-    return "\n\n".join(_tell(page) for browser in _OPEN for context in browser.contexts for page in context.pages)
+    return "\n\n".join(_tell(page) for started in _started for context in started.browser.contexts for page in context.pages)
 
 
 def _tell(page: Page) -> str:

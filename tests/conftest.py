@@ -123,6 +123,12 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["databases"] = str(node.config.stash[_FOLDER])
 
 
+def pytest_sessionfinish() -> None:
+    """End the browser, if a test wanted one."""
+    if "tests.browser" in sys.modules:
+        sys.modules["tests.browser"].end_chromium()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End the run: what it has left is ended, and the folder removed, by the process beside it."""
     if _CLEANUP in config.stash:

@@ -182,7 +182,7 @@ def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
-    """A real browser. It ends with its module: while it runs, no other test could start an event loop in this thread."""
+    """A real browser. It is given back after its module: until then, no other test could start an event loop in this thread."""
     with chromium() as browser:
         yield browser
 

@@ -24,8 +24,10 @@ from tests.databases import Databases, OnPostgresql, OnSqlite
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
+from trellis.core.admins import passwords
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.core.passwords import Cost
 from trellis.settings import PREFIX, Settings
 from trellis.store.migrate import migrate
 from trellis.store.siblings import btree
@@ -180,6 +182,14 @@ def _no_settings_of_the_developer() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _known_beforehand(_folder: Path) -> Iterator[None]:
     with savings.known_beforehand(_folder / "savings"):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_digests() -> Iterator[None]:
+    """Keep passwords of administrators by a digest that is made quickly in this process; the real one is slow on purpose."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
         yield
 
 

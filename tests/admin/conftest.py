@@ -23,9 +23,7 @@ from tests.fixture_types import Clock, Events, Run
 from tests.service_process import Service
 from trellis.admin.app import Panel
 from trellis.compose import compose
-from trellis.core.admins import passwords
 from trellis.core.gate import Gate
-from trellis.core.passwords import Cost
 from trellis.settings import Settings
 
 PASSWORD: Final = "correct horse battery"
@@ -75,14 +73,6 @@ class MakeVisitor(Protocol):
     def __call__(self, *, address: str = "192.0.2.7", https: bool = False, **changes: Any) -> Visitor: ...
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _quick_digests() -> Iterator[None]:
-    """Keep passwords by a digest that is made quickly; the real one is slow on purpose."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
-        yield
-
-
 @pytest.fixture
 def visitor(gate: Gate, settings: Settings) -> Iterator[MakeVisitor]:
     """Somebody who has not signed in."""
@@ -108,7 +98,7 @@ class _SignedIn:
 
 
 @pytest.fixture(scope="session")
-def _sign_in_once(databases: Databases, _quick_digests: None) -> Callable[[str], _SignedIn]:
+def _sign_in_once(databases: Databases) -> Callable[[str], _SignedIn]:
     """Give a database like another one, with Mira signed in: it takes longer than most tests of pages, so it is made once."""
 
     @cache

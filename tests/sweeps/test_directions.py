@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.admin.conftest import PASSWORD, Visitor, _quick_digests, _sign_in_once, _signed_in, _template, admin, mira, visitor
+from tests.admin.conftest import PASSWORD, Visitor, _sign_in_once, _signed_in, _template, admin, mira, visitor
 from tests.cli.conftest import Trellis, cli, nowhere, trellis
 from tests.fixture_types import Run
 from trellis.core.actor import Actor
@@ -15,7 +15,6 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Call
 
 __all__ = [  # fixtures
-    "_quick_digests",
     "_sign_in_once",
     "_signed_in",
     "_template",

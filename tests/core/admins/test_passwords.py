@@ -3,18 +3,12 @@
 import pytest
 
 from tests.fixture_types import Events, Run
-from trellis.core.admins import create_first_run_token, generate_password, passwords
+from trellis.core.admins import create_first_run_token, generate_password
 from trellis.core.admins.passwords import find_weakness
 from trellis.core.gate import Gate
-from trellis.core.passwords import Cost
 from trellis.errors import Refused
 
 _CONTEXT = ("The Lantern", "Mira Holm", "mira@example.com")  # the first is the community of the fixtures
-
-
-@pytest.fixture(autouse=True)
-def _quick_digests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
 
 
 @pytest.mark.parametrize(

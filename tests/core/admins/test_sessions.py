@@ -16,23 +16,16 @@ from trellis.core.admins import (
     find_session,
     has_administrators,
     is_first_run_token,
-    passwords,
     record_session_use,
     remember_browser,
 )
 from trellis.core.gate import Gate
-from trellis.core.passwords import Cost
 from trellis.errors import Refused
 from trellis.store.admins import attempts
 from trellis.store.tables import sign_in_attempts
 
 PASSWORD = "correct horse battery"
 HERE = "192.0.2.7"
-
-
-@pytest.fixture(autouse=True)
-def _quick_digests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
 
 
 @pytest.fixture

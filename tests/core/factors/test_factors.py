@@ -14,21 +14,15 @@ from tests.fixture_types import Clock, Events, Run
 from tests.passkey_device import PRESENT, PasskeyDevice
 from trellis.compose import compose
 from trellis.core.actor import Actor
-from trellis.core.admins import find_session, passwords
+from trellis.core.admins import find_session
 from trellis.core.factors import Owner, find_party, has_second_step, options_of_new_passkey, options_of_passkey, set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import Call, SecondFactorPolicy
-from trellis.core.passwords import Cost
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.tables import METADATA
 
 ORIGIN, HOST = "https://panel.example", "panel.example"
-
-
-@pytest.fixture(autouse=True)
-def _quick_digests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 First the best rate, with as many clients as keep it busy, each of which waits for its answer. Then requests in an open loop: they
 come at four times that rate whether those before them were answered or not, each on a connection that is free, or on a new one.
-Then the best rate again.
+Then the best rate again. The service has one core, and the client another one. Waits are counted from when a request was due, so
+that a client that is late makes them longer, never shorter; how late it was is told too.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import sys
 import tempfile
 import time
@@ -43,6 +45,7 @@ class Tally:
     lost: int = 0  # the connection ended without an answer
     statuses: Counter[int] = field(default_factory=Counter)
     waits: dict[int, list[float]] = field(default_factory=dict)
+    late: float = 0.0  # seconds by which the client was late with a request, at most
 
     def note(self, status: int, seconds: float) -> None:
         """Note an answer."""
@@ -68,9 +71,9 @@ class Client(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
 
-    def send(self, request: bytes) -> None:
-        """Send a request."""
-        self._since = time.monotonic()
+    def send(self, request: bytes, due: float | None = None) -> None:
+        """Send a request, which was due at a time on the monotonic clock, or is now."""
+        self._since = time.monotonic() if due is None else due
         self._tally.sent += 1
         self._transport.write(request)
 
@@ -141,26 +144,36 @@ class Load:
         """Send so many requests a second; return what came back, and the writes done a second meanwhile."""
         tally, free, opened = Tally(), deque[Client](), 0
         clients: list[Client] = []
+        connecting: set[asyncio.Task[None]] = set()
+
+        async def connect_and_send(number: int, at: float) -> None:
+            client = await self.connect(tally, free.append)
+            clients.append(client)
+            client.send(self.request(number), at)
+
         began = time.monotonic()
         due = 0
         while (passed := time.monotonic() - began) < seconds:
             for _ in range(int(passed * rate) - due):
                 due += 1
+                at = began + due / rate
+                tally.late = max(tally.late, time.monotonic() - at)
                 while free and not free[0].is_open:
                     free.popleft()
                     opened -= 1
                 if free:
-                    free.popleft().send(self.request(due))
+                    free.popleft().send(self.request(due), at)
                 elif opened < MOST:
                     opened += 1
-                    client = await self.connect(tally, free.append)
-                    clients.append(client)
-                    client.send(self.request(due))
+                    connecting.add(task := asyncio.create_task(connect_and_send(due, at)))
+                    task.add_done_callback(connecting.discard)
                 else:
                     tally.unsent += 1
             await asyncio.sleep(TICK)
         done = tally.answered_well
         until = time.monotonic() + PATIENCE
+        if connecting:
+            await asyncio.wait(connecting, timeout=PATIENCE)
         while sum(tally.statuses.values()) + tally.lost < tally.sent and time.monotonic() < until:  # noqa: ASYNC110  # counts
             await asyncio.sleep(TICK)
         for client in clients:
@@ -177,25 +190,31 @@ def memory_of(server: Server) -> int:
 async def measure(load: Load, server: Server, seconds: float) -> dict[str, Any]:
     """Measure the best rate, the overload, and what is after it."""
     await load.closed_loop(1)
-    best = median([await load.closed_loop(seconds) for _ in range(3)])
+    began = server.cpu()
+    rates = [await load.closed_loop(seconds) for _ in range(3)]
+    best, alone = median(rates), sum(rates) * seconds / (server.cpu() - began)
     before = memory_of(server)
+    spent = server.cpu()
     tally, good = await load.open_loop(TIMES * best, seconds)
-    during = memory_of(server)
+    processor, during = server.cpu() - spent, memory_of(server)
     refused = sorted(wait for status, waits in tally.waits.items() if status in {429, 503} for wait in waits)
     done = sorted(tally.waits.get(201, []))
     after = await load.closed_loop(seconds)
     return {
-        "best rate": round(best),
+        "best rate before and after": [round(best), round(after)],
         "offered": round(TIMES * best),
         "done meanwhile": round(good),
-        "share of the best rate": round(good / best, 2),
+        "share of the mean of both": round(2 * good / (best + after), 2),
         "answers": dict(tally.statuses),
         "unsent": tally.unsent,
+        "client late by": round(tally.late, 3),
         "lost": tally.lost,
         "refused within, 99 %": round(refused[int(len(refused) * 0.99)], 3) if refused else None,
+        "refused within, all": round(refused[-1], 3) if refused else None,
         "done within, 99 %": round(done[int(len(done) * 0.99)], 3) if done else None,
+        "seconds on the processor": round(processor, 2),
+        "writes for each of them, without and with overload": [round(alone), round(tally.answered_well / processor)],
         "MiB before and after": [before, during],
-        "rate afterwards": round(after),
     }
 
 
@@ -205,6 +224,7 @@ def main() -> None:
     parser.add_argument("--database-url", help="a new PostgreSQL database; SQLite by default")
     parser.add_argument("--seconds", type=float, default=5.0)
     given = parser.parse_args()
+    server_core, own_core = cores()
     with tempfile.TemporaryDirectory() as name:
         url = given.database_url or f"sqlite:///{name}/trellis.db"
         settings = Settings.load({"TRELLIS_DATABASE_URL": url}, None)
@@ -213,7 +233,9 @@ def main() -> None:
         key = gate.run(Call("keys.create", TERMINAL, {"name": "Load", "grants": ["*"], "rateLimit": 10_000_000})).value["key"]
         gate.store.close()
         environment = {"TRELLIS_DATABASE_URL": url, "TRELLIS_CONNECTIONS": str(2 * MOST + 200)}
-        with Server(["-m", "trellis", "serve", "--port", "0"], Path(name), environment, cores()[0]) as server:
+        with Server(["-m", "trellis", "serve", "--port", "0"], Path(name), environment, server_core) as server:
+            if hasattr(os, "sched_setaffinity"):
+                os.sched_setaffinity(0, {own_core})
             address = urlsplit(server.address)
             load = Load(str(address.hostname), int(address.port or 0), key)
             found = uvloop.run(measure(load, server, given.seconds))

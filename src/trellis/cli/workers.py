@@ -20,7 +20,7 @@ from typing import Final
 
 import uvicorn
 
-from trellis.cli.limits import Acceptor
+from trellis.cli.limits import Acceptor, keep_heap_small
 from trellis.http.ending import ENDING
 
 log = logging.getLogger(__name__)
@@ -283,6 +283,7 @@ def run_server(config: uvicorn.Config, listeners: Sequence[socket]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
     sys.setswitchinterval(_TURN)
     gc.set_threshold(*_COLLECTIONS)
+    keep_heap_small()
     server = _Server(config)
     with suppress(KeyboardInterrupt):
         server.run(sockets=list(listeners))

@@ -168,10 +168,11 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if self._refused:
             return
-        self._step = _Step.REQUEST
         if self._response is not None:
             self._respond(self._response)
+            self._step = _Step.REQUEST
             return
+        self._step = _Step.REQUEST
         super().on_message_complete()
         if self._writes and self._is_answering():
             self._is_counted = True

@@ -1,0 +1,25 @@
+"""Gives the memory of large requests and responses back to the system."""
+
+import ctypes
+from typing import Final
+
+# Of glibc's mallopt; each is set in bytes.
+_TRIM_THRESHOLD: Final = -1
+_MAP_THRESHOLD: Final = -3
+
+_LARGE: Final = 262_144  # bytes; what is larger is mapped by itself, and so is given back as soon as it is free
+_SPARE: Final = 1_048_576  # bytes that are kept at the end of the heap
+
+
+def keep_heap_small() -> None:
+    """Let this process give back what was large as soon as it is free, where its C library is glibc; elsewhere do nothing.
+
+    By itself glibc maps only what is larger than anything it has freed so far, up to 32 MiB: after one large request all others are
+    put between what stays, and the heap is left with holes. Setting a threshold ends that.
+    """
+    try:
+        set_option = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another C library
+        return
+    set_option(_MAP_THRESHOLD, _LARGE)
+    set_option(_TRIM_THRESHOLD, _SPARE)

@@ -26,9 +26,10 @@ print(library.mallinfo2().mapped - before)
 """
 
 
-@pytest.mark.parametrize(("how", "mapped"), [("set", 10), ("as usual", 0)])
-def test_large_pieces_stay_out_of_the_heap_after_one_that_was_larger(how: str, mapped: int) -> None:
+@pytest.mark.parametrize(("how", "is_mapped"), [("set", True), ("as usual", False)])
+def test_large_pieces_stay_out_of_the_heap_after_one_that_was_larger(how: str, *, is_mapped: bool) -> None:
     ran = subprocess.run([sys.executable, "-c", _COUNT, how], capture_output=True, text=True, check=False)
     if ran.returncode == 77:
         pytest.skip("another C library")
-    assert (ran.stdout, ran.stderr) == (f"{mapped}\n", "")
+    assert ran.stderr == ""
+    assert (int(ran.stdout) > 5) is is_mapped  # one or two may fit into a hole that is there already

@@ -144,18 +144,3 @@ def test_half_sent_writes_take_no_place(serve: MakeService, key: MakeKey) -> Non
             half.sendall(request(text)[:-1])
         for number in range(5):
             assert service.call("POST", FORUMS, text, json={"name": f"Beside {number}"}).status_code == 201
-
-
-def test_the_log_tells_what_was_refused(serve: MakeService, key: MakeKey, settings: Settings) -> None:
-    service, text = serve(write_queue=1, access_log=True), key("*")
-    with closing(open_sqlite(settings)) as other, ExitStack() as waiting:
-        other.execute("BEGIN IMMEDIATE")
-        for _ in range(3):
-            one = waiting.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=60))
-            one.sendall(request(text))
-        with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
-            for _ in range(2):
-                connection.sendall(request(text))
-                assert read_response(connection)[0] == 503
-        wait_until(lambda: service.output.count(f"The server refused a request to /api{FORUMS}: 503") >= 2)
-        other.execute("ROLLBACK")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from trellis.http.api import ApiRequest, Scope, Service, Writes, build_headers
 from trellis.rest.responses import respond_to_refusal
-from trellis.store.engine import TOGETHER, refuse_full
+from trellis.store.engine import refuse_full
 
 _BASE, _ID, _LENGTH = "{base}", "{id}", b"{length}"  # stand for what differs; no URL and no id has braces
 _READING: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
@@ -21,7 +21,7 @@ class Overload(Writes):
     def __init__(self, service: Service, prefix: str) -> None:
         self._service = service
         self._start = prefix.encode() + b"/"
-        self._most = service.settings.write_queue + TOGETHER  # what the writer has in hand has left the queue
+        self._most = service.settings.write_queue + 1  # one is in the writer's hands; so each has a place by the time it is queued
         self._template, self._length = _prepare(service, prefix)
 
     def has(self, method: bytes, path: bytes) -> bool:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 _WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock, which all writers take: 'trellis' in ASCII
 _LOCK_NOT_AVAILABLE: Final = "55P03"  # PostgreSQL's code for a lock that could not be had in time
-TOGETHER: Final = 64  # writes that may share one commit
+_TOGETHER: Final = 64  # writes that may share one commit
 _BATCH_SECONDS: Final = 0.02  # after which no further write joins a commit
 
 
@@ -222,7 +222,7 @@ class Writer:
                     stays, changes = self._run(tx, job)
                     has_written |= stays
                     changes_data |= changes
-                job = self._take_another() if len(batch) < TOGETHER and time.monotonic() - opened < _BATCH_SECONDS else None
+                job = self._take_another() if len(batch) < _TOGETHER and time.monotonic() - opened < _BATCH_SECONDS else None
             tx.write_taken()
             commit = self._announce(tx, batch) if changes_data else None
             tx.check_file()

@@ -9,7 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from tests.conftest import NewSettings
+from tests.conftest import NewSettings, settings_for
+from tests.databases import Databases
 from trellis.settings import Settings
 from trellis.store import siblings
 from trellis.store.counters import next_number, next_numbers
@@ -19,6 +20,7 @@ from trellis.store.lists import pages
 from trellis.store.lists.pages import Query
 from trellis.store.nodes import rows
 from trellis.store.nodes.rows import Node
+from trellis.store.siblings import btree
 
 OUTER = 1  # a forum at the top level, with as many children as that
 INNER = 2  # a child of it
@@ -163,9 +165,9 @@ def store(settings: Settings, small_blocks: None) -> Iterator[Store]:
     store.close()
 
 
-@pytest.fixture
-def order(store: Store) -> list[int]:
-    """The ids of 150 forums at the top level, in order; the first of them has three children, 151 to 153."""
+@pytest.fixture(scope="module")
+def _in_order(databases: Databases, _migrated_template: str) -> tuple[str, list[int]]:
+    """A database with 150 forums at the top level, of which the first has three children, and their ids in order."""
 
     def fill(tx: Transaction) -> list[int]:
         line: list[int] = []
@@ -175,8 +177,24 @@ def order(store: Store) -> list[int]:
             insert(tx, line[0], place)
         return line
 
-    made: list[int] = store.write(fill).result(30)
-    return made
+    url = databases.new(_migrated_template)
+    store = Store(settings_for(url))
+    with pytest.MonkeyPatch.context() as patch:  # small_blocks, which is a single test's
+        patch.setattr(btree, "CAPACITY", 4)
+        made: list[int] = store.write(fill).result(30)
+    store.close()
+    return url, made
+
+
+@pytest.fixture
+def _template(request: pytest.FixtureRequest, _plain_template: str) -> str:
+    return str(request.getfixturevalue("_in_order")[0]) if "order" in request.fixturenames else _plain_template
+
+
+@pytest.fixture
+def order(_in_order: tuple[str, list[int]]) -> list[int]:
+    """The ids of 150 forums at the top level, in order; the first of them has three children, 151 to 153."""
+    return list(_in_order[1])
 
 
 def page(store: Store, **query: Any) -> tuple[int, list[tuple[int, int]]]:

@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.admins import (
     Credentials,
@@ -21,7 +22,7 @@ from trellis.core.admins import (
 )
 from trellis.core.gate import Gate
 from trellis.errors import Refused
-from trellis.store.admins import attempts
+from trellis.store.admins import administrators, attempts
 from trellis.store.tables import sign_in_attempts
 
 PASSWORD = "correct horse battery"
@@ -126,6 +127,31 @@ def test_only_the_right_password_of_an_enabled_administrator_fits(gate: Gate, mi
     run("admins.create", name="Ada", login="ada", password=PASSWORD)
     run("admins.disable", mira)
     assert check_password(gate, Credentials("mira", PASSWORD, HERE)) is None
+
+
+def test_a_digest_of_before_is_replaced_at_the_next_right_password(
+    gate: Gate, mira: int, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest() -> str:
+        gate.store.try_to_write().result()  # what was handed in before is done by then
+        [row] = DatabaseState(gate).rows()["administrators"]
+        return str(row["digest"])
+
+    before, told = digest(), len(events())
+    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=2, memory=16, threads=1))
+    assert check_password(gate, Credentials("mira", "wrong", HERE)) is None
+    assert digest() == before
+    assert check_password(gate, Credentials("mira", PASSWORD, HERE)) == mira
+    after = digest()
+    assert "m=8,t=1" in before
+    assert "m=16,t=2" in after
+    assert check_password(gate, Credentials("mira", PASSWORD, HERE)) == mira
+    assert digest() == after, "it is made as digests are made now"
+    assert len(events()) == told
+
+    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
+    gate.store.write(lambda tx: administrators.renew_digest(tx, mira, before, "another"), quiet=True).result()
+    assert digest() == after, "the password was changed meanwhile"
 
 
 def test_attempts_cost_a_wait_until_a_correct_password_clears_them(gate: Gate, mira: int) -> None:

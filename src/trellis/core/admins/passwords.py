@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.core.fields import Invalid
-from trellis.core.passwords import SIGN_IN, Plain, verify_password
+from trellis.core.passwords import SIGN_IN, Plain, hash_password, is_outdated, verify_password
 from trellis.sentences import say
 
 SHORTEST: Final = 12  # characters of a password
@@ -62,6 +62,11 @@ def _compact(text: str) -> str:
 def password_matches(digest: str | None, password: str) -> bool:
     """Return whether a password fits a digest. Takes as long where there is no digest: about 50 ms, and 64 MiB."""
     return verify_password(digest, password, SIGN_IN)
+
+
+def renew_digest(digest: str, password: str) -> str | None:
+    """Return another digest of a password that fits one, if that was made in another way than digests are made now."""
+    return hash_password(password, SIGN_IN) if is_outdated(digest, SIGN_IN) else None
 
 
 def generate_password() -> str:

@@ -4,7 +4,20 @@
 key, person and address waits in a lane of its own.
 """
 
-from trellis.core.passwords.digests import NODE, SIGN_IN, Cost, Plain, hash_password, verify_password
+from trellis.core.passwords.digests import NODE, SIGN_IN, Cost, Plain, hash_password, is_outdated, verify_password
 from trellis.core.passwords.lanes import KEYS, PEOPLE, STRANGERS, Lanes, chain
 
-__all__ = ["KEYS", "NODE", "PEOPLE", "SIGN_IN", "STRANGERS", "Cost", "Lanes", "Plain", "chain", "hash_password", "verify_password"]
+__all__ = [
+    "KEYS",
+    "NODE",
+    "PEOPLE",
+    "SIGN_IN",
+    "STRANGERS",
+    "Cost",
+    "Lanes",
+    "Plain",
+    "chain",
+    "hash_password",
+    "is_outdated",
+    "verify_password",
+]

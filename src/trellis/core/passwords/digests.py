@@ -58,5 +58,10 @@ def verify_password(digest: str | None, password: str, cost: Cost) -> bool:
         return False
 
 
+def is_outdated(digest: str, cost: Cost) -> bool:
+    """Return whether a digest was made at another cost, or by another algorithm, than one that is made now."""
+    return cost.hasher().check_needs_rehash(digest)
+
+
 def _encode(password: str) -> bytes:
     return password.encode("utf-8", "surrogatepass")

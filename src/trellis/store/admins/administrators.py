@@ -117,6 +117,11 @@ def update(tx: Transaction, admin: Administrator) -> None:
     tx.connection.execute(sa.update(administrators).where(_c.id == admin.id).values(**values, login_key=fold_login(admin.login)))
 
 
+def renew_digest(tx: Transaction, admin: int, digest: str, other: str) -> None:
+    """Put another digest of the same password in place of one, unless the password was changed meanwhile."""
+    tx.connection.execute(sa.update(administrators).where(_c.id == admin, _c.digest == digest).values(digest=other))
+
+
 def set_view(tx: Transaction, admin: int, changes: Mapping[str, str | bool]) -> None:
     """Record how an administrator sees the panel: some of `zone`, `shows_utc`, `theme` and `language`."""
     tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(**changes))

@@ -176,11 +176,40 @@ def test_a_page_ends_with_its_session_and_rests_while_nobody_sees_it(page: Page,
     other = page.context.new_page()
     other.goto("/admin/account")
     other.get_by_role("button", name="Sign out").first.click()
-    expect(page.get_by_text("You are signed out, so this page is not kept up to date any more.")).to_be_visible()
-    expect(page.locator(_BY.format("nothing"))).to_be_visible()
+    expect(page.get_by_text("You are signed out.")).to_be_visible()
+    expect(page.get_by_text("Questions")).to_have_count(0)
     run("forums.update", community.help, name="A secret")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_label("Password")).to_be_visible()
+
+
+def test_nothing_stays_in_other_tabs_when_somebody_signs_out_even_if_the_service_is_out_of_reach(
+    page: Page, community: Community
+) -> None:
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_label("Name", exact=True).fill("Typed and not saved")
+    other = page.context.new_page()
+    other.goto("/admin/keys")
+    other.route("**/sign-out", lambda route: route.abort())
+    other.get_by_role("button", name="Sign out").first.click()
+    expect(page.get_by_text("You are signed out.")).to_be_visible()
+    expect(page.locator("form, table, nav, input")).to_have_count(0)
+    assert page.title() == "You are signed out."
+    page.get_by_role("button", name="Sign in").wait_for()
+
+
+def test_what_was_typed_stays_when_the_session_ends_by_itself(page: Page, community: Community, run: Run) -> None:
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_label("Name", exact=True).fill("Typed and not saved")
+    reading, live = page.context.new_page(), page.context.new_page()
+    reading.goto("/admin/keys/new")
+    _open(live, "/admin/events")
+    [administrator] = run("admins.list")["results"]
+    run("admins.sign_out", administrator["id"], everywhere=True)
+    for tab in (reading, live):
+        expect(tab.get_by_text("You are signed out.")).to_be_visible()
+        expect(tab.locator("form, table, nav, input")).to_have_count(0)
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Typed and not saved")
 
 
 def test_what_is_done_by_hand_while_the_page_is_fetched_stays(page: Page, community: Community, run: Run) -> None:

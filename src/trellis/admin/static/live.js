@@ -1,6 +1,7 @@
 // Keeps a page up to date. The service tells of what there is news; the page is then fetched again from where it came from, which
 // judges what may be seen, and its parts (data-part) are brought to what they say now. A hidden page is left alone until it is seen.
 import { many, t } from "./language.js";
+import { clearAll } from "./leaving.js";
 import { merge, rowsOf } from "./merge.js";
 import { say } from "./messages.js";
 import { isPressed } from "./pressing.js";
@@ -107,6 +108,7 @@ function end() {
   isOver = true;
   stop();
   state("nothing");
+  if (clearAll()) return;
   say(t("You are signed out, so this page is not kept up to date any more."), { stay: true, buttons: [[t("Sign in"), () => location.reload()]] });
 }
 

@@ -1,6 +1,7 @@
 // What every page loads. Every page works without it.
 import { dialogs } from "./dialogs.js";
 import { fields } from "./fields.js";
+import { leaving } from "./leaving.js";
 import { live } from "./live.js";
 import { announceFlash } from "./messages.js";
 import { palette } from "./palette.js";
@@ -24,4 +25,5 @@ for (const form of document.querySelectorAll("form[data-asks]")) {
 
 working(document); // behind what cancels a form: it disables none that goes nowhere
 guard(); // last: it counts only what is sent
+leaving();
 live();

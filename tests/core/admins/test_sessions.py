@@ -17,10 +17,12 @@ from trellis.core.admins import (
     find_session,
     has_administrators,
     is_first_run_token,
+    passwords,
     record_session_use,
     remember_browser,
 )
 from trellis.core.gate import Gate
+from trellis.core.passwords import Cost
 from trellis.errors import Refused
 from trellis.store.admins import administrators, attempts
 from trellis.store.tables import sign_in_attempts

@@ -177,12 +177,12 @@ async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
 def _tell_purged(count: int | None) -> str:
     if count is None:
         return say("Older events have been purged, and some of them may have been among these.")
-    return (
-        say(
-            "{count} {value} been purged and cannot be undone.", count=_count(count, "event"), value="has" if count == 1 else "have"
-        )
-        if count
-        else ""
+    if not count:
+        return ""
+    return say_many(
+        count,
+        "{count:,} event has been purged and cannot be undone.",
+        "{count:,} events have been purged and cannot be undone.",
     )
 
 
@@ -232,10 +232,6 @@ def _tell(result: Mapping[str, Any]) -> str:
         return undone
     kept = say_many(left, "{count:,} could not be undone and stays as now.", "{count:,} could not be undone and stay as now.")
     return join((undone, kept))
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
 # --- responses ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import say
+from trellis.sentences import say, say_many
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
@@ -161,12 +161,13 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
     all_below = say(" ({below} descendants in all)", below=below) if below != direct else ""
     return Refused(
         "HAS_CHILDREN",
-        say(
-            "'{name}' has {direct} {value}{all_below}. Send deleteChildrenOrMove=-1 to delete them too, or "
+        say_many(
+            direct,
+            "'{name}' has {count} child{all_below}. Send deleteChildrenOrMove=-1 to delete them too, or "
+            "deleteChildrenOrMove=ID to move them under another {singular}.",
+            "'{name}' has {count} children{all_below}. Send deleteChildrenOrMove=-1 to delete them too, or "
             "deleteChildrenOrMove=ID to move them under another {singular}.",
             name=isolate(node.name),
-            direct=direct,
-            value="child" if direct == 1 else "children",
             all_below=all_below,
             singular=kind.singular,
         ),

@@ -21,7 +21,7 @@ from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import encode_json
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
-from trellis.sentences import say
+from trellis.sentences import say, say_many
 from trellis.store import events
 
 _SHOWN: Final = 100
@@ -221,11 +221,11 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
         since = hide_outside(context, kinds, since)
     if not since:
         return
-    count = f"{len(since)} changes have" if len(since) > 1 else "1 change has"
     first = since[0]
-    detail = say(
-        "{count} been made since the plan: event {event}, {operation} of {id}",
-        count=count,
+    detail = say_many(
+        len(since),
+        "1 change has been made since the plan: event {event}, {operation} of {id}. Nothing was done. Plan again.",
+        "{count} changes have been made since the plan: event {event}, {operation} of {id}, …. Nothing was done. Plan again.",
         event=first.event,
         operation=first.operation,
         id=first.id,
@@ -233,10 +233,7 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
     changes = [
         {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at} for one in since
     ]
-    more = ", …" if len(since) > 1 else ""
-    raise Refused(
-        "PLAN_OUTDATED", say("{detail}{more}. Nothing was done. Plan again.", detail=detail, more=more), facts={"changes": changes}
-    )
+    raise Refused("PLAN_OUTDATED", detail, facts={"changes": changes})
 
 
 _DIFFERENCES: Final = ListOf(

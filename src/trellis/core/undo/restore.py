@@ -18,7 +18,7 @@ from trellis.core.undo.unmake_many import delete_untouched
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.refusals import with_codes
-from trellis.sentences import say
+from trellis.sentences import mark, say
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -166,6 +166,10 @@ def get_event(tx: Transaction, seq: int, actor: Actor) -> Event:
     raise invalid_id("event", seq, _NO_EVENT)
 
 
+_MADE: Final = mark("Event {seq} created {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
+_MADE_AGAIN: Final = mark("Event {seq} restored {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
+
+
 def _restore(kind: NodeKind, context: Context) -> Outcome:
     context.input.raise_faults()
     event = _get_known_event(context.tx, context.call.target or 0, context.call.actor)
@@ -186,15 +190,8 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
         _not_undone_yet(context, event)
         return delete_made(kind, context, event)
     if event.before is None:
-        how = "created" if event.undoes is None else "restored"
-        detail = say(
-            "Event {seq} {how} {singular} {resource_id}. To undo that, delete it, or send deleteCreated.",
-            seq=event.seq,
-            how=how,
-            singular=kind.singular,
-            resource_id=event.resource_id,
-        )
-        raise Refused("NOT_RESTORABLE", detail)
+        text = _MADE if event.undoes is None else _MADE_AGAIN
+        raise Refused("NOT_RESTORABLE", say(text, seq=event.seq, singular=kind.singular, resource_id=event.resource_id))
     _not_undone_yet(context, event)
     kept = _require_snapshots(context, event)
     if event.after is None:

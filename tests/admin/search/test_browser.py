@@ -136,6 +136,7 @@ def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community
     held["news"].fulfill(body='<section data-hits="Late"><ul><li><a href="/admin/late"><span>Late</span></a></li></ul></section>')
     held["staff"].continue_()
     expect(page).to_have_url(f"{service.address}/admin/forums/{community.staff}")
+    page.wait_for_load_state()  # what is still on its way may be lost when nothing is held back any more
 
     page.unroute("**/search/hits?**")
     session = page.context.new_cdp_session(page)

@@ -4,7 +4,7 @@ import { t } from "./language.js";
 import { isEdited } from "./unsaved.js";
 
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel("trellis-session") : null;
-const isBare = () => document.body.classList.contains("bare"); // nobody is signed in on such a page
+const isBare = () => document.body.classList.contains("bare"); // it shows nothing of the community
 
 // Clears the page, and those in other tabs. One on which something typed is not saved stays, unless somebody has signed out.
 export function clearAll({ hasSignedOut = false } = {}) {
@@ -32,7 +32,6 @@ function clear(hasSignedOut) {
 }
 
 export function leaving() {
-  if (isBare()) return;
   tabs?.addEventListener("message", (event) => clear(event.data.hasSignedOut));
   document.addEventListener("submit", (event) => {
     if (event.defaultPrevented || !("leaves" in event.target.dataset)) return;

@@ -25,6 +25,8 @@ from trellis.store.events import Event
 from trellis.store.snapshots import Snapshot
 
 _NO_EVENT: Final = "1T106/5"
+_MADE: Final = mark("Event {seq} created {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
+_MADE_AGAIN: Final = mark("Event {seq} restored {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
 _LIST: Final = "events.list"
 _UNDOABLE: Final = ("only changes of nodes", "only changes of nodes and keys")  # by keys; by administrators
 
@@ -164,10 +166,6 @@ def get_event(tx: Transaction, seq: int, actor: Actor) -> Event:
     if event is None and seq <= events.find_bounds(tx)[1]:
         raise Refused("NO_LONGER_KEPT", say("Event {seq} has been purged, so it cannot be undone.", seq=seq))
     raise invalid_id("event", seq, _NO_EVENT)
-
-
-_MADE: Final = mark("Event {seq} created {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
-_MADE_AGAIN: Final = mark("Event {seq} restored {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
 
 
 def _restore(kind: NodeKind, context: Context) -> Outcome:

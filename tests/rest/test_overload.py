@@ -30,7 +30,9 @@ BODY: Final = b'{"name":"One too many"}'
 def crowded(settings: Settings, serve: MakeService, key: MakeKey) -> Iterator[tuple[Service, str]]:
     """Start a service whose only place in the queue of writes is taken until the fixture ends; give a key, too."""
     text = key("*")
-    service = serve(write_queue=1, cors_origins=("https://pages.example",), metrics_token=TOKEN, metrics_listen="127.0.0.1:0")
+    service = serve(
+        write_queue=1, cors_origins=("https://pages.example",), metrics_token=TOKEN, metrics_listen="127.0.0.1:0", access_log=True
+    )
     with closing(open_sqlite(settings)) as other:
         other.execute("BEGIN IMMEDIATE")
         full = Event()
@@ -87,13 +89,18 @@ def read_response(connection: socket.socket) -> tuple[int, dict[str, str], bytes
     return int(first.split()[1]), headers, body
 
 
+def count_logged(service: Service) -> int:
+    """Return how many refused writes the access log tells of."""
+    return service.output.count(f"The server refused a request to /api{FORUMS}: 503")
+
+
 def count_refused(service: Service) -> float:
     return read_metrics(service)["trellis_server_refusals_total", "writes", "503"]
 
 
 def test_a_write_is_refused_unseen_and_the_connection_goes_on(crowded: tuple[Service, str]) -> None:
     service, text = crowded
-    before = count_refused(service)
+    before, logged = count_refused(service), count_logged(service)
     large = b" " * 300_000 + BODY
     with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
         connection.sendall(request(text, "POST", "X-Request-Id: mine-1"))
@@ -106,6 +113,7 @@ def test_a_write_is_refused_unseen_and_the_connection_goes_on(crowded: tuple[Ser
         connection.sendall(request(text) + request(text, "GET") + request(text))  # without waiting for the first
         assert [read_response(connection)[0] for _ in range(3)] == [503, 200, 503]
     assert count_refused(service) >= before + 3
+    wait_until(lambda: count_logged(service) >= logged + 3)
     status, headers, body = seen
     assert (status, headers["retry-after"], headers["x-request-id"]) == (503, "1", "mine-1")
 

@@ -51,6 +51,7 @@ def test_whoever_is_invited_chooses_their_own_password_once(
     told = page_text(admin.get(f"/administrators/{ada['id']}"))
     assert "Ada Berg signed in from 192.0.2.7 , a new browser" in told
     assert "Ada Berg chose a password by an invitation" in told
+    assert visitor().post(link, {"password": "another tin box"}).status_code == 409, "no page has been opened"
     other = visitor()
     assert (other.get(link).status_code, other.post(link, {"password": "another tin box"}).status_code) == (404, 404)
     assert other.sign_in("ada", OWN).status_code == 303

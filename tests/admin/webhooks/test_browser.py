@@ -127,6 +127,18 @@ def test_a_shown_secret_is_not_shown_again(chrome: Browser, mira: int, service: 
     assert run("webhooks.list")["totalResults"] == 1
 
 
+def test_the_id_of_a_message_stands_in_its_row(page: Page, gate: Gate, run: Run) -> None:
+    run("webhooks.create", url="http://127.0.0.1:9999/hook", events=["forum.*"])
+    insert_delivery(gate, {"answer": ""}, type="webhook.test")
+    for place in ("/admin/webhooks/1", "/admin/deliveries"):
+        page.goto(place)
+        row = page.get_by_role("row").filter(has_text="webhook.test").bounding_box()
+        told = page.get_by_text("msg_0123456789abcdef").bounding_box()
+        assert row
+        assert told
+        assert row["y"] <= told["y"] <= told["y"] + told["height"] <= row["y"] + row["height"]
+
+
 _PAGES = (
     *("", "/webhooks", "/webhooks/new", "/webhooks/1", "/webhooks/2", "/webhooks/3", "/webhooks/4", "/webhooks/1/edit"),
     *("/webhooks/1/rotate", "/webhooks/1/delete", "/webhooks/2/on", "/webhooks/1/redeliver", "/webhooks/1/redeliver?failedSince=x"),

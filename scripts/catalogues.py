@@ -158,7 +158,7 @@ def read_texts(path: Path) -> Iterator[Text]:
         return
     with path.open("rb") as content:
         if path.suffix == ".js":
-            calls = extract_javascript(content, dict.fromkeys(_SCRIPT), (), {})
+            calls = extract_javascript(content, dict.fromkeys(_SCRIPT), (), {"parse_template_string": True})
             yield from (_pick(str(name), texts) for _, name, texts, _ in calls)
         else:
             for _, name, texts, _ in babel_extract(content, ("_", "gettext", "ngettext"), (), _OPTIONS):

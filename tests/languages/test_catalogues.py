@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from babel.messages.catalog import Catalog
 
-from scripts.catalogues import Text, find_area, find_texts, format_area, update
+from scripts.catalogues import Text, find_area, find_texts, format_area, read_texts, update
 from trellis.admin.languages.catalogues import FOLDER, OFFERED, list_script_texts, load_language, read_catalogue
 
 TRANSLATED: Final = sorted(code for code in OFFERED if code != "en")
@@ -119,6 +119,12 @@ def test_a_language_has_its_texts_its_separators_and_those_of_its_scripts(tmp_pa
         "Copied.": "Kopiert.",
         "{count} nodes": {"one": "{count} Knoten", "other": "{count} Knoten zusammen"},
     }
+
+
+def test_what_a_script_says_within_another_text_is_found(tmp_path: Path) -> None:
+    script = tmp_path / "palette.js"
+    script.write_text('const help = `${t("choose")} · ${many(count, "{count} result", "{count} results")}`;\n', encoding="utf-8")
+    assert set(read_texts(script)) == {"choose", ("{count} result", "{count} results")}
 
 
 def test_each_text_is_found_and_is_in_one_area() -> None:

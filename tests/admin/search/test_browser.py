@@ -146,6 +146,8 @@ def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community
         session.send("Network.emulateNetworkConditions", conditions | {"latency": latency})
         _open(page)
         page.keyboard.type("interv", delay=20)
+        if latency > 300:  # it says that it is searching
+            expect(page.get_by_role("dialog").get_by_role("status")).to_have_text("Searching…")
         expect(active).to_contain_text("Interviews")
         expect(page.locator("#palette-list [role=option]")).to_have_count(1)
         page.keyboard.press("Escape")

@@ -7,6 +7,7 @@ import { whenReleased } from "./pressing.js";
 import { ALONE, isAlone } from "./single.js";
 
 const TYPING = 120; // ms without a letter until it is asked for
+const SIGN = 300; // ms without an answer until it says that it is searching
 const SECRET = /(trl_[0-9A-Za-z]{8})_[0-9A-Za-z]+/g; // of a key: the part that is not sent on
 const OURS = 'form[method="get"] input';
 
@@ -116,10 +117,13 @@ function look(state) {
   state.list.dataset.old = "";
   attempt(async () => {
     if (!state.dialog.isConnected || wanted(state) !== text) return; // tried again after it was typed on
+    const marking = setTimeout(() => (state.status.textContent = t("Searching…")), SIGN);
     try {
       const page = await askPage(state.input, `${state.source}?text=${encodeURIComponent(text)}`, { newest: true, cache: "no-store" });
       if (page !== null) whenReleased(() => state.dialog.isConnected && wanted(state) === text && show(state, text, page));
     } finally {
+      clearTimeout(marking);
+      if (state.status.textContent === t("Searching…")) state.status.textContent = "";
       if (state.asked === text) state.asked = null;
     }
   }, { otherwise: `${state.source.replace(/\/hits$/, "")}?text=${encodeURIComponent(text)}` });

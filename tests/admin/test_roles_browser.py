@@ -3,10 +3,10 @@
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import PASSWORD
-from tests.browser import faults, opened, sign_in
+from tests.browser import confirm, faults, opened, sign_in
 from tests.fixture_types import Run
 from tests.service_process import Service
 from trellis.core.roles import OWNER
@@ -43,3 +43,15 @@ def test_each_role_sees_its_menu_and_pages_without_a_fault(chrome: Browser, serv
             page.goto(page_of_it)
             expect(page.get_by_role("heading", level=1)).not_to_have_text("Your role may not do this")
             assert faults(page) == {}, (role, page_of_it)
+
+
+def test_kinds_are_asked_for_only_of_a_structure_editor(page: Page) -> None:
+    page.goto("/admin/administrators/new")
+    confirm(page, PASSWORD)
+    kinds = page.get_by_role("group", name="For these kinds")
+    expect(page.get_by_role("group", name="Role")).to_be_visible()
+    expect(kinds).to_be_hidden()
+    page.get_by_role("radio", name="Structure editor").check()
+    expect(kinds).to_be_visible()
+    page.get_by_role("radio", name="Owner").check()
+    expect(kinds).to_be_hidden()

@@ -71,6 +71,26 @@ _COVERED: Final = """() => {
 }"""
 
 
+# Words of names that go on in another line, and cells of lists that are not on the screen. Groups may be scrolled to the side.
+_BROKEN: Final = """() => {
+    const wrong = [];
+    for (const name of document.querySelectorAll(".node-name, .list th > a, .log th > a, .cards td")) {
+        const texts = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);
+        while (texts.nextNode()) {
+            for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
+                const range = document.createRange();
+                range.setStart(texts.currentNode, word.index);
+                range.setEnd(texts.currentNode, word.index + word[0].length);
+                const lines = [...range.getClientRects()];
+                if (new Set(lines.map((line) => Math.round(line.top))).size > 1) wrong.push(`${word[0]} is broken`);
+                if (lines.some((line) => line.right > innerWidth)) wrong.push(`${word[0]} is beyond the edge`);
+            }
+        }
+    }
+    return wrong;
+}"""
+
+
 @pytest.fixture
 def places(run: Run, community: Community) -> list[str]:
     """The addresses of the pages, of which there is something to see."""
@@ -95,6 +115,26 @@ def _look(window: BrowserContext, places: list[str], prepare: str = "") -> Itera
 def test_twice_as_long_texts_break_no_page(window: BrowserContext, page: Page, places: list[str]) -> None:
     found = "\n".join(_look(window, places, _DOUBLE))
     assert not found, found
+
+
+def test_names_and_columns_have_room_on_a_phone(chrome: Browser, service: Service, run: Run, mira: int, places: list[str]) -> None:
+    run("forums.create", name="Announcements of the association")
+    run("groups.create", name="Administrators of chapters")
+    window = opened(chrome, service.address, width=360)
+    page = window.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    sign_in(opened(chrome, service.address).new_page(), LOGIN, PASSWORD)
+    window.set_extra_http_headers({"accept-language": "de"})
+    found = []
+    for place in ("/forums", "/groups", "/administrators", "/account", "/keys"):
+        page.goto(f"/admin{place}")
+        found += [f"{place}: {wrong}" for wrong in page.evaluate(_BROKEN)]
+    assert found == []
+    page.goto("/admin/account")
+    ending = page.get_by_role("cell").get_by_role("button", name="Abmelden").bounding_box()
+    assert ending
+    assert ending["x"] + ending["width"] <= 360
+    window.close()
 
 
 def test_german_breaks_no_page(chrome: Browser, service: Service, mira: int, places: list[str]) -> None:

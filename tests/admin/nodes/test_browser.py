@@ -241,8 +241,8 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, community: Community, ser
         expect(page.get_by_role("alert")).to_contain_text("changed this forum while you were editing it")
         if (wrong := violations(page)) or overflow(page):
             found[f"conflict {width} {theme}"] = wrong or f"{overflow(page)} px too wide"
-        page.goto("/admin/forums")
-        page.get_by_role("link", name="Delete News…").click()
+        page.goto(f"/admin/forums/{community.news}")  # the tree has no room for it on a phone
+        page.get_by_role("link", name="Delete…").click()
         page.get_by_role("dialog").wait_for()
         if wrong := violations(page):
             found[f"dialog {width} {theme}"] = wrong

@@ -146,6 +146,7 @@ def test_what_is_not_there_is_said_in_the_layout(admin: Visitor, path: str, stat
     assert response.status_code == status
     assert "Go to the overview" in page_text(response)
     assert "Administrators" in page_text(response)
+    assert "endpoint" not in page_text(response)
 
 
 def test_a_wrong_method_is_405(admin: Visitor) -> None:

@@ -301,7 +301,7 @@ class Panel:
             told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}
             return request.json(told, refused.status)
         try:
-            response = request.page("error.html", status=refused.status, title=say(refused.refusal.title), refused=refused, back="")
+            response = request.page("error.html", status=refused.status, title=_title(refused), refused=refused, back="")
         except Exception:  # whatever broke the layout must not hide the refusal
             log.exception("The error page of request %s failed.", request.request_id, extra=request.log_fields)
             response = Response(request.language.sentence(refused.detail), refused.status, media_type="text/plain")
@@ -361,3 +361,8 @@ def _find_host(origin: str) -> str | None:
         return urlsplit(origin).netloc
     except ValueError:
         return None
+
+
+def _title(refused: Refused) -> str:
+    """Return what is wrong in a few words: whoever looks for a page knows of no endpoints."""
+    return say("There is no such page") if refused.message == "NO_ENDPOINT" else say(refused.refusal.title)

@@ -49,6 +49,22 @@ def test_records_pages_and_actions_are_found_by_what_is_typed(admin: Visitor, co
     assert "Nothing is called that" in page_text(admin.get("/search?text=xyzzy"))
 
 
+def test_what_is_new_may_be_created_too_and_has_its_endings_in_german(admin: Visitor, community: Community) -> None:
+    assert ("New forum", "/forums/new") in _hits(admin.get("/search?text=create+forum"))
+    assert _hits(admin.get("/search?text=create+forum+under+interv")) == [
+        ("New forum under Interviews", f"/forums/new?parentId={community.interviews}")
+    ]
+    assert ("New key", "/keys/new") in _hits(admin.get("/search?text=create+key"))
+    admin.client.headers["accept-language"] = "de"
+    for typed in ("neues+forum", "neu+forum", "forum+anlegen", "neu"):
+        assert ("Forum anlegen", "/forums/new") in _hits(admin.get(f"/search?text={typed}")), typed
+    assert ("Kalender anlegen", "/calendars/new") in _hits(admin.get("/search?text=neuer+kalender"))
+    assert ("Neuer Schlüssel", "/keys/new") in _hits(admin.get("/search?text=schlüssel+anlegen"))
+    assert [path for _, path in _hits(admin.get("/search?text=neues+forum+unter+interv"))] == [
+        f"/forums/new?parentId={community.interviews}"
+    ]
+
+
 def test_each_action_leads_to_a_page(admin: Visitor, community: Community, key: MakeKey, run: Run) -> None:
     key("forums.list", name="Zebra")
     run("webhooks.create", url="https://hooks.example/", events=["forum.created"], description="Zebra")

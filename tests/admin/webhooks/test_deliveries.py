@@ -42,6 +42,13 @@ def test_without_deliveries_the_list_says_so(admin: Visitor) -> None:
     assert "Nothing was sent yet" in page_text(page)
 
 
+def test_a_button_begins_with_a_capital_in_each_language(admin: Visitor, gate: Gate) -> None:
+    insert_delivery(gate, {}, type="forum.created")
+    assert "Copy the body" in page_text(admin.get("/deliveries/1"))
+    admin.client.headers["accept-language"] = "de"
+    assert "Den Body kopieren" in page_text(admin.get("/deliveries/1"))
+
+
 def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: Clock) -> None:
     failed = {"status": None, "error": "The connection failed: refused.", "duration": 3, "answer": None}
     insert_delivery(

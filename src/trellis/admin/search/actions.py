@@ -31,6 +31,8 @@ def _can_go(kind: NodeKind, record: Mapping[str, Any]) -> bool:
 class Action:
     """Something that can be done, by the words that it is typed with; `optional` are those of them that may be left out.
 
+    `also` are other words for it, which are understood and not shown. Each of them may be typed with an ending, as in German.
+
     `resource` is what it is done to, if it is done to a record; `path` then has its {id}, and `applies` says to which.
     """
 
@@ -39,6 +41,7 @@ class Action:
     resource: str = ""
     optional: str = ""
     applies: Callable[[Mapping[str, Any]], bool] = _always
+    also: str = ""
 
     @property
     def title(self) -> str:
@@ -47,17 +50,26 @@ class Action:
 
     def said_in(self, language: Language) -> "Action":
         """Return this action with its words in a language."""
-        return replace(self, words=language.sentence(self.words), optional=language.sentence(self.optional))
+        words, optional, also = (language.sentence(one) for one in (self.words, self.optional, self.also))
+        return replace(self, words=words, optional=optional, also=also)
 
     def read(self, text: str) -> str | None:
         """Return what follows the words of this action in a text; None if the text is not, or not the beginning of, this action."""
+        rest = self._read(self.words, text)
+        return self._read(self.also, text, has_endings=True) if rest is None else rest
+
+    def _read(self, words: str, text: str, *, has_endings: bool = False) -> str | None:
         typed, at = text.split(), 0
-        for word in self.words.casefold().split():
+        for word in words.casefold().split():
             if at == len(typed):
                 break
             one = typed[at].casefold()
             is_last = at == len(typed) - 1
-            if word == one or (word.startswith(one) and (is_last or len(one) >= _SHORTEST)):
+            if (
+                word == one
+                or (word.startswith(one) and (is_last or len(one) >= _SHORTEST))
+                or (has_endings and one.startswith(word))
+            ):
                 at += 1
             elif word != self.optional.casefold():
                 return None
@@ -71,19 +83,23 @@ class Action:
         """Return whether a text holds all words of this action but the optional one, so that what follows them says to what."""
         typed = [one.casefold() for one in text.split()]
         needed = [word for word in self.words.casefold().split() if word != self.optional.casefold()]
-        return all(any(word.startswith(one) for one in typed) for word in needed)
+        others = self.also.casefold().split()
+        return all(any(word.startswith(one) for one in typed) for word in needed) or (
+            bool(others) and all(any(word.startswith(one) or one.startswith(word) for one in typed) for word in others)
+        )
 
 
 def _on_nodes(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> Iterator[Action]:
     for kind in kinds:
         one, here = kind.singular, f"/{kind.name}"
-        yield Action(say("new {one}", one=one), f"{here}/new")
+        yield Action(say("new {one}", one=one), f"{here}/new", also=say("create {one}", one=one))
         if kind.tree:
             yield Action(
                 say("new {one} under", one=one),
                 f"{here}/new?parentId={{id}}",
                 kind.name,
                 applies=partial(_can_have_children, kind),
+                also=say("create {one} under", one=one),
             )
         yield Action(say("change {one}", one=one), f"{here}/{{id}}", kind.name, optional=one)
         if kind.ordered:
@@ -111,7 +127,7 @@ def _is_in(*states: str) -> Callable[[Mapping[str, Any]], bool]:
 
 
 _ON_PROGRAMS: Final = (
-    Action(say("new key"), "/keys/new"),
+    Action(say("new key"), "/keys/new", also=say("create key")),
     *(Action(say("new key {recipe}", recipe=recipe.words), f"/keys/new?recipe={name}") for name, recipe in RECIPES.items()),
     Action(say("copy key"), "/keys/new?copy={id}", "keys", say("key")),
     Action(say("change key"), "/keys/{id}/edit", "keys", say("key"), _is_in("active", "paused", "expired")),
@@ -121,7 +137,7 @@ _ON_PROGRAMS: Final = (
     Action(say("resume key"), "/keys/{id}/resume", "keys", say("key"), _is_in("paused")),
     Action(say("requests of key"), "/requests?key={id}", "keys", say("key")),
     Action(say("activity of key"), "/keys/{id}/activity", "keys", say("key")),
-    Action(say("new webhook"), "/webhooks/new"),
+    Action(say("new webhook"), "/webhooks/new", also=say("create webhook")),
     Action(say("change webhook"), "/webhooks/{id}/edit", "webhooks", say("webhook")),
     Action(say("delete webhook"), "/webhooks/{id}/delete", "webhooks", say("webhook")),
     Action(say("undo event"), "/events/{id}/undo", "events"),

@@ -32,11 +32,12 @@ _ARGUMENTS: Final = (
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
 _TOLD: Final = 2_000  # characters of a page that a failed test tells
-_RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_ALL: Final = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+_COLOURS: Final = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 
 # What is right is not sent here; no rule asks for the text of the styles or for the selectors of what it has found.
-_ASK: Final = """async rules => (await axe.run(document, {
-    runOnly: {type: "tag", values: rules}, resultTypes: ["violations"], preload: {assets: ["media"]}, selectors: false,
+_ASK: Final = """async runOnly => (await axe.run(document, {
+    runOnly, resultTypes: ["violations"], preload: {assets: ["media"]}, selectors: false,
 })).violations"""
 
 
@@ -146,11 +147,11 @@ def _axe_source() -> str:
     return (npm_package("axe-core") / "axe.min.js").read_text(encoding="utf-8")
 
 
-def violations(page: Page) -> list[str]:
-    """Ask axe for everything on a page that somebody could not see, read or use."""
+def violations(page: Page, *, colours: bool = False) -> list[str]:
+    """Ask axe for everything on a page that somebody could not see, read or use, or only for what is wrong with its colours."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe_source())
-    found: list[dict[str, Any]] = page.evaluate(_ASK, _RULES)
+    found: list[dict[str, Any]] = page.evaluate(_ASK, _COLOURS if colours else _ALL)
     return [
         f"{violation['id']}: {violation['help']} – " + "; ".join(node["html"][:160] for node in violation["nodes"][:3])
         for violation in found

@@ -7,28 +7,21 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.browser import confirm, faults, opened, sign_in
+from tests.fixture_types import Run
 from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
 
-_PAGES = (
-    "",
-    "/alarms",
-    "/administrators",
-    "/administrators/new",
-    "/administrators/1",
-    "/account",
-    "/check",
-    "/nowhere",
-    "/confirm-password",
-)
+
+def _first_run_link(service: Service) -> str:
+    link = re.search(r"http://\S+/admin/first-run/\S+", service.output)
+    assert link is not None
+    return link[0]
 
 
 def _begin(page: Page, service: Service) -> None:
     """Create the first administrator by the link that the service has printed."""
-    link = re.search(r"http://\S+/admin/first-run/\S+", service.output)
-    assert link is not None
-    page.goto(link[0])
+    page.goto(_first_run_link(service))
     page.get_by_label("Name").fill("Mira Holm")
     page.get_by_label("Login").fill(LOGIN)
     page.get_by_role("textbox", name="Password").fill(PASSWORD)
@@ -69,20 +62,26 @@ def test_first_run_account_and_sign_in(chrome: Browser, service: Service, script
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_axe_finds_nothing(chrome: Browser, service: Service) -> None:
-    first = opened(chrome, service.address)
-    page = first.new_page()
-    _begin(page, service)
+def test_axe_finds_nothing_before_somebody_is_signed_in(chrome: Browser, service: Service, run: Run) -> None:
+    context = opened(chrome, service.address)
+    page = context.new_page()
     found: dict[str, object] = {}
-    for path in _PAGES:
-        page.goto(f"/admin{path}")
+
+    def look(address: str) -> None:
+        page.goto(address)
         if wrong := faults(page):
-            found[path] = wrong
-    first.close()
-    stranger = opened(chrome, service.address)
-    page = stranger.new_page()
-    page.goto("/admin/sign-in")
-    if wrong := faults(page):
-        found["/sign-in"] = wrong
-    stranger.close()
+            found[address] = wrong
+
+    look("/admin")
+    look(_first_run_link(service))
+    look("/admin/first-run/spent")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    _begin(page, service)
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("heading", name="Sign in").wait_for()
+    look("/admin/sign-in")
+    invitation = run("admins.invite", name="Ada", login="ada@example.com")["link"]
+    look(f"/admin/invitation/{invitation}")
+    look("/admin/invitation/spent")
+    context.close()
     assert found == {}

@@ -10,7 +10,6 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import pytest
 from babel.messages.catalog import Catalog
@@ -18,6 +17,7 @@ from babel.messages.pofile import write_po
 
 from scripts.catalogues import find_texts
 from tests.admin.conftest import Visitor
+from tests.admin.everything import UNLINKED, fill, shape_of
 from tests.admin.html_forms import HtmlForm, read_forms
 from tests.fixture_types import MakeKey, Run
 from trellis.admin.languages import catalogues
@@ -25,8 +25,6 @@ from trellis.admin.submitted import CSRF
 from trellis.compose import catalogue_of
 from trellis.core.fields import Choice, Nullable
 from trellis.core.gate import Gate
-from trellis.core.keys import authenticate
-from trellis.core.operation import Call
 from trellis.kinds import KINDS
 
 _ACCENTS: Final = str.maketrans("aeiouyAEIOUY", "áéíóúýÁÉÍÓÚÝ")
@@ -37,17 +35,6 @@ _NOT_READ: Final = {"code", "pre", "kbd", "script", "style", "time", "textarea",
 _SHOWN: Final = ("aria-label", "title", "placeholder", "alt")
 _PROPER: Final = re.compile(
     r"\(copy\)|Calendar sync|The Lantern|Mira Holm|Claude (Code|Desktop)|VS Code|Cursor|curl|testclient|Trellis|Deutsch|English"
-)
-_MORE: Final = (  # that no link leads to
-    *(f"/admin/search?text={text}" for text in ("new", "n", "ω", "Κλειδί", "revoke+", "trl_abcdefgh_secret")),
-    *(f"/admin/{name}?search=ω" for name in ("forums", "groups", "keys", "blogs")),
-    *(f"/admin/{name}?from=ω" for name in ("requests", "events", "deliveries")),
-    "/admin/requests?status=4xx",
-    "/admin/events?type=forum.created&resourceId=999",
-    "/admin/forums/999",
-    "/admin/nowhere",
-    "/admin/keys/1?operation=forums.delete&when=now",
-    "/admin/keys/1?operation=forums.list&when=now",
 )
 _MOST: Final = 400  # pages
 
@@ -144,7 +131,7 @@ def _visit(admin: Visitor, *first: str) -> Iterator[tuple[str, Any]]:
     waiting, seen = list(first), set[str]()
     while waiting and len(seen) < _MOST:
         address = waiting.pop(0)
-        shape = _shape(address)
+        shape = shape_of(address)
         if shape in seen:
             continue
         seen.add(shape)
@@ -152,11 +139,6 @@ def _visit(admin: Visitor, *first: str) -> Iterator[tuple[str, Any]]:
         if _is_page(response):
             yield address, response
             waiting += [link for link in _read(response).links if link.startswith("/admin") and "sign-out" not in link]
-
-
-def _shape(address: str) -> str:
-    parts = urlsplit(address)
-    return re.sub(r"\d+", "N", parts.path) + "?" + re.sub(r"=[^&]*", "", parts.query)
 
 
 def _is_page(response: Any) -> bool:
@@ -181,8 +163,7 @@ def _send(admin: Visitor, forms: list[tuple[str, HtmlForm]], spoil: str) -> Iter
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_no_page_says_anything_in_another_language(offered: None, admin: Visitor, run: Run, key: MakeKey, gate: Gate) -> None:
-    _fill(run, key)
-    _propose(gate, run, key)
+    fill(gate, run, key)
     admin.post("/language", {"language": "de", "next": "/admin"})
     found: dict[str, str] = {}
     forms: dict[str, tuple[str, HtmlForm]] = {}
@@ -191,45 +172,12 @@ def test_no_page_says_anything_in_another_language(offered: None, admin: Visitor
         for text in _find_latin(_read(response).said):
             found.setdefault(text, f"{response.status_code} {address}")
 
-    for address, response in _visit(admin, "/admin", *_MORE):
+    for address, response in _visit(admin, "/admin", *UNLINKED):
         look(address, response)
         for drawn in read_forms(response):
-            forms.setdefault(_shape(drawn.action or address), (address, drawn))
+            forms.setdefault(shape_of(drawn.action or address), (address, drawn))
     sent = [pair for shape, pair in forms.items() if any(name == CSRF for name, _ in pair[1].pairs) and "sign-out" not in shape]
     for spoil in ("\N{GREEK SMALL LETTER OMEGA}", ""):
         for address, response in _send(admin, sent, spoil):
             look(address, response)
     assert not found, "\n".join(f"{text!r} on {place}" for text, place in sorted(found.items()))
-
-
-def _fill(run: Run, key: MakeKey) -> None:
-    for number, name in {2: "Ξένοι", 3: "Μέλη", 4: "Διαχειριστές"}.items():
-        run("groups.update", number, name=name)
-    group = run("groups.create", name="Ομάδα")["id"]
-    top = run("forums.create", name="Αγορά", description="<p>Γεια</p>", permissions={"view": "*", "reply": [group]})["id"]
-    below = run(
-        "forums.create", name="Κάτω", parentId=top, type="redirect", redirectUrl="https://example.com/", password="μυστικό μου"
-    )["id"]
-    run("calendars.create", name="Ημέρες", color="#3B82F6")
-    run("categories.create", name="Αρχεία")
-    run("forums.update", top, name="Νέα")
-    run("forums.copy", top, name="Αντίγραφο", withChildren=True)
-    run("forums.delete", below)
-    key(["forums.list", "forums.create"], name="Κλειδί", note="Σημείωση")
-    run("webhooks.create", url="https://example.com/", description="Άγκιστρο", events=["forum.created"])
-    run("keys.pause", 1, reason="Διακοπή")
-    key("forums.list", name="Παλιό", expires="1h")
-    run("admins.create", name="Άννα", login="άννα", password="επτά φανάρια πάνω από λιμάνι")
-    run("admins.disable", 2)
-    document = {"format": "trellis/1", "name": "δομή", "forums": [{"externalId": "a", "name": "Διαχείριση"}]}
-    run("structure.apply", document=document)
-
-
-def _propose(gate: Gate, run: Run, key: MakeKey) -> None:
-    names = ("forums.create", "forums.delete", "groups.delete")
-    text = key(names, name="Πράκτορας", bounds={name: {"level": "propose"} for name in names})
-    actor = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
-    raws: tuple[dict[str, Any], ...] = ({"name": "Πρόταση"}, {"deleteChildrenOrMove": -1}, {})
-    calls = [Call(name, actor, raw, target) for name, target, raw in zip(names, (None, 1, 5), raws, strict=True)]
-    proposals = [gate.run(call).value["id"] for call in calls]
-    run("proposals.reject", proposals[0], reason="Όχι")

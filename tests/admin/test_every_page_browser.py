@@ -1,0 +1,62 @@
+"""What axe finds on every page of the panel that a link leads to and in every dialog: at each width and zoom, in both themes."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.admin.everything import UNLINKED, fill, shape_of
+from tests.browser import overflow, violations
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+from trellis.core.gate import Gate
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+_WIDTHS: Final = (1440, 768, 640, 360)  # 640 is what a window of 1280 has at a zoom of 200 %
+_NO_PAGE: Final = ("/admin/sign-out", "/admin/static/", "/export")
+
+
+def _look(page: Page, where: str) -> Iterator[str]:
+    """Say what is wrong in each look. Themes differ in colours alone."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    for width in _WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        if (wide := overflow(page)) > 0:
+            yield f"{where} at {width}: {wide} px too wide"
+        yield from (f"{where} at {width}, light: {wrong}" for wrong in violations(page))
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    for width in (_WIDTHS[-1], _WIDTHS[0]):
+        page.set_viewport_size({"width": width, "height": 900})
+        yield from (f"{where} at {width}, dark: {wrong}" for wrong in violations(page, colours=True))
+
+
+def _links(page: Page, selector: str) -> list[str]:
+    found: list[str] = page.eval_on_selector_all(selector, "links => links.map(link => link.getAttribute('href'))")
+    return [link for link in found if link.startswith("/admin") and not any(part in link for part in _NO_PAGE)]
+
+
+def test_axe_finds_nothing_on_any_page_or_dialog(page: Page, community: Community, gate: Gate, run: Run, key: MakeKey) -> None:
+    fill(gate, run, key)
+    waiting, seen, dialogs = ["/admin", *UNLINKED], set[str](), set[str]()
+    found: list[str] = []
+    while waiting:
+        address = waiting.pop(0)
+        if shape_of(address) in seen:
+            continue
+        seen.add(shape_of(address))
+        page.goto(address)
+        waiting += _links(page, "a[href]")
+        found += _look(page, address)
+        for link in _links(page, "a[data-dialog]"):
+            opener = page.locator(f'a[data-dialog][href="{link}"]').first
+            if shape_of(link) in dialogs or not opener.is_visible():
+                continue
+            dialogs.add(shape_of(link))
+            opener.click()
+            page.get_by_role("dialog").wait_for()
+            found += _look(page, f"the dialog {link}")
+            page.keyboard.press("Escape")
+            page.get_by_role("dialog").wait_for(state="detached")
+    assert not found, "\n".join(found)

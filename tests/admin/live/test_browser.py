@@ -198,6 +198,23 @@ def test_nothing_stays_in_other_tabs_when_somebody_signs_out_even_if_the_service
     page.get_by_role("button", name="Sign in").wait_for()
 
 
+def test_signing_out_where_a_new_password_is_asked_for_clears_the_other_tabs(page: Page, community: Community, run: Run) -> None:
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_label("Name", exact=True).fill("Typed and not saved")
+    run("admins.create", name="Ada Berg", login="ada", password=PASSWORD)
+    other = page.context.new_page()
+    page.context.clear_cookies()  # the session has ended by itself
+    other.goto("/admin/sign-in")
+    other.get_by_label("Login").fill("ada")
+    other.get_by_label("Password").fill(PASSWORD)
+    other.get_by_role("button", name="Sign in", exact=True).click()
+    other.get_by_role("heading", name="Choose your own password").wait_for()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Typed and not saved")
+    other.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("You are signed out.")).to_be_visible()
+    expect(page.locator("form, table, nav, input")).to_have_count(0)
+
+
 def test_what_was_typed_stays_when_the_session_ends_by_itself(page: Page, community: Community, run: Run) -> None:
     page.goto(f"/admin/forums/{community.help}")
     page.get_by_label("Name", exact=True).fill("Typed and not saved")

@@ -7,13 +7,15 @@ const tabs = "BroadcastChannel" in window ? new BroadcastChannel("trellis-sessio
 const isBare = () => document.body.classList.contains("bare"); // it shows nothing of the community
 
 // Clears the page, and those in other tabs. One on which something typed is not saved stays, unless somebody has signed out.
+// Returns whether nothing of the community is shown now.
 export function clearAll({ hasSignedOut = false } = {}) {
   tabs?.postMessage({ hasSignedOut });
   return clear(hasSignedOut);
 }
 
 function clear(hasSignedOut) {
-  if (isBare() || (!hasSignedOut && isEdited(document))) return false;
+  if (isBare()) return true;
+  if (!hasSignedOut && isEdited(document)) return false;
   const main = document.createElement("main");
   const text = document.createElement("p");
   const again = document.createElement("button");

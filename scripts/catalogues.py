@@ -20,7 +20,7 @@ from babel.messages.pofile import write_po
 from jinja2.ext import babel_extract
 
 from scripts.texts_of_tables import list_texts_of_tables
-from trellis.admin.languages.catalogues import FOLDER, SCRIPTS, read_catalogue
+from trellis.languages.catalogues import FOLDER, SCRIPTS, read_catalogue
 
 PACKAGE: Final = Path(__file__).parent.parent / "src" / "trellis"
 _TEMPLATES: Final = "admin/templates"

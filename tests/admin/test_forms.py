@@ -4,11 +4,11 @@ import pytest
 
 from tests.admin.conftest import Visitor, page_text
 from trellis.admin.forms import Form
-from trellis.admin.languages import ENGLISH
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, TextList
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.kinds import KINDS
+from trellis.languages import ENGLISH
 
 _OPTIONS = {"view": "See it.", "add": "Add to it."}
 _FIELDS = (

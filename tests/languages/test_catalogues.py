@@ -9,7 +9,7 @@ import pytest
 from babel.messages.catalog import Catalog
 
 from scripts.catalogues import Text, find_area, find_texts, format_area, read_texts, update
-from trellis.admin.languages.catalogues import FOLDER, OFFERED, list_script_texts, load_language, read_catalogue
+from trellis.languages.catalogues import FOLDER, OFFERED, list_script_texts, load_language, read_catalogue
 
 TRANSLATED: Final = sorted(code for code in OFFERED if code != "en")
 _PLACEHOLDERS: Final = re.compile(r"%\(\w+\)s|%s|%d|(?<!\{)\{\w+[^}]*\}(?!\})")

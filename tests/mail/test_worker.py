@@ -1,5 +1,6 @@
 """From an alarm to the mail that tells it: who gets it, how often, and what an outage or a crash leaves of it."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from tests.mail_receiver import MailReceiver, text_of
 from tests.wait import wait_until
 from trellis.compose import compose
 from trellis.core.actor import Actor
+from trellis.core.admins import set_view
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.mail import Mailer, MailServer, find_mailer
@@ -24,6 +26,7 @@ from trellis.settings import Settings
 
 MIRA: Final = "mira@lantern.example"
 PASSWORD: Final = "correct horse battery"
+ENGLISH: Final = re.compile(r"\b(the|is|are|of|you|and|made|more)\b", re.IGNORECASE)
 PROGRAM: Final = Path(__file__).with_name("sending_process.py")
 Send = Callable[[], int]
 
@@ -99,6 +102,40 @@ def test_many_alarms_are_few_mails(run: Run, receiver: MailReceiver, send: Send,
     assert (send(), send()) == (1, 0)
     assert receiver.received[1]["Subject"] == "[The Lantern] 20 alarms and more"
     assert "API key Plugin 29." in text_of(receiver.received[1])
+
+
+def test_each_mail_is_in_the_language_that_its_reader_has_chosen(
+    gate: Gate, run: Run, receiver: MailReceiver, send: Send, clock: Clock
+) -> None:
+    mira = add(run, "Mira", email=MIRA)
+    set_view(gate, mira, language="de").result()
+    add(run, "Ada", email="ada@lantern.example")
+    assert send() == 2
+    told = dict(zip(receiver.recipients, receiver.received, strict=True))
+    assert told[MIRA]["Subject"] == "[The Lantern] 2 Alarme"
+    assert told["ada@lantern.example"]["Subject"] == "[The Lantern] The terminal made Ada an administrator"
+    run("keys.create", name="Erstes")
+    clock.move(minutes=2)
+    send()
+    for number in range(30):
+        run("keys.create", name=f"Nummer {number}")
+    clock.move(minutes=2)
+    send()
+    run("admins.update", mira, email="mira@elsewhere.example")
+    raw = {"name": "Bo", "login": "bo", "role": "auditor", "email": "bo@lantern.example"}
+    gate.run(Call("admins.invite", Actor.administrator(mira, "Mira", gate.environment.permits.find("owner")), raw))
+    run("admins.invite", name="Eve", login="eve", role="auditor", email="eve@lantern.example")
+    send()
+    assert receiver.received[receiver.recipients.index("eve@lantern.example")]["Subject"] == "[The Lantern] You are invited"
+    ours = {"mira@elsewhere.example", MIRA, "bo@lantern.example"}
+    mails = [mail for to, mail in zip(receiver.recipients, receiver.received, strict=True) if to in ours]
+    assert {
+        "[The Lantern] Sie sind eingeladen",
+        "[The Lantern] 20 Alarme und mehr",
+        "[The Lantern] Mail geht an eine andere Adresse",
+    } < {mail["Subject"] for mail in mails}
+    english = [line for mail in mails for line in text_of(mail).splitlines() if ENGLISH.search(line.replace("The Lantern", ""))]
+    assert english == []
 
 
 def test_a_name_adds_no_header_and_hides_nothing(settings: Settings, receiver: MailReceiver, run: Run, clock: Clock) -> None:

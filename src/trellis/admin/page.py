@@ -35,7 +35,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from trellis.admin import PREFIX
-from trellis.admin.languages import ENGLISH, Language
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Sessions, csrf_token, seal, unseal
@@ -50,6 +49,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.languages import ENGLISH, Language
 from trellis.sentences import say
 from trellis.traces import find_traceparent, log_fields
 

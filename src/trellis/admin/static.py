@@ -9,8 +9,8 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trellis.admin.languages import encode_script_texts, read_script_catalogues
 from trellis.http.design import STATIC as SHARED
+from trellis.languages import encode_script_texts, read_script_catalogues
 
 _FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json"}

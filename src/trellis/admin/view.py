@@ -25,7 +25,6 @@ from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
 from trellis.admin.languages import (
-    Language,
     count_marked,
     count_nodes,
     format_text,
@@ -45,6 +44,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.http.design import TEMPLATES as SHARED
 from trellis.http.routes import REFERENCE
+from trellis.languages import Language
 from trellis.sentences import say
 
 if TYPE_CHECKING:

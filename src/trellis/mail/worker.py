@@ -7,6 +7,7 @@ from typing import Final
 from trellis.core.gate import Gate
 from trellis.core.mail import Draft, fill, has_work, settle, take
 from trellis.errors import Refused
+from trellis.languages import load_offered
 from trellis.mail.server import MailServer, NotSent
 from trellis.settings import Settings
 
@@ -68,7 +69,8 @@ class Mailer:
     def _send(self, draft: Draft) -> bool:
         error, is_final = None, False
         try:
-            self._server.send(draft.to, draft.text.subject, draft.text.body, draft.identity)
+            say = load_offered(draft.language).sentence
+            self._server.send(draft.to, say(draft.text.subject), say(draft.text.body), draft.identity)
         except NotSent as refused:
             error, is_final = str(refused), refused.is_final
             log.warning("Mail %d could not be sent: %s", draft.mail.id, error)

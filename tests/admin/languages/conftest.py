@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from trellis.admin.languages import catalogues
+from trellis.languages import catalogues
 
 TEXTS: Final = {
     "panel": {

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
-from trellis.admin.languages import catalogues, choose_language
+from trellis.admin.languages import choose_language
+from trellis.languages import catalogues
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from tests.admin.conftest import Visitor
 from tests.admin.everything import UNLINKED, fill, shape_of
 from tests.admin.html_forms import HtmlForm, read_forms
 from tests.fixture_types import MakeKey, Run
-from trellis.admin.languages import catalogues
 from trellis.admin.submitted import CSRF
 from trellis.compose import catalogue_of
 from trellis.core.fields import Choice, Nullable
 from trellis.core.gate import Gate
 from trellis.kinds import KINDS
+from trellis.languages import catalogues
 
 _ACCENTS: Final = str.maketrans("aeiouyAEIOUY", "áéíóúýÁÉÍÓÚÝ")
 _FIXED: Final = re.compile(r"(%\(\w+\)s|%[sd%]|\{[^{}]*\}|<[^<>]*>|&\w+;)")

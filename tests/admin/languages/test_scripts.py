@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.admin.conftest import MakeVisitor
-from trellis.admin.languages import ENGLISH
-from trellis.admin.languages.catalogues import load_language
 from trellis.admin.times import Clock
+from trellis.languages import ENGLISH
+from trellis.languages.catalogues import load_language
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from trellis.admin.languages import catalogues
-from trellis.admin.languages.catalogues import load_language
-from trellis.admin.languages.language import ENGLISH, Language
+from trellis.languages import catalogues
+from trellis.languages.catalogues import load_language
+from trellis.languages.language import ENGLISH, Language
 
 _RANGE: Final = re.compile(r"\s*([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*|\*)\s*(?:;\s*q=([01](?:\.[0-9]{0,3})?)\s*)?")
 _MOST_RANGES: Final = 20

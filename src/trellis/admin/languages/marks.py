@@ -11,9 +11,9 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup, soft_str
 
-from trellis.admin.languages.language import Language
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
+from trellis.languages.language import Language
 from trellis.sentences import Sentence
 
 

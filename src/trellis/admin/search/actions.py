@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, Final
 
 from trellis.admin.keys import RECIPES
-from trellis.admin.languages import Language
 from trellis.admin.nodes import find_actions
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
+from trellis.languages import Language
 from trellis.sentences import say
 
 _SHORTEST: Final = 3  # letters of a word that is not the last one, and stands for a longer one

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from trellis.admin.languages import ENGLISH, Language
 from trellis.core.fields import PLAIN_ZONE, find_zone, format_timestamp
+from trellis.languages import ENGLISH, Language
 
 ZONE: Final = "_zone"  # beside a time that is typed: the time zone in which the form showed it
 EXACT: Final = "_exact."  # and the moment that it stands for: an hour that is there twice would not say which

@@ -27,11 +27,15 @@ _READ: Final = 200  # alarms of which those are chosen that somebody wants
 
 
 class Draft(NamedTuple):
-    """A mail as it is to be sent, with the row that counts the attempt. `identity` is the same however often it is sent."""
+    """A mail as it is to be sent, with the row that counts the attempt. `identity` is the same however often it is sent.
+
+    `language` is the reader's, for somebody invited that of whoever invites; "" where none was chosen.
+    """
 
     mail: Mail
     to: str
     text: Text
+    language: str
     identity: str
 
 
@@ -76,8 +80,9 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
         reader = mail.find_reader(tx, due.admin_id)
         to = due.recipient or (reader.email if reader is not None else None)
         text = _write(tx, environment, due, reader, now) if reader is not None and to else None
-        if text is not None and to and due.attempts <= len(_MINUTES):
-            return Draft(due, to, text, blake2b(f"{due.id} {due.created_at} {to}".encode(), digest_size=16).hexdigest())
+        if reader is not None and text is not None and to and due.attempts <= len(_MINUTES):
+            identity = blake2b(f"{due.id} {due.created_at} {to}".encode(), digest_size=16).hexdigest()
+            return Draft(due, to, text, _find_language(tx, due, reader), identity)
         why = due.error or "There is nothing to tell any more, or nobody to tell it." if text is None else "It was given up."
         mail.settle(tx, due, "failed", why)
     return None
@@ -97,6 +102,15 @@ def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader,
     chosen = _choose(tx, environment, reader, due.first or 0, due.last or 0)
     told = _find_events(tx, chosen[:MOST])
     return write_alarms(environment, chosen[:MOST], told, more=len(chosen) > MOST) if told else None
+
+
+def _find_language(tx: Transaction, due: Mail, reader: Reader) -> str:
+    """Return the language that somebody has chosen for the panel, or whoever invites them; "" for none."""
+    if reader.language or due.kind != "invitation":
+        return reader.language
+    newest = events.read_page(tx, {"resource": "admins", "resource_id": reader.id}, 1, None, newest_first=True)
+    inviter = mail.find_reader(tx, newest[0].actor["id"]) if newest and newest[0].actor["type"] == "admin" else None
+    return inviter.language if inviter is not None else ""
 
 
 def _find_events(tx: Transaction, chosen: Sequence[Alarm]) -> dict[int, events.Event]:

@@ -1,4 +1,7 @@
-"""What a mail says: a subject of one line, and plain text without anything secret but the link of an invitation."""
+"""What a mail says: a subject of one line, and plain text without anything secret but the link of an invitation.
+
+Both are sentences (`trellis.sentences`), which whoever sends the mail says in the reader's language.
+"""
 
 import re
 from collections.abc import Sequence
@@ -6,6 +9,7 @@ from typing import Final, NamedTuple
 
 from trellis.core.alarms import tell_outside
 from trellis.core.operation import Environment
+from trellis.sentences import Sentence, adapt, join, say
 from trellis.store.alarms import Alarm
 from trellis.store.events import Event
 
@@ -19,8 +23,8 @@ _LINE_ENDS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 class Text(NamedTuple):
     """A mail's subject and what it says."""
 
-    subject: str
-    body: str
+    subject: Sentence
+    body: Sentence
 
 
 def _one_line(text: str) -> str:
@@ -28,53 +32,83 @@ def _one_line(text: str) -> str:
     return _LINE_ENDS.sub(" ", _INVISIBLE.sub("", text)).strip()
 
 
-def _subject(environment: Environment, text: str) -> str:
-    whole = _one_line(f"[{environment.community_name}] {text}")
-    return whole if len(whole) <= _LONGEST_SUBJECT else f"{whole[: _LONGEST_SUBJECT - 1]}…"
+def _subject(environment: Environment, sentence: str) -> Sentence:
+    def cut(said: str, _: object) -> str:
+        whole = _one_line(f"[{environment.community_name}] {said.rstrip('.')}")
+        return whole if len(whole) <= _LONGEST_SUBJECT else f"{whole[: _LONGEST_SUBJECT - 1]}…"
+
+    return adapt(sentence, cut)
 
 
 def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict[int, Event], *, more: bool) -> Text:
     """Tell alarms, the newest first. `more` says that there are others."""
     told = [(alarm, events[alarm.event]) for alarm in alarms if alarm.event in events]
-    sentences = [_one_line(tell_outside(alarm.name, event)) for alarm, event in told]
-    subject = sentences[0].rstrip(".") if len(sentences) == 1 else f"{len(sentences)} alarms{' and more' if more else ''}"
-    parts = []
+    sentences = [adapt(tell_outside(alarm.name, event), lambda said, _: _one_line(said)) for alarm, event in told]
+    parts: list[str] = []
     for sentence, (alarm, _) in zip(sentences, told, strict=True):
         link = _link(environment, f"/events/{alarm.event}")
-        parts.append("\n".join(filter(None, (sentence, alarm.at, link))))
+        parts.append(join(filter(None, (sentence, alarm.at, link)), "\n"))
     if more:
-        parts.append("There are more, in the panel under Alarms.")
-    why = "You get this because you are an administrator there."
-    where = f"All alarms: {_link(environment, '/alarms')}\nWhich of them are mailed to you: {_link(environment, '/account')}"
-    parts.append(f"-- \n{_name(environment)}\n{why}" + (f"\n{where}" if environment.public_url else " The panel has more."))
-    return Text(_subject(environment, subject), "\n\n".join(parts) + "\n")
+        parts.append(say("There are more, in the panel under Alarms."))
+    parts.append(_end(environment))
+    return Text(_subject(environment, _summarize(sentences, more=more)), _body(*parts))
+
+
+def _summarize(sentences: Sequence[str], *, more: bool) -> str:
+    if len(sentences) == 1:
+        return sentences[0]
+    return say("{count} alarms and more", count=len(sentences)) if more else say("{count} alarms", count=len(sentences))
+
+
+def _end(environment: Environment) -> str:
+    """Return why somebody gets a mail about alarms, and where there is more."""
+    lines = [f"-- \n{_name(environment)}", say("You get this because you are an administrator there.")]
+    if environment.public_url:
+        lines.append(say("All alarms: {link}", link=_link(environment, "/alarms")))
+        lines.append(say("Which of them are mailed to you: {link}", link=_link(environment, "/account")))
+    else:
+        lines.append(say("The panel has more."))
+    return join(lines, "\n")
 
 
 def write_invitation(environment: Environment, name: str, link: str, until: str) -> Text:
     """Invite somebody."""
-    body = (
-        f"Hello {_one_line(name)},\n\nyou are to be an administrator of {_name(environment)}. Choose your password here:\n\n"
-        f"{_link(environment, f'/invitation/{link}')}\n\n"
-        f"The link holds once, until {until}. Whoever has it can choose the password: pass it on to nobody. If you did not expect "
-        "this, do nothing.\n"
+    body = _body(
+        say("Hello {name},", name=_one_line(name)),
+        say("you are to be an administrator of {community}. Choose your password here:", community=_name(environment)),
+        _link(environment, f"/invitation/{link}"),
+        say(
+            "The link holds once, until {until}. Whoever has it can choose the password: pass it on to nobody. If you did not "
+            "expect this, do nothing.",
+            until=until,
+        ),
     )
-    return Text(_subject(environment, "You are invited"), body)
+    return Text(_subject(environment, say("You are invited")), body)
 
 
 def write_changed_address(environment: Environment, name: str) -> Text:
     """Tell whoever read mail for somebody until now that it goes elsewhere."""
-    body = (
-        f"Mail for {_one_line(name)}, an administrator of {_name(environment)}, goes to another address from now on. This is the "
-        "last one to this address.\n\nIf that was not you, tell another administrator, and change your password.\n"
+    goes = say(
+        "Mail for {name}, an administrator of {community}, goes to another address from now on. This is the last one to this "
+        "address.",
+        name=_one_line(name),
+        community=_name(environment),
     )
-    account = _link(environment, "/account")
-    return Text(_subject(environment, "Mail goes to another address"), f"{body}\n{account}\n" if account else body)
+    warning = say("If that was not you, tell another administrator, and change your password.")
+    return Text(_subject(environment, say("Mail goes to another address")), _body(goes, warning, _link(environment, "/account")))
 
 
 def write_test(environment: Environment) -> Text:
     """Tell that mail can be sent."""
-    body = f"This is a test from {_name(environment)}. Nothing has happened: somebody wants to know whether mail arrives.\n"
-    return Text(_subject(environment, "A test"), body)
+    test = say(
+        "This is a test from {community}. Nothing has happened: somebody wants to know whether mail arrives.",
+        community=_name(environment),
+    )
+    return Text(_subject(environment, say("A test")), _body(test))
+
+
+def _body(*parts: str) -> Sentence:
+    return adapt(join(filter(None, parts), "\n\n"), lambda said, _: f"{said}\n")
 
 
 def _name(environment: Environment) -> str:

@@ -12,7 +12,10 @@ _NEWEST: Final = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).sca
 
 
 class Reader(NamedTuple):
-    """Whom mail goes to. `alarms` are the names of those that they want, with commas between, or `*`."""
+    """Whom mail goes to. `alarms` are the names of those that they want, with commas between, or `*`.
+
+    `language` is that of their panel, if they have chosen one, or "".
+    """
 
     id: int
     name: str
@@ -21,12 +24,13 @@ class Reader(NamedTuple):
     alarms_mailed: int
     role: str
     kinds: str | None
+    language: str
     has_password: bool
     is_disabled: bool
 
 
 _COLUMNS: Final = (
-    *(_c[name] for name in ("id", "name", "email", "mailed_alarms", "alarms_mailed", "role", "kinds")),
+    *(_c[name] for name in ("id", "name", "email", "mailed_alarms", "alarms_mailed", "role", "kinds", "language")),
     _c.digest != "",
     _c.disabled_at.is_not(None),
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from trellis.admin.languages import dates
+from trellis.languages import dates
 from trellis.sentences import say_in
 
 

@@ -1,4 +1,4 @@
-"""The catalogues of the languages that the panel is offered in: gettext files, one for each area, read when first needed."""
+"""The catalogues of the languages that there are: gettext files, one for each area, read when first needed."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from trellis.admin.languages.language import ENGLISH, Language
+from trellis.languages.language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog
@@ -42,6 +42,11 @@ def load_language(code: str, folder: Path = FOLDER) -> Language:
     return Language(
         code, OFFERED.get(code, locale.get_language_name() or code), GNUTranslations(compiled), separators, locale.text_direction
     )
+
+
+def load_offered(code: str) -> Language:
+    """Return a language that is offered, as `load_language` does, and English in place of any other."""
+    return load_language(code if code in OFFERED else ENGLISH.code, FOLDER)
 
 
 def read_catalogue(files: list[Path], code: str) -> "Catalog":

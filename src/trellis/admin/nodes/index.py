@@ -43,8 +43,8 @@ def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
             ("POST", f"{one}/move", move.move, "update"),
         ]
     for one_action in action.find_actions(catalogue, kind):
-        path, verb = f"{one}/{one_action.verb.name}", one_action.verb.name
-        rows += [("GET", path, partial(action.show, one_action), verb), ("POST", path, partial(action.run, one_action), verb)]
+        path, name = f"{one}/{one_action.verb.name}", one_action.verb.name
+        rows += [("GET", path, partial(action.show, one_action), name), ("POST", path, partial(action.run, one_action), name)]
     if kind.is_group:
         rows.append(("GET", f"{one}/access", access.show, "get"))
     more = {f"{one}/access": ("access.view",)}
@@ -56,9 +56,9 @@ def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
             partial(run, kind),
             kind.name,
             live=fed.get(path, ()),
-            needs=(kind.operation(verb), *more.get(path, ())),
+            needs=(kind.operation(name), *more.get(path, ())),
         )
-        for method, path, run, verb in rows
+        for method, path, run, name in rows
     )
 
 

@@ -124,8 +124,8 @@ ROLES: Final[Mapping[str, Role]] = {
 
 # What every administrator may run on themselves, whatever their role.
 OWN: Final = frozenset(
-    f"admins.{verb}"
-    for verb in (
+    f"admins.{name}"
+    for name in (
         *("get", "sessions", "sign_in", "sign_out", "confirm_password", "update", "set_password", "accept_invitation"),
         *("factors", "add_passkey", "rename_passkey", "remove_passkey"),
         *("sign_on", "confirm_sign_on", "link_identity", "unlink_identity"),

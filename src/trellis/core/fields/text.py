@@ -2,14 +2,18 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from trellis.core.fields.type import CONTROLS, Invalid, quote
 from trellis.core.passwords import NODE, Plain
 from trellis.invisible import find_invisible
 from trellis.sentences import say
+
+if TYPE_CHECKING:
+    from nh3 import Cleaner
 
 _CONTROLS_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _MARKUP: Final = re.compile("[<>&\u00a0]")  # characters that HTML writes differently from plain text
@@ -71,8 +75,7 @@ class Html:
         text = Text(self.longest, lines=True).parse(raw)
         if not _MARKUP.search(text):
             return text
-        from nh3 import clean  # noqa: PLC0415  # start-up time: most texts have nothing to sanitise
-
+        clean = _load_cleaner().clean
         cleaned = clean(text)
         # Entities may have encoded control characters, and removed elements may leave spaces at the ends. Sending the stored value
         # back must not change it.
@@ -95,30 +98,38 @@ class Html:
 
 def sanitize_inline_html(html: str) -> str:
     """Sanitise HTML that is part of a line of text."""
-    from nh3 import clean  # noqa: PLC0415  # start-up time, as above
-
-    return CONTROLS.sub("", clean(html, tags=_INLINE_TAGS))  # entities may have encoded control characters
+    return CONTROLS.sub("", _load_cleaner(_INLINE_TAGS).clean(html))  # entities may have encoded control characters
 
 
-_INLINE_TAGS: Final = {
-    "a",
-    "abbr",
-    "b",
-    "bdi",
-    "bdo",
-    "cite",
-    "code",
-    "em",
-    "i",
-    "mark",
-    "s",
-    "small",
-    "span",
-    "strong",
-    "sub",
-    "sup",
-    "u",
-}
+@cache
+def _load_cleaner(tags: frozenset[str] | None = None) -> "Cleaner":
+    """Return what sanitises HTML, with nh3's elements or these; making it takes longer than most texts."""
+    from nh3 import Cleaner  # noqa: PLC0415  # start-up time: most texts have nothing to sanitise
+
+    return Cleaner() if tags is None else Cleaner(tags=set(tags))
+
+
+_INLINE_TAGS: Final = frozenset(
+    {
+        "a",
+        "abbr",
+        "b",
+        "bdi",
+        "bdo",
+        "cite",
+        "code",
+        "em",
+        "i",
+        "mark",
+        "s",
+        "small",
+        "span",
+        "strong",
+        "sub",
+        "sup",
+        "u",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from markupsafe import Markup
 from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
-from trellis.admin.events import shown_members
+from trellis.admin.events import changed_labels
 from trellis.admin.languages import (
     count_marked,
     count_nodes,
@@ -151,7 +151,7 @@ class View:
             version=__version__,
             prefix=PREFIX,
             reference=REFERENCE,
-            shown_members=shown_members,
+            changed_labels=lambda event: changed_labels(event, self._kinds),
             actions=lambda kind: find_actions(self._catalogue, kind),
             node_badges=node_badges,
             node_lock=partial(describe_lock, find_guests(self._kinds)),

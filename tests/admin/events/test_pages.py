@@ -23,7 +23,7 @@ def test_events_are_listed_with_who_what_when_and_why(admin: Visitor, gate: Gate
     run("forums.update", made["id"], name="Olds")
     page = page_text(admin.get("/events"))
     assert re.search(r"2026-01-31 09:30:00 UTC Importer created forum News Nightly import", page)
-    assert "The terminal changed forum Olds name" in page
+    assert "The terminal changed forum Olds Name" in page
 
 
 @pytest.mark.parametrize(
@@ -132,3 +132,14 @@ def test_what_took_something_back_leads_to_it(admin: Visitor, run: Run, communit
     page = admin.get(f"/events/{events()[-1]['seq']}")
     assert f"Undoes event {changed}" in page_text(page)
     assert f'href="/admin/events/{changed}"' in page.text
+
+
+def test_rows_name_what_was_changed_as_forms_do(admin: Visitor, community: Community, run: Run) -> None:
+    run("forums.update", community.help, minContent=3)
+
+    def cells(language: str) -> list[str]:
+        page = admin.get("/events", headers={"accept-language": language}).text
+        return [cell for cell in re.findall(r'<td role="cell" class="changed quiet"[^>]*>(.*?)</td>', page) if cell]
+
+    assert cells("en") == ["Posts needed to see it"]
+    assert cells("de") not in ([], cells("en"))

@@ -37,6 +37,7 @@ _LABELS: Final = {  # of members that no operation takes as a field
     "closedBecause": say("Closed because"),
     "event": say("Event"),
     "usedAt": say("Used at"),
+    "task": say("Task"),
 }
 
 Part = tuple[str, str]  # "same", "removed" or "added", and the text
@@ -63,8 +64,16 @@ class Change:
 
 def event_changes(event: Mapping[str, Any], kinds: Iterable[NodeKind], groups: Mapping[int, str]) -> tuple[Change, ...]:
     """Return what an event changed, in the order of the record. `groups` are the names of groups by id."""
-    kind = next((kind for kind in kinds if kind.name == event["resource"]), None)
+    kind = _find_kind(event, kinds)
     return compare_states(shown_members(event), event["before"] or {}, event["after"] or {}, kind, groups)
+
+
+def changed_labels(event: Mapping[str, Any], kinds: Iterable[NodeKind]) -> list[str]:
+    """Return what an event changed by the names that forms have for it; none of a record that it created or deleted."""
+    if not (event["before"] and event["after"]):
+        return []
+    titles = _titles(_find_kind(event, kinds))
+    return [titles.get(name, _label(name)) for name in shown_members(event)]
 
 
 def compare_states(
@@ -72,7 +81,7 @@ def compare_states(
 ) -> tuple[Change, ...]:
     """Return how two states of a record differ in some members. A member that neither has is secret."""
     group_fields = {f.name for f in kind.group_fields} if kind else set()
-    titles = {f.name: say(f.label) for f in (*kind.fields, kind.external_id_field)} if kind else {}
+    titles = _titles(kind)
     found: list[Change] = []
     for name in names:
         if name not in before and name not in after:
@@ -155,6 +164,14 @@ def _format(value: Any) -> str:
     if isinstance(value, Mapping):  # whoever has made something
         return say("The terminal") if value.get("type") == "terminal" else str(value.get("name", ""))
     return "" if value is None else str(value)
+
+
+def _find_kind(event: Mapping[str, Any], kinds: Iterable[NodeKind]) -> NodeKind | None:
+    return next((kind for kind in kinds if kind.name == event["resource"]), None)
+
+
+def _titles(kind: NodeKind | None) -> dict[str, str]:
+    return {f.name: say(f.label) for f in (*kind.fields, kind.external_id_field)} if kind else {}
 
 
 def _label(name: str) -> str:

@@ -39,7 +39,7 @@ def list_texts_of_tables() -> Iterator[Text]:
         yield from (role.title, role.doc, role.word, role.one, role.several)
     for preset in PRESETS.values():
         yield from (preset.title, preset.pause, preset.summary)
-    yield from (rule.sentence for rule in ALARMS)
+    yield from (text for rule in ALARMS for text in (rule.label, rule.sentence))
     yield from month_name[1:]
 
 

@@ -17,7 +17,11 @@ def settings(new_settings: NewSettings) -> Settings:
 
 
 def test_one_says_where_mail_goes_and_which_alarms(admin: Visitor, mira: int, run: Run, clock: Clock) -> None:
-    assert "Alarms by mail" in page_text(admin.get("/account"))
+    shown = page_text(admin.get("/account"))
+    assert "Alarms by mail" in shown
+    assert "A key is made" in shown
+    assert "Somebody signs in from a new browser" in shown
+    assert "widened key" not in shown
     names = ["new-key", "new-webhook"]
     saved = admin.post("/account/mail", {"email": "mira@lantern.example", "mailedAlarms": names})
     assert saved.status_code == 303, page_text(saved)

@@ -55,7 +55,7 @@ async def _show(request: PageRequest, status: int, form: Form, mail: Form | None
         about["identities"] = me["identities"]
     if has_mail:
         wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
-        about |= {"mail": mail or _mail_form(me), "mailed": [(n, n.replace("-", " "), _wants(wanted, n)) for n in _NAMES]}
+        about |= {"mail": mail or _mail_form(me), "mailed": [(rule.name, rule.label, _wants(wanted, rule.name)) for rule in ALARMS]}
     return request.page("account.html", status=status, title=say("Your account"), form=form, **about)
 
 

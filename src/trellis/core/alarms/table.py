@@ -44,12 +44,14 @@ def _is_lasting_key(event: Event) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AlarmRule:
-    """An alarm. `operations` are patterns over names of operations; `when` judges an event of these.
+    """An alarm. `label` names it where people choose alarms.
 
+    `operations` are patterns over names of operations; `when` judges an event of these.
     What administrators did themselves is no news to them, unless it may have been somebody who passed for them: `may_be_forged`.
     """
 
     name: str
+    label: str
     operations: tuple[str, ...]
     sentence: str
     when: Callable[[Event], bool] = _always
@@ -61,44 +63,85 @@ class AlarmRule:
 
 
 ALARMS: Final = (
-    AlarmRule("new-key", ("keys.create",), "{actor} made the API key {name}.", _is_lasting_key),
-    AlarmRule("widened-key", ("keys.*",), "{actor} let the API key {name} do more.", _is_widened_by(is_key_widened)),
-    AlarmRule("new-webhook", ("webhooks.create",), "{actor} made a webhook that sends to {name}."),
+    AlarmRule("new-key", "A key is made", ("keys.create",), "{actor} made the API key {name}.", _is_lasting_key),
+    AlarmRule(
+        "widened-key", "A key may do more", ("keys.*",), "{actor} let the API key {name} do more.", _is_widened_by(is_key_widened)
+    ),
+    AlarmRule("new-webhook", "A webhook is made", ("webhooks.create",), "{actor} made a webhook that sends to {name}."),
     AlarmRule(
         "widened-webhook",
+        "A webhook sends more, or elsewhere",
         ("webhooks.update",),
         "{actor} changed where a webhook sends or what: {name}.",
         _is_widened_by(is_webhook_widened),
     ),
-    AlarmRule("new-administrator", ("admins.create", "admins.invite"), "{actor} made {name} an administrator."),
-    AlarmRule("joined-administrator", ("admins.join",), "{name} became an administrator by signing in at the provider."),
+    AlarmRule(
+        "new-administrator",
+        "Somebody is made an administrator",
+        ("admins.create", "admins.invite"),
+        "{actor} made {name} an administrator.",
+    ),
+    AlarmRule(
+        "joined-administrator",
+        "Somebody joins by single sign-on",
+        ("admins.join",),
+        "{name} became an administrator by signing in at the provider.",
+    ),
     AlarmRule(
         "linked-identity",
+        "An account at the provider is linked",
         ("admins.link_identity",),
         "{actor} linked the account {name} at the provider, which signs them in.",
         may_be_forged=True,
     ),
     AlarmRule(
         "changed-address",
+        "Mail goes to another address",
         ("admins.update",),
         "{actor} changed where mail for {name} goes.",
         _is_address_changed,
         may_be_forged=True,
     ),
-    AlarmRule("renewed-invitation", ("admins.renew_invitation",), "{actor} made another link by which {name} chooses a password."),
-    AlarmRule("enabled-administrator", ("admins.enable",), "{actor} let {name} sign in again."),
-    AlarmRule("widened-role", ("admins.set_role", "admins.follow_groups"), "{actor} gave {name} another role.", _has("mayDoMore")),
+    AlarmRule(
+        "renewed-invitation",
+        "An invitation is renewed",
+        ("admins.renew_invitation",),
+        "{actor} made another link by which {name} chooses a password.",
+    ),
+    AlarmRule(
+        "enabled-administrator", "An administrator may sign in again", ("admins.enable",), "{actor} let {name} sign in again."
+    ),
+    AlarmRule(
+        "widened-role",
+        "Somebody gets a role that may do more",
+        ("admins.set_role", "admins.follow_groups"),
+        "{actor} gave {name} another role.",
+        _has("mayDoMore"),
+    ),
     AlarmRule(
         "new-browser",
+        "Somebody signs in from a new browser",
         ("admins.sign_in", "admins.sign_on"),
         "{actor} signed in from a new browser.",
         _has("newBrowser"),
         may_be_forged=True,
     ),
-    AlarmRule("password-set", ("admins.set_password",), "{actor} set a password for {name}.", _is_by_another),
-    AlarmRule("reset-second-factor", ("admins.reset_second_factor",), "{actor} took away the second factor of {name}."),
+    AlarmRule(
+        "password-set",
+        "Somebody else sets a password",
+        ("admins.set_password",),
+        "{actor} set a password for {name}.",
+        _is_by_another,
+    ),
+    AlarmRule(
+        "reset-second-factor",
+        "A second factor is reset",
+        ("admins.reset_second_factor",),
+        "{actor} took away the second factor of {name}.",
+    ),
     AlarmRule(
         "removed-second-factor",
+        "A second factor is removed",
         ("admins.remove_passkey", "admins.remove_authenticator"),
         "{actor} removed a second factor of their own.",
         may_be_forged=True,

@@ -137,6 +137,46 @@ def test_names_and_columns_have_room_on_a_phone(chrome: Browser, service: Servic
     window.close()
 
 
+# Lists that are scrolled to the side, and what is chosen in a filter where the box is too small for it.
+_CUT: Final = """() => {
+    const wrong = [...document.querySelectorAll("main .scroll")].filter((one) => one.scrollWidth > one.clientWidth + 1);
+    const chosen = [...document.querySelectorAll(".filters select")].filter((select) => {
+        if (!select.checkVisibility()) return false;
+        const copy = select.cloneNode();
+        copy.style.cssText = "width: max-content; position: absolute";
+        copy.append(new Option(select.selectedOptions[0].text));
+        select.after(copy);
+        const needed = copy.offsetWidth;
+        copy.remove();
+        return needed > select.offsetWidth;
+    });
+    return [...wrong.map((one) => one.ariaLabel), ...chosen.map((select) => select.name)];
+}"""
+
+
+def test_lists_and_filters_fit_on_a_phone_and_choosing_all_or_none_stays_together(
+    chrome: Browser, service: Service, run: Run, mira: int, places: list[str]
+) -> None:
+    run("groups.create", name="Stewards", prefix="<strong>", suffix="</strong>")
+    window = opened(chrome, service.address, width=360)
+    page = window.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    window.set_extra_http_headers({"accept-language": "de"})
+    found = []
+    for place in ("/groups", "/blogs", "/requests", "/events"):
+        page.goto(f"/admin{place}")
+        found += [f"{place}: {wrong}" for wrong in page.evaluate(_CUT)]
+    assert found == []
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto("/admin/forums")
+    page.locator(".pick input").first.check(force=True)
+    everything, nothing = (page.get_by_role("button", name=name).bounding_box() for name in ("Alle auf dieser Seite", "Keine"))
+    assert everything
+    assert nothing
+    assert everything["y"] == nothing["y"]
+    window.close()
+
+
 def test_german_breaks_no_page(chrome: Browser, service: Service, mira: int, places: list[str]) -> None:
     window = opened(chrome, service.address)
     sign_in(window.new_page(), LOGIN, PASSWORD)

@@ -87,6 +87,7 @@ def test_an_alarm_is_mailed_once_to_those_who_may_see_it_and_want_it(
     mail = receiver.received[-1]
     assert mail["Subject"] == "[The Lantern] The terminal made a webhook that sends to hooks.example"
     assert f"https://lantern.example/admin/events/{event['seq']}" in text_of(mail)
+    assert f"\n{event['at'][:10]} {event['at'][11:16]} UTC\n" in text_of(mail)
     assert "a-secret-path" not in mail.as_string()
     assert last_mail(run, mira) | {"at": None} == {"kind": "alarms", "state": "sent", "at": None, "error": None}
 
@@ -132,7 +133,7 @@ def test_each_mail_is_in_the_language_that_its_reader_has_chosen(
     assert {
         "[The Lantern] Sie sind eingeladen",
         "[The Lantern] 20 Alarme und mehr",
-        "[The Lantern] Mail geht an eine andere Adresse",
+        "[The Lantern] E-Mails gehen an eine andere Adresse",
     } < {mail["Subject"] for mail in mails}
     english = [line for mail in mails for line in text_of(mail).splitlines() if ENGLISH.search(line.replace("The Lantern", ""))]
     assert english == []

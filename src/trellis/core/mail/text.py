@@ -47,7 +47,7 @@ def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict
     parts: list[str] = []
     for sentence, (alarm, _) in zip(sentences, told, strict=True):
         link = _link(environment, f"/events/{alarm.event}")
-        parts.append(join(filter(None, (sentence, alarm.at, link)), "\n"))
+        parts.append(join(filter(None, (sentence, _when(alarm.at), link)), "\n"))
     if more:
         parts.append(say("There are more, in the panel under Alarms."))
     parts.append(_end(environment))
@@ -80,7 +80,7 @@ def write_invitation(environment: Environment, name: str, link: str, until: str)
         say(
             "The link holds once, until {until}. Whoever has it can choose the password: pass it on to nobody. If you did not "
             "expect this, do nothing.",
-            until=until,
+            until=_when(until),
         ),
     )
     return Text(_subject(environment, say("You are invited")), body)
@@ -109,6 +109,11 @@ def write_test(environment: Environment) -> Text:
 
 def _body(*parts: str) -> Sentence:
     return adapt(join(filter(None, parts), "\n\n"), lambda said, _: f"{said}\n")
+
+
+def _when(timestamp: str) -> str:
+    """Return a timestamp as people read it in any language: `2026-11-27 04:02 UTC`."""
+    return f"{timestamp[:10]} {timestamp[11:16]} UTC"
 
 
 def _name(environment: Environment) -> str:

@@ -35,6 +35,16 @@ def test_an_empty_form_shows_the_defaults() -> None:
     assert "id" not in form.controls
 
 
+@pytest.mark.parametrize("name", [*(f.name for f in _FIELDS), "nothing"])
+@pytest.mark.parametrize("option", ["view", "", "none.such"])
+def test_a_name_that_is_sent_whole_and_in_parts_is_refused_at_most(name: str, option: str) -> None:
+    pairs = ((name, ""), (f"{name}.{option}", "*"))
+    for sent in (pairs, pairs[::-1]):
+        with pytest.raises(Refused) as refused:
+            _typed(*sent).raw()
+        assert {fault.message for fault in refused.value.faults} == {"UNKNOWN_PARAMETER"}
+
+
 def test_what_was_typed_is_handed_on_as_operations_take_it() -> None:
     form = _typed(
         ("csrf", "x"),

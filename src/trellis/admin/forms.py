@@ -110,7 +110,7 @@ class Form:
                 continue
             if option and head in self.fields and self.widget(head) == "permissions":
                 raw.setdefault(head, {})[option] = _read_groups(typed.all(name))
-            elif name not in self.fields:
+            elif name not in self.fields or self.widget(name) == "permissions":  # its options have names of their own
                 unknown.append(Fault(name[:60], "UNKNOWN_PARAMETER", say("This form has no field {name}.", name=quote(name))))
             elif self.widget(name) in _MANY:
                 raw[name] = _read_groups(typed.all(name))

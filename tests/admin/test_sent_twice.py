@@ -42,6 +42,14 @@ def _make_webhook(run: Run, _: Community) -> None:
         ("/forums/7/delete", "/forums/7/delete", {"_action": "delete"}, None, "deleted"),
         ("/forums/7/move", "/forums/7/move", {"place": "first", "_action": "save"}, None, "Staff"),
         ("/forums/7/copy", "/forums/7/copy", {"_action": "save"}, None, "cop"),
+        ("/forums/7", "/forums/7", {"name": "Twice", "_action": "save"}, None, "Saved."),
+        ("/forums/7/move", "/forums/7/move", {"parentId": "4", "place": "first", "_action": "save"}, None, "Staff"),
+        ("/groups/2", "/groups/2", {"name": "Twice", "_action": "save"}, None, "Saved."),
+        ("/blogs/1", "/blogs/1", {"name": "Twice", "_action": "save"}, None, "Saved."),
+        ("/calendars/1", "/calendars/1", {"name": "Twice", "_action": "save"}, None, "Saved."),
+        ("/categories/1", "/categories/1", {"name": "Twice", "_action": "save"}, None, "Saved."),
+        ("/keys/1/edit", "", {"name": "Twice"}, _make_key, "Saved."),
+        ("/webhooks/1/edit", "", {"description": "Twice"}, _make_webhook, "Saved."),
     ],
 )
 def test_it_takes_effect_once(  # noqa: PLR0917  # a table of forms

@@ -230,3 +230,16 @@ def test_without_a_public_address_there_are_no_passkeys_and_the_page_says_why(ad
     assert "Set up an app" in page
     assert "passkey" not in visitor().get("/sign-in").text
     assert admin.get(f"{FACTORS}/passkeys/options", headers={"accept": "application/json"}).status_code == 403
+
+
+def test_an_app_that_is_set_up_twice_by_one_form_is_set_up_and_no_code_is_wrong(
+    admin: Visitor, clock: Clock, events: Events
+) -> None:
+    page = admin.get(f"{FACTORS}/app")
+    secret = re.sub(r"\W", "", re.search(r'id="app-secret"[^>]*>([^<]*)<', page.text)[1])  # type: ignore[index]
+    sent = find_form(page, "/app").filled(code=code_of(secret, clock))
+    before = len(events())
+    first, second = admin.post(f"{FACTORS}/app", sent), admin.post(f"{FACTORS}/app", sent)
+    assert (first.status_code, second.status_code) == (200, 303)
+    assert len(events()) == before + 1
+    assert "if you have not seen your recovery codes, make new ones" in page_text(admin.get(FACTORS))

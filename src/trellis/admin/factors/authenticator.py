@@ -18,6 +18,9 @@ from trellis.sentences import say
 _SECTION: Final = "account"
 _HERE: Final = f"{FACTORS}/app"
 _SALT: Final = "salt"
+_SET_UP_BEFORE: Final = say(
+    "Your authenticator app is set up. The form was sent twice: if you have not seen your recovery codes, make new ones."
+)
 
 
 async def new(request: PageRequest) -> Response:
@@ -58,6 +61,8 @@ async def set_up(request: PageRequest) -> Response:
         done = await request.perform("admins.set_authenticator", raw, me.id)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused))
+    if done.event is None:
+        return request.redirect(FACTORS, _SET_UP_BEFORE, "note")
     ended = "" if me.has_passkey and not me.has_app else say(" You are signed out everywhere else.")
     return conclude(request, say("Your authenticator app is set up.{ended}", ended=ended), done.value["recoveryCodes"])
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from trellis.admin.chart import build_chart
 from trellis.admin.confirm import Confirmation, fetch_made_webhooks
-from trellis.admin.conflicts import VERSION, compare_settings
+from trellis.admin.conflicts import VERSION, compare_settings, find_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
@@ -17,6 +17,7 @@ from trellis.admin.keys.index import find_base, show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, IpAddress, Text, isolate
+from trellis.core.gate import Result
 from trellis.core.hello import HELLO
 from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, WHY_PAUSED, describe_bounds, is_key_widened, key_version
 from trellis.errors import Refused
@@ -164,10 +165,16 @@ async def update(request: PageRequest) -> Response:
         result = await request.perform("keys.update", raw, key["id"], expected=expected)
     except Refused as refused:
         if refused.status == 412 and not request.stale:
+            if (saved := await find_saved(request, key, form.settings(), "keys", key_version)) is not None:
+                return _go_back(request, saved)
             return _show_form(request, 409, key, form, theirs=_compare(form, key))
         return _show_form(request, 400, key, form.add_refusal(refused), shown)
+    return _go_back(request, result)
+
+
+def _go_back(request: PageRequest, result: Result) -> Response:
     message = say("Saved. It applies from the next request on.") if result.event else say("Nothing was changed.")
-    return request.redirect(f"/keys/{key['id']}", message, undo=result.event)
+    return request.redirect(f"/keys/{request.number('id')}", message, undo=result.event)
 
 
 def _show_form(  # what the page shows

@@ -195,13 +195,15 @@ def _set_authenticator(context: Context) -> Outcome:
     given, admin = require((_SALT, CODE), context.input), _find_own(context)
     given.raise_faults()
     old = authenticators.find(context.tx, admin.id)
+    if old is not None and old.salt == given.get("salt"):
+        return Outcome({"recoveryCodes": []}, happened=False)  # the form was sent twice
     try:
         secret = derive_secret(context.tx, admin.id, given.get("salt"), context.environment.second_factors.key)
     except SecretUnavailable:
         raise Refused(
             "WRONG_SECOND_FACTOR", say("The page was open for too long. Open it once more, and scan the new code.")
         ) from None
-    step = find_step(secret, given.get("code"), context.now, old.step if old and old.salt == given.get("salt") else 0)
+    step = find_step(secret, given.get("code"), context.now, 0)
     if step is None:
         detail = say("code is not what the app shows now. If it keeps being wrong, look at the clock of the device.")
         raise refuse_faults(Fault("code", "INVALID_VALUE", detail))

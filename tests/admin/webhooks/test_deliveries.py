@@ -89,6 +89,9 @@ def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: C
         ("from=2026-01-31T08:00&to=2026-01-31T09:30", [4, 2]),
         ("webhook=1&from=2026-01-31T09:27&state=", [6, 5, 3]),
         ("before=4", [3, 2, 1]),
+        ("from=0001-01-01&to=9999-12-31T23:59", [6, 5, 4, 3, 2, 1]),
+        ("from=9999-12-31T23:59", []),
+        ("to=0001-01-01", []),
     ],
 )
 def test_each_filter_stands_in_the_address(admin: Visitor, gate: Gate, ago: Ago, query: str, found: list[int]) -> None:

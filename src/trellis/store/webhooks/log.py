@@ -94,10 +94,14 @@ def _find_id_range(tx: Transaction, filters: Mapping[str, Any], before: int | No
     first, last = sa.select(sa.func.min(_c.id)), sa.select(sa.func.max(_c.id))
     if since := filters.get("since"):
         at = tx.connection.execute(sa.select(sa.func.min(_c.created_at)).where(_c.created_at >= since)).scalar()
-        first = first.where(_c.created_at >= since, _c.created_at <= _later(at or since, _LAG))
+        if at is None:
+            return 0, 0
+        first = first.where(_c.created_at >= since, _c.created_at <= _later(at, _LAG))
     if until := filters.get("until"):
         at = tx.connection.execute(sa.select(sa.func.max(_c.created_at)).where(_c.created_at < until)).scalar()
-        last = last.where(_c.created_at < until, _c.created_at >= _later(at or until, -_LAG))
+        if at is None:
+            return 0, 0
+        last = last.where(_c.created_at < until, _c.created_at >= _later(at, -_LAG))
     bottom, top = (tx.connection.execute(statement).scalar() for statement in (first, last))
     if bottom is None or top is None:
         return 0, 0

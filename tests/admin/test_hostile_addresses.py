@@ -1,0 +1,60 @@
+"""Addresses that nobody is led to: each page of the panel with values in its query that mean nothing, or that are at an end."""
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import quote
+
+import pytest
+
+from tests.admin.conftest import Visitor
+from tests.admin.everything import fill
+from tests.admin.html_forms import read_forms
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+from trellis.admin.app import Panel
+from trellis.admin.submitted import CSRF
+from trellis.core.gate import Gate
+from trellis.settings import Settings
+
+pytestmark = pytest.mark.slow
+
+_VALUES: Final = (
+    *("\x00", "-1", "0", "9" * 400, str(2**63), str(-(2**63) - 1), "²", "٣", "1e9", "NaN", "[]", "[" * 200, "{", "null"),
+    *("{{ 7 * 7 }}%s%(x)s{x}", "<script>alert(1)</script>\"'>", "\u202eRTL\u2066\u200b", "😀" * 50, "\x1b[31m\r\nSet-Cookie: a=b"),
+    *("//evil.example", "\\\\evil.example", "javascript:alert(1)", "%00", "x" * 600),
+)
+_TIMES: Final = frozenset(("from", "to", "since", "after", "failedSince", "until"))
+_ENDS: Final = (
+    "0001-01-01",
+    "0001-01-01T00:00",
+    "0001-01-01T00:00:00+14:00",
+    "9999-12-31",
+    "9999-12-31T23:59",
+    "9999-12-31T23:59:59-14:00",
+)
+
+
+def _queries(names: list[str]) -> Iterator[list[tuple[str, str]]]:
+    """Give each name each value with others beside it, and times alone: a list refuses what one of its filters refuses."""
+    for number in range(len(_VALUES)):
+        yield [(name, _VALUES[(number + 5 * index) % len(_VALUES)]) for index, name in enumerate(names)]
+    for name in names:
+        yield from ([(name, end)] for end in (_ENDS if name in _TIMES else ()))
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/New_York"])
+def test_nothing_in_an_address_fails_or_comes_back_as_markup(
+    admin: Visitor, community: Community, gate: Gate, settings: Settings, run: Run, key: MakeKey, zone: str
+) -> None:
+    fill(gate, run, key)
+    admin.post("/account/view", {"zone": zone, "theme": "", "language": ""})
+    paths = [page.path.replace("{id:int}", "1") for page in Panel(gate, settings).pages if page.method == "GET"]
+    for path in (path for path in paths if "{" not in path):
+        names = sorted({name for form in read_forms(admin.get(path)) for name, _ in form.pairs} - {CSRF})
+        for query in _queries(names):
+            address = path + "?" + "&".join(f"{quote(name)}={quote(value)}" for name, value in query)
+            response = admin.get(address)
+            assert response.status_code < 500, address
+            assert "<script>alert" not in response.text, address
+            assert response.headers.get("location", "/admin").startswith("/admin"), address
+            assert not any(cookie.name == "a" for cookie in admin.client.cookies.jar), address

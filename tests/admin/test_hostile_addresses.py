@@ -1,5 +1,6 @@
 """Addresses that nobody is led to: each page of the panel with values in its query that mean nothing, or that are at an end."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 from urllib.parse import quote
@@ -58,3 +59,12 @@ def test_nothing_in_an_address_fails_or_comes_back_as_markup(
             assert "<script>alert" not in response.text, address
             assert response.headers.get("location", "/admin").startswith("/admin"), address
             assert not any(cookie.name == "a" for cookie in admin.client.cookies.jar), address
+
+
+@pytest.mark.parametrize("name", ["a%00b", "%00", "%FF", "'", "x" * 900])
+def test_nothing_in_a_path_fails(admin: Visitor, gate: Gate, settings: Settings, name: str) -> None:
+    for page in Panel(gate, settings).pages:
+        path = re.sub(r"\{\w+\}", name, page.path.replace("{id:int}", str(2**63)))
+        if "{" in page.path and page.path != path:
+            response = admin.get(path) if page.method == "GET" else admin.post(path)
+            assert response.status_code < 500, path

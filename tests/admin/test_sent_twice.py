@@ -9,8 +9,6 @@ from tests.admin.html_forms import read_forms
 from tests.community import Community
 from tests.fixture_types import Events, Run
 
-pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-
 Prepare = Callable[[Run, Community], None]
 
 
@@ -27,6 +25,7 @@ def _make_webhook(run: Run, _: Community) -> None:
     run("webhooks.create", url="https://hooks.example/trellis", events=["*"])
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("path", "action", "typed", "prepare", "told"),
     [
@@ -74,3 +73,21 @@ def test_it_takes_effect_once(  # noqa: PLR0917  # a table of forms
     assert len(events()) == before + 1
     shown = second if second.status_code == 200 else admin.get(second.headers["location"].removeprefix("/admin"))
     assert told in page_text(shown)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("token", ["\x00", "a\x00b", "a\nb"])
+@pytest.mark.parametrize(
+    ("path", "action", "prepare"),
+    [("/forums/new", "/forums/new", None), ("/keys/new", "", None), ("/webhooks/1", "/webhooks/1/test", _make_webhook)],
+)
+def test_a_token_that_is_none_is_refused(  # noqa: PLR0917  # a table of forms
+    admin: Visitor, community: Community, run: Run, events: Events, path: str, action: str, prepare: Prepare | None, token: str
+) -> None:
+    if prepare is not None:
+        prepare(run, community)
+    form = next(one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
+    before = len(events())
+    response = admin.post(action or path, form.filled(name="Twice", _action="save", _submission=token))
+    assert response.status_code == 400, page_text(response)
+    assert len(events()) == before

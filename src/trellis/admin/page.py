@@ -288,6 +288,8 @@ class PageRequest:
 
     def _claim(self, call: Call) -> Call:
         call, sent = self.trace(call), self.form.get(_SUBMISSION, "")[:200]
+        if not sent.isprintable():
+            raise Refused("MALFORMED_REQUEST", say("The form could not be read. Go back and send it again."))
         return call._replace(token=f"panel/{sent}", fingerprint=self.form.digest(self.path)) if sent else call
 
     async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:

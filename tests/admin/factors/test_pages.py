@@ -45,7 +45,7 @@ def second_step(somebody: Visitor, code: str, login: str = LOGIN, password: str 
 
 
 def test_an_app_is_set_up_and_then_asked_for(admin: Visitor, visitor: MakeVisitor, clock: Clock, events: Events) -> None:
-    assert "Your password alone lets anybody in." in page_text(admin.get("/account"))
+    assert "Whoever learns your password can sign in." in page_text(admin.get("/account"))
     page = admin.get(f"{FACTORS}/app")
     assert "<svg" in page.text
     secret = re.sub(r"\W", "", re.search(r'id="app-secret"[^>]*>([^<]*)<', page.text)[1])  # type: ignore[index]

@@ -32,7 +32,7 @@ def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate:
         "Delivering",
         f"Address {URL} Copy the address Events Forums: everything",
         "Delivered forum.created msg_0123456789abcdef 200 2 attempts, last just now 12.0 ms",
-        "The terminal changed webhook Index of all description",
+        "The terminal changed webhook Index of all Description",
     ):
         assert said in page_text(page)
     assert 'href="/admin/deliveries?webhook=1"' in page.text

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from trellis.admin.forms import Form
 from trellis.admin.submitted import Submitted
+from trellis.core.alarms import ALARMS, alarm_type
 from trellis.core.events import singular_of
 from trellis.core.fields import EVERYONE
 from trellis.core.nodes import NodeKind
@@ -16,6 +17,7 @@ from trellis.errors import Fault
 from trellis.sentences import join, say
 
 _LABELS: Final = {"url": say("Address"), "events": say("Events"), "enabled": say("Send messages")}
+_ALARM_LABELS: Final = {alarm_type(rule.name): rule.label for rule in ALARMS}
 _HELP: Final = {
     "url": say("An http or https address on the public internet. Messages contain whole records: use https."),
     "events": "",
@@ -26,7 +28,7 @@ _HELP: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The events of one resource: the pattern for all of them, and each type with its last part, such as `created`."""
+    """The events of one resource: the pattern for all of them, and each type with a word such as `created`, or a label."""
 
     title: str
     every: str
@@ -38,7 +40,7 @@ def event_rows(kinds: Sequence[NodeKind], types: Sequence[str]) -> tuple[Row, ..
     words: dict[str, list[tuple[str, str]]] = {}
     for name in types:
         resource, _, word = name.partition(".")
-        words.setdefault(resource, []).append((name, word.replace("_", " ")))
+        words.setdefault(resource, []).append((name, _ALARM_LABELS.get(name) or word.replace("_", " ")))
     titles = {singular_of(kind.name): kind.title for kind in kinds}
     titles |= {singular: f"{singular.capitalize()}s" for singular in words if singular not in titles}
     return tuple(Row(title, f"{singular}.*", tuple(words[singular])) for singular, title in titles.items())

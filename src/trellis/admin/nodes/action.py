@@ -21,6 +21,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _LABELS: Final = {"parentId": say("Under"), "position": say("Place among its siblings")}
+_HELP: Final = {"position": say("Leave it empty to put it last; 0 puts it first.")}
 
 
 class Action(NamedTuple):
@@ -40,7 +41,7 @@ async def show(action: Action, kind: NodeKind, request: PageRequest) -> Response
     """Show the form for the operation."""
     if (record := await fetch_node(kind, request)) is None:
         return await show_missing(kind, request)
-    form = Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS)
+    form = Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS, help=_HELP)
     return await _show(kind, action.verb, request, record, form)
 
 
@@ -48,7 +49,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     """Run the operation, and show the record that results."""
     if (record := await fetch_node(kind, request)) is None:
         return await show_missing(kind, request)
-    form = Form(_fields(action.operation), request.form, labels=_LABELS)
+    form = Form(_fields(action.operation), request.form, labels=_LABELS, help=_HELP)
     pickers = await _pickers(kind, request, form, record)
     if request.form.get(ACTION, "") != "save" and any(picker.is_new_search for picker in pickers.values()):
         return await _show(kind, action.verb, request, record, form)

@@ -243,7 +243,7 @@ async def _build(
         labels={"parentId": say("Under"), "position": say("Place among its siblings")}
         | {f"permissions.{option}": kind.option_label(option) for option in kind.options},
         help={f.name: describe_field(f) for f in fields}
-        | {"name": "", "permissions": "", "position": say("Counted from 0. Leave it empty to put it last.")},
+        | {"name": "", "permissions": "", "position": say("Leave it empty to put it last; 0 puts it first.")},
     )
     built_in = tuple(number for one in request.kinds if one.is_group for number in one.built_in)
     return NodeForm(kind, form, groups, typed=typed, built_in=built_in)

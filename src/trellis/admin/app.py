@@ -294,14 +294,16 @@ class Panel:
 
     # --- refusals -------------------------------------------------------------------------------------------------
 
-    def _refusal(self, request: PageRequest, refused: Refused) -> Response:
+    def _refusal(self, request: PageRequest, refused: Refused, title: str = "") -> Response:
         request.http.scope[PAGE_REFUSED] = refused.message
         if request.wants_json:
             faults = [{"field": fault.field, "detail": fault.detail} for fault in refused.faults]
             told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}
             return request.json(told, refused.status)
         try:
-            response = request.page("error.html", status=refused.status, title=_title(refused), refused=refused, back="")
+            response = request.page(
+                "error.html", status=refused.status, title=title or say(refused.refusal.title), refused=refused, back=""
+            )
         except Exception:  # whatever broke the layout must not hide the refusal
             log.exception("The error page of request %s failed.", request.request_id, extra=request.log_fields)
             response = Response(request.language.sentence(refused.detail), refused.status, media_type="text/plain")
@@ -319,10 +321,10 @@ class Panel:
         if isinstance(error, HTTPException) and error.headers and (methods := error.headers.get("Allow")):
             detail = say("This address does not take such a request. Go back and try again from the page.")
             refused = Refused("BAD_METHOD", detail, facts={"allow": methods})
-        else:
-            detail = say("There is no such page. It may have been deleted, or the address is incomplete.")
-            refused = Refused("NO_ENDPOINT", detail)
-        return _finish(request, self._refusal(request, refused))
+            return _finish(request, self._refusal(request, refused))
+        detail = say("There is no such page. It may have been deleted, or the address is incomplete.")
+        # Whoever looks for a page knows of no endpoints.
+        return _finish(request, self._refusal(request, Refused("NO_ENDPOINT", detail), title=say("There is no such page")))
 
 
 def _finish(request: PageRequest, response: Response) -> Response:
@@ -361,8 +363,3 @@ def _find_host(origin: str) -> str | None:
         return urlsplit(origin).netloc
     except ValueError:
         return None
-
-
-def _title(refused: Refused) -> str:
-    """Return what is wrong in a few words: whoever looks for a page knows of no endpoints."""
-    return say("There is no such page") if refused.message == "NO_ENDPOINT" else say(refused.refusal.title)

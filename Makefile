@@ -7,7 +7,7 @@ BENCH ?= full
 BIN := $(VENV)/bin
 NODE := tests/clients/node_modules
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet --quiet
-LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-strip-extras --python-version 3.11 \
 	--custom-compile-command 'make lock'
 
 # What is compiled is kept even where the machine says otherwise: the tests start the service hundreds of times.

@@ -61,6 +61,7 @@ async def _show(
         title=say("Proposals"),
         form=form,
         page=page,
+        operations=request.catalogue,
         query=chosen if request.query else {},
         filtered=bool({name for name in request.query if not name.startswith("_")} - {"page"}),
         saved=await fetch_saved(request, _SECTION, form, query if request.query else Submitted()),

@@ -32,7 +32,7 @@ def find_asked(pins: dict[str, set[str]]) -> Iterator[tuple[str, Requirement]]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_package_is_pinned_with_the_extras_that_others_ask_of_it(file: Path) -> None:
-    # pip before 23.3 reads `coverage[toml]` apart from a pin of `coverage`: it takes the newest one, and refuses it for having no hash.
+    # pip before 23.3 reads `coverage[toml]` apart from a pin of `coverage`: it takes the newest, and refuses it for want of a hash.
     pins = read_pins(file)
     asked = list(find_asked(pins))
     assert len(asked) > len(pins) / 2

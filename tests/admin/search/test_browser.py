@@ -146,12 +146,23 @@ def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community
         session.send("Network.emulateNetworkConditions", conditions | {"latency": latency})
         _open(page)
         page.keyboard.type("interv", delay=20)
-        if latency > 300:  # it says that it is searching
-            expect(page.get_by_role("dialog").get_by_role("status")).to_have_text("Searching…")
         expect(active).to_contain_text("Interviews")
         expect(page.locator("#palette-list [role=option]")).to_have_count(1)
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_it_says_that_it_is_searching_while_an_answer_is_on_its_way(page: Page, community: Community) -> None:
+    _open(page)
+    expect(_active(page)).to_contain_text("Overview")
+    held: dict[str, Route] = {}
+    page.route("**/search/hits?**", lambda route: held.update({route.request.url.partition("text=")[2]: route}))
+    _field(page).fill("interv")
+    held_back(page, held, "interv")
+    status = page.get_by_role("dialog").get_by_role("status")
+    expect(status).to_have_text("Searching…")
+    held["interv"].continue_()
+    expect(status).to_have_text("1 result")
 
 
 def test_the_search_works_without_scripts(chrome: Browser, mira: int, community: Community, service: Service, key: MakeKey) -> None:

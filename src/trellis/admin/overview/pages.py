@@ -33,6 +33,11 @@ async def show(request: PageRequest) -> Response:
     )
 
 
+async def offer(request: PageRequest) -> Response:
+    """Say what the check of the database does, with the button that starts it: it reads every row, which no page does unasked."""
+    return request.page("check.html", title=say("Check"), found=None)
+
+
 async def check(request: PageRequest) -> Response:
     """Check every row, in a thread, and show what is wrong."""
     found = (await request.runner.check()).value
@@ -53,6 +58,7 @@ async def repair(request: PageRequest) -> Response:
 
 PAGES: Final = (
     Page("GET", "", show, "overview", live=("events", "requests"), needs=("overview.get",)),
-    Page("GET", "/check", check, "overview", needs=("check.list",)),
-    Page("POST", "/check", repair, "overview", needs=("check.repair",)),
+    Page("GET", "/check", offer, "overview", needs=("check.list",)),
+    Page("POST", "/check", check, "overview", needs=("check.list",)),
+    Page("POST", "/check/repair", repair, "overview", needs=("check.repair",)),
 )

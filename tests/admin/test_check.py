@@ -1,0 +1,37 @@
+"""The check of the database in the panel: nothing is read before somebody asks for it, and what is wrong can be repaired."""
+
+import pytest
+from sqlalchemy import text
+
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import find_form
+from tests.community import Community
+from tests.fixture_types import Run
+from trellis.core.gate import Gate
+
+
+def _damage(gate: Gate, forum: int) -> None:
+    """Give a forum a name to search by that is not its own."""
+    damage = text("UPDATE nodes SET name_key = '?' WHERE kind = 'forums' AND id = :id")
+    gate.store.write(lambda tx: tx.connection.execute(damage, {"id": forum})).result(60)
+
+
+def test_the_page_checks_nothing_until_it_is_asked_to(admin: Visitor, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[bool] = []
+    monkeypatch.setattr(gate, "run", lambda *_: checked.append(True))
+    assert "Nothing is changed by it." in page_text(admin.get("/check"))
+    assert checked == []
+
+
+def test_what_is_wrong_is_found_and_repaired(admin: Visitor, gate: Gate, community: Community, run: Run) -> None:
+    fine = admin.post("/check", find_form(admin.get("/check"), "/check").filled())
+    assert "nothing is wrong" in page_text(fine)
+    assert "Repair" not in page_text(fine)
+
+    _damage(gate, community.news)
+    found = admin.post("/check", find_form(fine, "/check").filled())
+    assert "1 problem in" in page_text(found)
+    repaired = admin.post("/check/repair", find_form(found, "/check/repair").filled())
+    assert (repaired.status_code, repaired.headers["location"]) == (303, "/admin/check")
+    assert "1 problem was repaired." in page_text(admin.get("/check"))
+    assert run("check.list")["count"] == 0

@@ -1,10 +1,15 @@
 """A community that has something of everything, and how every page of its panel is found."""
 
 import re
+from collections.abc import Iterator
+from html import unescape
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from tests.admin.conftest import Visitor
+from tests.admin.html_forms import HtmlForm, read_forms
 from tests.fixture_types import MakeKey, Run
+from trellis.admin.submitted import CSRF
 from trellis.core.gate import Gate
 from trellis.core.keys import authenticate
 from trellis.core.operation import Call
@@ -22,11 +27,57 @@ UNLINKED: Final = (  # that no link leads to
     "/admin/keys/1?operation=forums.list&when=now",
 )
 
+_LINK: Final = re.compile(r'<a\b[^>]*? href="([^"]*)"')
+_MOST: Final = 400  # pages
+
 
 def shape_of(address: str) -> str:
     """Return what pages of one kind have in common: their address without numbers and without the values of its query."""
     parts = urlsplit(address)
     return re.sub(r"\d+", "N", parts.path) + "?" + re.sub(r"=[^&]*", "", parts.query)
+
+
+def see_everything(admin: Visitor) -> Iterator[tuple[str, Any]]:
+    """Yield all pages that links lead to, one of each kind of address, and then what is answered to their forms.
+
+    The forms are sent as they stand, and before that with something in each field that does not belong there.
+    """
+    forms: dict[str, tuple[str, HtmlForm]] = {}
+    for address, response in _visit(admin, "/admin", *UNLINKED):
+        yield address, response
+        for drawn in read_forms(response):
+            forms.setdefault(shape_of(drawn.action or address), (address, drawn))
+    sent = [pair for shape, pair in forms.items() if any(name == CSRF for name, _ in pair[1].pairs) and "sign-out" not in shape]
+    for spoil in ("\N{GREEK SMALL LETTER OMEGA}", ""):
+        yield from _send(admin, sent, spoil)
+
+
+def _visit(admin: Visitor, *first: str) -> Iterator[tuple[str, Any]]:
+    waiting, seen = list(first), set[str]()
+    while waiting and len(seen) < _MOST:
+        address = waiting.pop(0)
+        shape = shape_of(address)
+        if shape in seen:
+            continue
+        seen.add(shape)
+        response: Any = admin.client.get(address, follow_redirects=True)
+        if _is_page(response):
+            yield address, response
+            links = [unescape(link) for link in _LINK.findall(response.text)]
+            waiting += [link for link in links if link.startswith("/admin") and "sign-out" not in link]
+
+
+def _is_page(response: Any) -> bool:
+    return str(response.headers.get("content-type", "")).startswith("text/html")
+
+
+def _send(admin: Visitor, forms: list[tuple[str, HtmlForm]], spoil: str) -> Iterator[tuple[str, Any]]:
+    for page, drawn in forms:
+        values = drawn.filled(**{name: spoil for name, _ in drawn.pairs if not name.startswith("_")} if spoil else {})
+        admin.client.get(page)
+        response = admin.client.post(drawn.action or page, data={**values, "csrf": admin.csrf}, follow_redirects=True)
+        if _is_page(response):
+            yield f"{drawn.action or page} sent", response
 
 
 def fill(gate: Gate, run: Run, key: MakeKey) -> None:

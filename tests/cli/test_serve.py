@@ -48,6 +48,17 @@ def test_without_demo_it_tells_the_addresses_and_the_way_in(trellis: Trellis, se
     assert [workers for _, workers in served] == [3]
 
 
+def test_the_panel_is_told_by_its_public_address(
+    trellis: Trellis, served: list[tuple[Settings, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRELLIS_PUBLIC_URL", "https://structure.example")
+    base, _, panel, *_, link = trellis("serve", "--port", "0").stdout.splitlines()
+    assert base.startswith("Base URL:   http://127.0.0.1:")
+    assert panel == "Panel:      https://structure.example/admin"
+    assert link.startswith("  https://structure.example/admin/first-run/")
+    assert served
+
+
 def test_a_sqlite_database_is_made_first(
     cli: Trellis, nowhere: Environment, served: list[tuple[Settings, int]], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -69,7 +69,7 @@ def serve(
         _listen(listener, host, port)
         if apart is not None:
             _listen(apart, *_split_listener(settings))
-        _announce(address, key, way_in)
+        _announce(address, settings.public_url or address, key, way_in)
         _log_start(settings, address, workers, engine)
         if apart is not None:
             log.info("The metrics are at %s/metrics.", _address(*apart.getsockname()[:2]))
@@ -202,10 +202,11 @@ def _way_in(gate: Gate, settings: Settings, address: str, *, demo: bool) -> tupl
     return ()
 
 
-def _announce(address: str, key: str | None, way_in: tuple[str, ...]) -> None:
+def _announce(address: str, public: str, key: str | None, way_in: tuple[str, ...]) -> None:
+    """Say where everything is. Browsers need the public address: sessions and passkeys are bound to it."""
     show(f"Base URL:   {address}/api")
     show(f"Reference:  {address}/api/docs")
-    show(f"Panel:      {address}/admin")
+    show(f"Panel:      {public}/admin")
     for line in way_in:
         show(line)
     if key is not None:

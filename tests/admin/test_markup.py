@@ -1,0 +1,111 @@
+"""Every page is sound HTML: browsers mend what is not, each in silence and after rules that nobody has in mind."""
+
+from html.parser import HTMLParser
+from typing import Final
+
+import pytest
+
+from tests.admin.conftest import Visitor
+from tests.admin.everything import fill, see_everything
+from tests.fixture_types import MakeKey, Run
+from trellis.core.gate import Gate
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+# From the HTML standard, 13.1.2 and 4.
+_VOID: Final = "area base br col embed hr img input link meta param source track wbr"
+_BLOCKS: Final = """address article aside blockquote details dialog div dl fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr
+    main menu nav ol p pre section table ul"""
+VOID: Final = set(_VOID.split())
+BLOCKS: Final = set(_BLOCKS.split())
+PHRASES: Final = {"p", "span", "button", "a", "label", "h1", "h2", "h3", "h4", "strong", "em", "code", "small", "summary", "legend"}
+HEADED: Final = {"summary", "legend"}  # but for headings in these
+NO_LINKS: Final = {"a", "button"}  # nothing to press within what is pressed
+PRESSED: Final = {"a", "button", "input", "select", "textarea"}
+OWN: Final = {"svg", "math"}  # not HTML
+
+
+class Judge(HTMLParser):
+    """Reads a page, and notes what is not sound."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+        self._open: list[str] = []
+        self._ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        self.faults += [f"<{tag}> has {name} twice" for name in set(names) if names.count(name) > 1]
+        if (id := dict(attrs).get("id")) is not None:
+            self.faults += [f"two have the id {id}"] if id in self._ids else []
+            self._ids.add(id)
+        if not OWN & set(self._open):
+            self._judge(tag)
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, _: list[tuple[str, str | None]]) -> None:
+        if not OWN & {tag, *self._open}:
+            self.faults.append(f"<{tag}/> is not closed by its slash")
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open and self._open[-1] == tag:
+            self._open.pop()
+            return
+        self.faults.append(f"</{tag}> within {self._where()}")
+        if tag in self._open:
+            del self._open[len(self._open) - 1 - self._open[::-1].index(tag) :]
+
+    def _judge(self, tag: str) -> None:
+        phrase = next((one for one in reversed(self._open) if one in PHRASES), None)
+        if tag in BLOCKS and phrase is not None and not (phrase in HEADED and tag[0] == "h"):
+            self.faults.append(f"<{tag}> within {self._where()}")
+        if tag in PRESSED and NO_LINKS & set(self._open):
+            self.faults.append(f"<{tag}> within {self._where()}")
+        if tag == "form" and "form" in self._open:
+            self.faults.append(f"<form> within {self._where()}")
+
+    def _where(self) -> str:
+        return " ".join(f"<{tag}>" for tag in self._open[-3:])
+
+    def close(self) -> None:
+        super().close()
+        self.faults += [f"<{tag}> is not closed" for tag in self._open]
+
+
+def judge(page: str) -> list[str]:
+    """Return what is not sound in a page."""
+    reader = Judge()
+    reader.feed(page)
+    reader.close()
+    return reader.faults
+
+
+@pytest.mark.parametrize(
+    "unsound",
+    [
+        "<p><form></form></p>",
+        "<div><span></div></span>",
+        "<div>",
+        '<p id="a"></p><b id="a"></b>',
+        "<a><button></button></a>",
+        "<form><div><form></form></div></form>",
+        '<p class="a" class="b"></p>',
+        "<div/>",
+    ],
+)
+def test_what_is_unsound_is_found(engine: str, unsound: str) -> None:
+    assert judge(unsound)
+
+
+def test_every_page_is_sound(admin: Visitor, run: Run, key: MakeKey, gate: Gate) -> None:
+    fill(gate, run, key)
+    faults: dict[str, str] = {}
+    pages = 0
+    for address, response in see_everything(admin):
+        pages += 1
+        for fault in judge(response.text):
+            faults.setdefault(fault, address)
+    assert pages > 100
+    assert not faults, "\n".join(f"{fault} on {address}" for fault, address in faults.items())

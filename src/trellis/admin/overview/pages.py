@@ -40,6 +40,7 @@ async def offer(request: PageRequest) -> Response:
 
 async def check(request: PageRequest) -> Response:
     """Check every row, in a thread, and show what is wrong."""
+    request.require_fresh_form()  # it writes nothing, but another site should not make the service read every row
     found = (await request.runner.check()).value
     return request.page("check.html", title=say("Check"), found=found, rows=sum(found["checked"].values()))
 

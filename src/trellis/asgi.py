@@ -5,7 +5,7 @@ import gc
 import logging
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from trellis.admin import PREFIX as PANEL
 from trellis.compose import compose
@@ -13,10 +13,11 @@ from trellis.core.gate import Gate
 from trellis.health import Health
 from trellis.housekeeping import Housekeeping
 from trellis.http.access_log import App, run_logged
-from trellis.http.addresses import rewrite_address
-from trellis.http.api import Receive, Scope, Send, ServerRefusals, Service
+from trellis.http.addresses import LONGEST_ADDRESS, rewrite_address
+from trellis.http.api import Receive, Scope, Send, Service
 from trellis.http.ending import ENDING
 from trellis.http.policy import NO_SNIFFING, POLICY
+from trellis.http.server import ServerHooks
 from trellis.http.tracing import run_traced
 from trellis.mcp.app import PREFIX as AGENTS
 from trellis.mcp.app import Mcp
@@ -24,6 +25,7 @@ from trellis.metrics import PATH as METRICS
 from trellis.metrics import Metrics
 from trellis.rest.app import PREFIX, Rest
 from trellis.rest.dialect import allows_key_in_url
+from trellis.rest.immediate import Immediate
 from trellis.rest.overload import Overload
 from trellis.settings import Settings
 from trellis.store.condition import Condition, explain_condition, find_condition
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy tells as the address of a caller
-
 
 class Application:
     """The whole service as one ASGI application."""
@@ -48,17 +48,19 @@ class Application:
         gate: Gate | None = None,
         shared: Path | None = None,
         metrics_port: int | None = None,
-        refusals: ServerRefusals | None = None,
+        hooks: ServerHooks | None = None,
     ) -> None:
         self.gate = gate or compose(settings, traces=load_traces())
         self.traces = self.gate.environment.traces
         self.service = Service(self.gate, settings, allows_key_in_url)
         self.rest = Rest(self.service)
-        refusals = refusals or ServerRefusals()
-        refusals.writes = Overload(self.service, PREFIX)
+        self.hooks = hooks = hooks or ServerHooks()
+        hooks.writes = Overload(self.service, PREFIX)
+        if not settings.access_log and self.traces is None:  # which see only what the application answers
+            hooks.reads = Immediate(self.service, PREFIX)
         self.mcp = Mcp(self.service)
         self.settings = settings
-        self.metrics = Metrics(self.service, refusals.counts, lambda: self.health.is_ready, shared)
+        self.metrics = Metrics(self.service, hooks.refused, lambda: self.health.is_ready, shared)
         self.housekeeping = Housekeeping(self.gate, settings, self.service.log)
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
         self.mailer = _find_mailer(self.gate, settings)
@@ -74,8 +76,8 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             rewrite_address(scope, PREFIX)
-            if (client := scope.get("client")) and len(client[0]) > _LONGEST_ADDRESS:  # a proxy lets through whatever it was sent
-                scope["client"] = (client[0][:_LONGEST_ADDRESS], client[1])
+            if (client := scope.get("client")) and len(client[0]) > LONGEST_ADDRESS:  # a proxy lets through whatever it was sent
+                scope["client"] = (client[0][:LONGEST_ADDRESS], client[1])
             await self._respond(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(scope, receive, send)
@@ -199,16 +201,16 @@ def _has_one_host(scope: Scope) -> bool:
     return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
 
 
-def create(shared: Path | None = None, metrics_port: int | None = None, refusals: ServerRefusals | None = None) -> Application:
+def create(shared: Path | None = None, metrics_port: int | None = None, hooks: ServerHooks | None = None) -> Application:
     """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`.
 
     `shared` is a folder by which the processes of one service tell each other their metrics, which are read on `metrics_port` and
-    nowhere else where TRELLIS_METRICS_LISTEN is set. `refusals` are what the server refuses by itself.
+    nowhere else where TRELLIS_METRICS_LISTEN is set. `hooks` are what the server asks outside of ASGI.
     """
     settings = Settings.load()
     if (condition := find_condition(settings)) is not Condition.READY:
         raise RuntimeError(explain_condition(settings, condition))
-    application = Application(settings, shared=shared, metrics_port=metrics_port, refusals=refusals)
+    application = Application(settings, shared=shared, metrics_port=metrics_port, hooks=hooks)
     # Everything loaded so far stays for good, so a full collection need not scan it each time. That paused the process for 220 to
     # 360 ms on two busy cores, and now for 1 to 20.
     gc.freeze()

@@ -30,7 +30,7 @@ from trellis.cli.terminal import MISUSED, Failure, progress_of, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
-from trellis.http.api import ServerRefusals
+from trellis.http.server import ServerHooks
 from trellis.logs import configure_logs
 from trellis.settings import Settings, variable
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition, find_file
@@ -246,22 +246,22 @@ def _run(settings: Settings, listeners: Sequence[socket.socket], workers: int) -
         log.info("Trellis has stopped.")
 
 
-def _load_application(shared: Path | None, metrics_port: int | None, refusals: ServerRefusals) -> Any:
+def _load_application(shared: Path | None, metrics_port: int | None, hooks: ServerHooks) -> Any:
     """Load and make the application, in the process that serves."""
     with uncollected():
-        return import_module("trellis.asgi").create(shared, metrics_port, refusals)
+        return import_module("trellis.asgi").create(shared, metrics_port, hooks)
 
 
 def _config(settings: Settings, descriptors: int, metrics_port: int | None, shared: Path | None = None) -> uvicorn.Config:
     """Configure the server and its log, in the process that serves. `shared` is a folder of all workers."""
     configure_logs(settings)
     logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # where the parser warns of what it cannot read
-    refusals = ServerRefusals()
+    hooks = ServerHooks()
     return uvicorn.Config(
-        partial(_load_application, shared, metrics_port, refusals),
+        partial(_load_application, shared, metrics_port, hooks),
         factory=True,
         loop="uvloop",
-        http=make_protocol(limits_of(settings, descriptors), refusals, metrics_port),
+        http=make_protocol(limits_of(settings, descriptors), hooks, metrics_port),
         ws="none",
         interface="asgi3",
         lifespan="on",

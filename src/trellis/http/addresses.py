@@ -14,6 +14,7 @@ from collections.abc import MutableMapping
 from typing import Any, Final
 from urllib.parse import unquote
 
+LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy tells as the address of a caller
 _SCRIPT: Final = b"/index.php"
 _SLASHES: Final = re.compile(rb"//+")
 _ENCODED_SLASH: Final = re.compile(rb"%2[fF]")

@@ -11,8 +11,9 @@ from typing import Final
 from trellis import __version__
 from trellis.core.keys import is_address_allowed
 from trellis.errors import Refused
-from trellis.http.api import Scope, ServerRefusal, Service
+from trellis.http.api import Scope, Service
 from trellis.http.reading import SharedRead
+from trellis.http.server import ServerRefusal
 from trellis.metrics.sample import Sample, sum_up, take_sample
 from trellis.metrics.shared import SharedSamples
 from trellis.store.figures import Figures, read_figures

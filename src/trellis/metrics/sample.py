@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from trellis.core.gate import Gate
-from trellis.http.api import RequestCounts, ServerRefusal
+from trellis.http.api import RequestCounts
+from trellis.http.server import ServerRefusal
 from trellis.metrics.table import METRICS
 
 Key = tuple[str, tuple[str, ...]]  # the name of a metric, and the values of its labels

@@ -188,6 +188,7 @@ class Rest:
         if result.recount is not None and translator is None and not request.pretty:
             response.renew = partial(renew_page, result.recount, result.value["page"], result.value["perPage"], here, request.query)
         response.shows, response.is_empty = shows, is_empty
+        response.operation = None if route.verb.response is Response.FEED else operation  # which is read in lines, too, and waits
         return response
 
     # --- responding ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ for those that are done.
 from http import HTTPStatus
 from typing import Any, Final
 
-from trellis.http.api import ApiRequest, Scope, Service, Writes, build_headers
+from trellis.http.api import ApiRequest, Scope, Service, build_headers
+from trellis.http.server import Writes
 from trellis.rest.responses import respond_to_refusal
 from trellis.store.engine import refuse_full
 

@@ -43,7 +43,7 @@ def renew_page(
     answer = serialize_page(orjson.Fragment(records), recount(), page, per_page)
     body, version = encode_answer(answer, answer, Response.PAGE)
     new = respond_with_links(body, version, here, query, Response.PAGE, answer)
-    new.shows, new.renew = old.shows, old.renew
+    new.shows, new.renew, new.operation = old.shows, old.renew, old.operation
     return new
 
 

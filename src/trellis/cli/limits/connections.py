@@ -71,7 +71,7 @@ class Connections:
 
     def check_forwarding(self, headers: list[tuple[bytes, bytes]], address: str) -> None:
         """Warn once where a request was forwarded by nobody who is trusted: then all callers behind it have its address."""
-        if not self._warned and any(name == b"x-forwarded-for" for name, _ in headers) and not self._is_proxy(address):
+        if not self._warned and b"x-forwarded-for" in dict(headers) and not self._is_proxy(address):
             self._warned = True
             log.warning(
                 "A request from %s has the header X-Forwarded-For, which is not believed. If that is your proxy, name it in "

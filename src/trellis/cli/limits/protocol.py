@@ -14,8 +14,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from trellis.cli.limits.connections import Connections
 from trellis.cli.limits.limits import Limits
+from trellis.cli.limits.ready import ReadyRequests
 from trellis.core.keys import redact_keys
-from trellis.http.api import ServerRefusal, ServerRefusals
+from trellis.http.server import ServerHooks, ServerRefusal, Whole
 from trellis.logs import REFUSED, log_refused
 
 HEAD: Final = 65_536  # bytes of a request's first line and headers
@@ -25,14 +26,14 @@ _LINGER: Final = 1.0  # seconds for which a refused connection stays open, so th
 _UNSENT: Final = 131_072  # bytes of answers that the system takes of a connection before they can be sent
 
 
-def make_protocol(limits: Limits, refusals: ServerRefusals, metrics_port: int | None = None) -> Any:
+def make_protocol(limits: Limits, hooks: ServerHooks, metrics_port: int | None = None) -> Any:
     """Return what makes the protocol of each connection of one server, for uvicorn's `http`; it counts what is refused.
 
     Whoever fills the public port keeps nobody from the metrics, if these have a port of their own.
     """
     public = Connections(limits.connections, limits.proxies)
     ports = {} if metrics_port is None else {metrics_port: Connections(limits.for_metrics, limits.proxies)}
-    return partial(LimitedProtocol, limits, refusals, public, ports)
+    return partial(LimitedProtocol, limits, hooks, ReadyRequests(hooks, limits.proxies), public, ports)
 
 
 class _Step(Enum):
@@ -54,7 +55,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def __init__(
         self,
         limits: Limits,
-        refusals: ServerRefusals,
+        hooks: ServerHooks,
+        ready: ReadyRequests,
         public: Connections,
         ports: Mapping[int, Connections],
         config: Config,
@@ -63,8 +65,9 @@ class LimitedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, *more, **named)
         self._limits = limits
-        self._refusals = refusals
-        self._connections = public
+        self._hooks = hooks
+        self._ready = ready
+        self._connections = self._public = public
         self._ports = ports
         self._step = _Step.REQUEST
         self._until: float | None = None
@@ -149,12 +152,14 @@ class LimitedProtocol(HttpToolsProtocol):
         if max(self._head, self._chunk) > HEAD and self._size_of_head() > HEAD:
             self._refuse(ServerRefusal.LARGE_HEAD, after_another=self._is_answering())
             return
-        self._writes = self._can_respond() and self._refusals.writes.has(self.parser.get_method(), self.url)
+        self._writes = self._hooks.writes.has(self.parser.get_method(), self.url) and self._can_respond()
         if self._writes:
             scope: Any = self.scope
-            self._response = self._refusals.writes.refuse(scope)
+            self._response = self._hooks.writes.refuse(scope)
         if self._response is None:
-            self._connections.check_forwarding(self.headers, self._address)
+            before: Any = self.cycle
+            if before is None:  # what comes through a proxy does so with every request of a connection
+                self._connections.check_forwarding(self.headers, self._address)
             super().on_headers_complete()
             if self._connections.ending:
                 self.cycle.keep_alive = False
@@ -176,16 +181,34 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         if self._writes and self._is_answering():
             self._is_counted = True
-            self._refusals.writes.under_way += 1
+            self._hooks.writes.under_way += 1
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        if self._connections is not self._public or cycle.waiting_for_100_continue or not self._ready.add(self, cycle, app):
+            super()._start_asgi_task(cycle, app)
+
+    def answer(self, cycle: Any, app: Any, response: Whole | None) -> None:
+        """Send the response to a request that has come in this turn of the event loop, or let the application answer."""
+        if response is None or self.flow.write_paused or cycle.disconnected:
+            super()._start_asgi_task(cycle, app)
+            return
+        cycle.response_started = cycle.response_complete = True
+        date = b"".join(b"%b: %b\r\n" % header for header in cycle.default_headers)
+        end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+        self.transport.write(b"".join((response.status, date, response.headers, end, response.body)))
+        if not cycle.keep_alive:
+            self.transport.close()
+        cycle.on_response()
 
     def on_response_complete(self) -> None:
-        self._count_answered()
+        if self._is_counted:
+            self._count_answered()
         super().on_response_complete()
 
     def _count_answered(self) -> None:
         if self._is_counted:
             self._is_counted = False
-            self._refusals.writes.under_way -= 1
+            self._hooks.writes.under_way -= 1
 
     def _can_respond(self) -> bool:
         """Return whether a response can be sent at once: it is no other's turn, and the caller reads, and need not be asked."""
@@ -300,7 +323,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _record(self, refusal: ServerRefusal) -> None:
         """Count an answer in the application's place, and log it: by a line, or in that of the application, if that has begun."""
-        self._refusals.counts[refusal] += 1
+        self._hooks.refused[refusal] += 1
         status = refusal.status
         if self._is_answering():
             scope: Any = self.cycle.scope

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -38,6 +38,8 @@ class Bearer:
     until: str | None
     agent: Actor  # the same where it asks over MCP
     reach: str = ""
+    view: str = ""  # what its answers depend on beside what is asked: the dialect, and what it sees
+    authorised: set[str] = field(default_factory=set, compare=False)  # operations that it was found to be granted, without an end
 
     def is_valid(self, now: str) -> bool:
         """Return whether the key, or the old secret of a rotated one, has not expired."""
@@ -66,7 +68,7 @@ class Keyring:
             self._version = version
             return None
         bearer = self._authenticated.get(self._digest(presented))
-        return None if bearer is None else self._admit(bearer, address, now)
+        return None if bearer is None else self.judge(bearer, address, now)
 
     def admit(self, bearer: Bearer, presented: str, address: str, now: str, version: int | None) -> Bearer:
         """Remember an authenticated key and return its bearer. `version` is the key version from before it was authenticated.
@@ -74,7 +76,7 @@ class Keyring:
         Raises Refused: INVALID_API_KEY if it has expired or been paused or revoked (not saying which), IP_ADDRESS_NOT_ALLOWED if it
         may not be used from this address.
         """
-        self._admit(bearer, address, now)
+        self.judge(bearer, address, now)
         if version is not None and version == self._version and len(self._authenticated) < _MEMORY:
             self._authenticated[self._digest(presented)] = bearer
         return bearer
@@ -82,7 +84,8 @@ class Keyring:
     def _digest(self, presented: str) -> bytes:
         return blake2b(presented.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
 
-    def _admit(self, bearer: Bearer, address: str, now: str) -> Bearer:
+    def judge(self, bearer: Bearer, address: str, now: str) -> Bearer:
+        """Return a bearer of the key version of now whose key may be used, and record that it is. Raises as `admit` does."""
         key = bearer.key
         if key.revoked_at or key.paused_at or not bearer.is_valid(now):
             raise _refuse_invalid()
@@ -124,7 +127,8 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
         until, digest = min(key.old_until, until or key.old_until), key.old_digest
     actor = Actor.of_key(key, digest)
     agent = replace(actor, is_agent=True)
-    return Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until, agent, digest_reach(actor.bounds, key.id))
+    reach = digest_reach(actor.bounds, key.id)
+    return Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until, agent, reach, key.dialect + reach)
 
 
 def find_holder(tx: Transaction, number: int, now: str) -> Actor:

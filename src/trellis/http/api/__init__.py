@@ -2,8 +2,10 @@
 
 from trellis.http.api.cache import CachedResponse, Name
 from trellis.http.api.calls import build_call, is_larger, receive_body
-from trellis.http.api.counts import BOUNDS, RequestCounts, ServerRefusal, ServerRefusals, Writes
+from trellis.http.api.counts import BOUNDS, RequestCounts
 from trellis.http.api.headers import is_not_modified
+from trellis.http.api.identify import find_key
+from trellis.http.api.limits import Allowance
 from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options
 from trellis.http.api.request import (
@@ -25,6 +27,7 @@ __all__ = [
     "PAGE",
     "PAGE_REFUSED",
     "REQUEST",
+    "Allowance",
     "ApiRequest",
     "ApiResponse",
     "CachedResponse",
@@ -35,12 +38,10 @@ __all__ = [
     "RequestLog",
     "Scope",
     "Send",
-    "ServerRefusal",
-    "ServerRefusals",
     "Service",
-    "Writes",
     "build_call",
     "build_headers",
+    "find_key",
     "is_larger",
     "is_not_modified",
     "receive_body",

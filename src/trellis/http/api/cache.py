@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
+from trellis.core.operation import Operation
 from trellis.http.api.request import Headers
 from trellis.store.engine import Shown
 
@@ -24,7 +25,8 @@ class CachedResponse:
     """An encoded response: body, entity tag, the headers that go with it, and its content type.
 
     `shows` is what of the nodes it depends on, None for everything there is; `version` is a data version under which it is right.
-    `is_empty`: it has nothing of what was asked for yet, so that its caller may wait. `renew` makes the response with the total of
+    `is_empty`: it has nothing of what was asked for yet, so that its caller may wait. `operation` is the one that read it, if every
+    request of this name gets this response, whatever else it says. `renew` makes the response with the total of
     now of that with an older one.
     """
 
@@ -35,6 +37,7 @@ class CachedResponse:
     shows: tuple[Shown, ...] | None = None
     version: int = field(default=0, compare=False)
     is_empty: bool = False
+    operation: Operation | None = field(default=None, compare=False)
     renew: "Callable[[CachedResponse], CachedResponse] | None" = field(default=None, compare=False)
 
 

@@ -2,58 +2,11 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import MutableMapping
-from enum import Enum
-from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 # Seconds: the upper bounds of the classes of durations; the last class has none.
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _BOUNDS: Final = tuple(int(bound * 1_000_000) for bound in BOUNDS)
-
-
-class ServerRefusal(Enum):
-    """What the server refuses in the application's place: the status, and the reason that monitoring tells."""
-
-    MALFORMED = (HTTPStatus.BAD_REQUEST, "malformed")
-    SLOW_HEAD = (HTTPStatus.REQUEST_TIMEOUT, "slow head")
-    SLOW_BODY = (HTTPStatus.REQUEST_TIMEOUT, "slow body")
-    LARGE_HEAD = (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "large head")
-    CONNECTIONS = (HTTPStatus.SERVICE_UNAVAILABLE, "connections")
-    WRITES = (HTTPStatus.SERVICE_UNAVAILABLE, "writes")
-
-    @property
-    def status(self) -> HTTPStatus:
-        return self.value[0]
-
-    @property
-    def reason(self) -> str:
-        return self.value[1]
-
-
-class Writes:
-    """Which requests write, and the response to them while too many are under way. This one knows of none.
-
-    The server counts in `under_way` those whose body has come, until they are answered.
-    """
-
-    under_way = 0
-
-    def has(self, method: bytes, path: bytes) -> bool:  # noqa: ARG002
-        """Return whether a request writes."""
-        return False
-
-    def refuse(self, scope: MutableMapping[str, Any]) -> bytes | None:  # noqa: ARG002
-        """Return the whole response to a write, by its ASGI scope, if too many are under way; else None."""
-        return None
-
-
-class ServerRefusals:
-    """What the server refuses in the application's place: how often, by refusal; and the writes, which the application sets."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[ServerRefusal] = Counter()
-        self.writes = Writes()
 
 
 class Tally:

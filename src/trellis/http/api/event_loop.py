@@ -64,5 +64,10 @@ class OncePerTick(Generic[T]):
             asyncio.get_running_loop().call_soon(self._forget)
         return self._value
 
+    def renew(self) -> T | None:
+        """Return the value of now, which is that of this tick from here on."""
+        self._value = None
+        return self()
+
     def _forget(self) -> None:
         self._value = None

@@ -32,7 +32,7 @@ def generate_request_ids() -> Iterator[str]:
 
 def is_not_modified(wanted: bytes, tag: bytes) -> bool:
     """Compare with If-None-Match, weakly (RFC 9110, 13.1.2). One that is malformed is passed over: the answer is sent whole."""
-    if wanted.strip(_BLANKS) == b"*":
+    if wanted == b'"%b"' % tag or wanted.strip(_BLANKS) == b"*":
         return True
     return any(value == tag for _, value in _parse_tags(wanted) or ())
 

@@ -63,6 +63,13 @@ class Throttle:
             facts={"retryAfter": wait},
         )
 
+    def may_pass(self, address: str) -> bool:
+        """Return whether `admit_address` would admit an address without asking Redis: that others have to wait costs it little."""
+        if not self._throttled and (self._shared is None or self._bad_until < time.monotonic()):
+            return True
+        network = find_network(address)
+        return network not in self._throttled and (self._shared is None or not self._shared.has(f"bad/{network}"))
+
     async def count_bad_key(self, address: str) -> None:
         """Remember that a request without a good key came from an address."""
         network = find_network(address)
@@ -88,6 +95,14 @@ class Throttle:
         if self._shared is None:
             return _check(limit, *self._keys.count(public, WINDOW))
         return _check(limit, *await self._shared.count(f"key/{public}", limit // _BEHIND))
+
+    def admit_key_at_once(self, public: str, limit: int) -> Allowance | None:
+        """Count a request like `admit_key`; None, and nothing is counted, if that would refuse it or have to wait for Redis."""
+        if self._shared is None:
+            counted = self._keys.count_below(public, limit)
+        else:
+            counted = self._shared.count_below(f"key/{public}", limit, limit // _BEHIND)
+        return None if counted is None else _check(limit, *counted)
 
     async def close(self) -> None:
         """End the connections to Redis."""

@@ -76,7 +76,7 @@ class ApiRequest:
     @property
     def name(self) -> tuple[str, bytes, str, str]:
         """What its answer depends on, beside the data."""
-        return self.path, self.query, self.base, self.dialect
+        return self.path, self.query, self.base, TRELLIS if self.bearer is None else self.bearer.view
 
     @property
     def traceparent(self) -> str | None:

@@ -63,8 +63,8 @@ class Service:
         self._reading: dict[tuple[int, Name], asyncio.Future[CachedResponse]] = {}  # in threads
         # The data version; None if it is unknown. Reading it once per tick of the event loop is exact: a request whose task
         # runs in this tick arrived before the tick began, and so before the version was read.
-        self._version = OncePerTick(gate.store.data_version)
-        self.waiting = WaitingRequests(self._version, settings.waiting_per_key, settings.connections // 4)
+        self.version = OncePerTick(gate.store.data_version)
+        self.waiting = WaitingRequests(self.version, settings.waiting_per_key, settings.connections // 4)
         self._completions = CompletionQueue()
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
         self._ids = generate_request_ids()
@@ -151,27 +151,15 @@ class Service:
         return origin if "*" in allowed or origin.decode("latin-1") in allowed else None
 
     def _log_request(self, request: ApiRequest, status: int, error: str | None, started: int) -> None:
-        bearer = request.bearer
         duration = (time.perf_counter_ns() - started) // 1000
-        key = bearer.actor.id if bearer is not None else None
+        key = None if request.bearer is None else request.bearer.key.id
         if self.counts is not None:
             self.counts.count(request.prefix[1:], request.operation or "", status, duration, request.refused, key)
-        if not request.logged or (bearer is not None and not bearer.log_requests):
+        if not request.logged or (request.bearer is not None and not request.bearer.log_requests):
             return
-        self.log.record(
-            Request(
-                at=request.at,
-                method=request.method[:16],
-                path=redact_keys(request.prefix + request.path + request.details)[:512],
-                operation=request.operation,
-                key_id=key,
-                address=request.address,
-                status=status,
-                duration=duration,
-                request_id=request.request_id,
-                error=error,
-            )
-        )
+        path = redact_keys(request.prefix + request.path + request.details)[:512]
+        of = request.at, request.method[:16], path, request.operation, key, request.address
+        self.log.record(Request(*of, status, duration, request.request_id, error))
 
     # --- who asks -----------------------------------------------------------------------------------------------------
 
@@ -179,7 +167,7 @@ class Service:
         """Find out whose request it is, and count it. Raises Refused."""
         await self.throttle.admit_address(request.address)
         bearer = request.bearer = await self._identify(request)
-        if limit := self._find_rate_limit(bearer):
+        if limit := self.find_rate_limit(bearer):
             request.allowance = await self.throttle.admit_key(bearer.public, limit)
         return bearer
 
@@ -200,7 +188,7 @@ class Service:
     async def _find_bearer(self, request: ApiRequest, presented: str) -> Bearer:
         """Return the bearer of a key. Raises Refused: INVALID_API_KEY, IP_ADDRESS_NOT_ALLOWED."""
         address, now = request.address, request.at
-        request.version = self._version()
+        request.version = self.version()
         version = None if request.version is None else self.gate.store.key_version()
         if (bearer := self.keyring.find(presented, address, now, version)) is not None:
             return bearer
@@ -229,7 +217,7 @@ class Service:
         finally:
             request.at, request.waited = received, time.perf_counter_ns() - began
 
-    def _find_rate_limit(self, bearer: Bearer) -> int:
+    def find_rate_limit(self, bearer: Bearer) -> int:
         """Return how many requests per minute a key may send; 0 means any number."""
         return self.settings.rate_limit if bearer.rate_limit is None else bearer.rate_limit
 
@@ -255,8 +243,6 @@ class Service:
         """
         counted = _is_counted(request, operation)
         version = None if counted or not _is_same_for_all(request, operation) else request.version
-        if request.bearer is not None and request.bearer.reach:  # keys whose grants are for the same share their answers
-            name = (*name[:3], name[3] + request.bearer.reach)
         cached = None if version is None else self.responses.find(version, name) or self._renew(version, name)
         if self.counts is not None:
             if cached is None:

@@ -64,11 +64,23 @@ class SharedWindows:
         self._changed[name] = window
         if is_new or window.untold > behind:
             await self._tell()
-        elif 2 * window.untold > behind:
-            self._start()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
+        else:
+            self._tell_soon(window, behind)
         return self._read(name, window)
+
+    def count_below(self, name: str, limit: int, behind: int) -> tuple[int, float] | None:
+        """Add one as `count` does; None, and nothing is counted, if that would have to wait, or the window is full."""
+        window = self._open.get(name)
+        if window is None or window.end <= time.monotonic() or window.untold >= behind or window.told + window.untold >= limit:
+            return None
+        window.untold += 1
+        self._changed[name] = window
+        self._tell_soon(window, behind)
+        return self._read(name, window)
+
+    def has(self, name: str) -> bool:
+        """Return whether this process has counted in a window of this name, which may be over."""
+        return name in self._open
 
     async def look(self, name: str) -> tuple[int, float]:
         """Return what is known of a window that this process has counted in, at most 100 ms old; 0 and 0 if there is none."""
@@ -93,6 +105,12 @@ class SharedWindows:
         if self._open.get(name) is not window:  # Redis did not answer
             return 0, float(self._seconds)
         return window.told + window.untold, max(0.0, window.end - time.monotonic())
+
+    def _tell_soon(self, window: _Window, behind: int) -> None:
+        if 2 * window.untold > behind:
+            self._start()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
 
     # --- the round trip -----------------------------------------------------------------------------------------------
 

@@ -35,6 +35,15 @@ class RateWindows:
         window[0] += 1
         return int(window[0]), window[1] - now
 
+    def count_below(self, name: str, limit: int) -> tuple[int, float] | None:
+        """Add one to the open window and return what `count` does; None, and nothing is counted, if there is none or it is full."""
+        now = time.monotonic()
+        window = self._open.get(name)
+        if window is None or window[1] <= now or window[0] >= limit:
+            return None
+        window[0] += 1
+        return int(window[0]), window[1] - now
+
     def seen(self, name: str) -> tuple[int, float]:
         """Return the count of the open window, and in how many seconds it ends; 0 and 0 if there is none."""
         now = time.monotonic()

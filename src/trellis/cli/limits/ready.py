@@ -1,0 +1,82 @@
+"""Requests that have come and may be answered at once: those of one turn of the event loop together, in one call.
+
+A task for each would cost as much as the answer. The requests of a turn have all come before the call, which begins by looking at
+the state of the data.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final, Protocol, cast
+
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from trellis.http.server import Reads, ServerHooks, Whole
+
+log = logging.getLogger(__name__)
+
+_FORWARDED: Final = frozenset((b"x-forwarded-for", b"x-forwarded-proto"))
+
+
+class Connection(Protocol):
+    """The connection of a request."""
+
+    loop: Any
+
+    def answer(self, cycle: Any, app: Any, response: Whole | None) -> None:
+        """Send the response, or let the application answer."""
+
+
+class ReadyRequests:
+    """The requests of this turn that wait for their call. `proxies` are the networks whose headers of forwarding are believed."""
+
+    def __init__(self, hooks: ServerHooks, proxies: Sequence[str]) -> None:
+        self._hooks = hooks
+        self._came: list[tuple[Connection, Any, Any]] = []
+        self._proxies = ProxyHeadersMiddleware(_pass, list(proxies)) if proxies else None
+
+    def add(self, connection: Connection, cycle: Any, app: Any) -> bool:
+        """Take a request, or return False if it is none for which there could be a response."""
+        if self._hooks.reads.is_empty or cycle.scope["method"] != "GET":
+            return False
+        if not self._came:
+            connection.loop.call_soon(self._answer)
+        self._came.append((connection, cycle, app))
+        return True
+
+    def _answer(self) -> None:
+        came, self._came = self._came, []
+        reads = self._hooks.reads
+        try:
+            reads.begin()
+        except Exception:
+            log.exception("What is in memory could not be looked at.")
+            reads = Reads()
+        for connection, cycle, app in came:
+            connection.answer(cycle, app, None if cycle.disconnected else self._find(reads, cycle.scope))
+
+    def _find(self, reads: Reads, scope: Any) -> Whole | None:
+        try:
+            return reads.find(self._find_caller(scope))
+        except Exception:
+            log.exception("A response could not be looked for in memory.")
+            return None
+
+    def _find_caller(self, scope: Any) -> Any:
+        """Return the scope as the application will see it behind a proxy that is trusted."""
+        if self._proxies is None or not any(name in _FORWARDED for name, _ in scope["headers"]):
+            return scope
+        forwarded = dict(scope)
+        reading: Any = self._proxies(cast("Any", forwarded), _nothing, _nothing)
+        try:
+            reading.send(None)  # a coroutine that waits for nothing ends at once
+        except StopIteration:
+            return forwarded
+        raise RuntimeError("uvicorn waits for something when it reads the headers of a proxy")
+
+
+async def _pass(_scope: Any, _receive: Any, _send: Any) -> None:
+    """Do nothing, as an application."""
+
+
+async def _nothing(*_: Any) -> Any:
+    raise NotImplementedError

@@ -1,0 +1,207 @@
+"""Reads whose response is in memory, for the server to send at once: without a task of the event loop, in one piece.
+
+Everything is judged as for any other request, and by the same functions: address, key, limit of its rate, grant, what has changed.
+What these cannot say at once, or would refuse, is None: then the application answers, and judges it anew.
+"""
+
+import os
+from hashlib import blake2b
+from http import HTTPStatus
+from time import perf_counter_ns
+from typing import Final, NamedTuple
+
+from trellis.core.keys import Bearer, redact_keys
+from trellis.core.operation import Operation
+from trellis.errors import Refused
+from trellis.http.addresses import LONGEST_ADDRESS
+from trellis.http.api import (
+    Allowance,
+    ApiRequest,
+    CachedResponse,
+    Scope,
+    Service,
+    build_headers,
+    find_key,
+    is_not_modified,
+)
+from trellis.http.sending import PART
+from trellis.http.server import Reads, Whole
+from trellis.rest.responses import respond_to_read
+from trellis.store.requests import Request
+
+_CREDENTIALS: Final = 10_000  # that are remembered
+_BASES: Final = 100  # addresses of the service that are remembered
+_LONGEST_HOST: Final = 255  # characters of these
+_METHOD: Final = "GET"
+_BODY: Final = frozenset((b"content-length", b"transfer-encoding", b"expect"))
+
+# What differs between two responses, in the order in which they have it.
+_MARKS: Final = {
+    b"etag": b'"%b"',
+    b"x-request-id": b"%b",
+    b"content-type": b"%b",
+    b"content-length": b"%d",
+    b"x-ratelimit-limit": b"%d",
+    b"x-ratelimit-remaining": b"%d",
+    b"x-ratelimit-reset": b"%d",
+}
+
+
+class Immediate(Reads):
+    """The responses to reads below a prefix that are in memory. It belongs to the thread of the event loop."""
+
+    is_empty = False
+
+    def __init__(self, service: Service, prefix: str) -> None:
+        self._service = service
+        self._gate = service.gate
+        self._prefix = prefix
+        self._start = prefix.encode() + b"/"
+        self._other = _BODY | {b"origin"} if service.settings.cors_origins else _BODY  # headers of requests that are not for it
+        self._whole = _prepare(service, prefix, HTTPStatus.OK)
+        self._not_modified = _prepare(service, prefix, HTTPStatus.NOT_MODIFIED)
+        self._version: int | None = None  # of the data
+        self._key_version: int | None = None
+        self._salt = os.urandom(16)
+        self._bearers: dict[bytes, Bearer] = {}  # by a digest of the headers that have the key
+        self._bases: dict[tuple[str, bytes], str] = {}
+
+    def begin(self) -> None:
+        self._version = self._service.version.renew()
+        key_version = None if self._version is None else self._gate.store.key_version()
+        if key_version != self._key_version:
+            self._key_version = key_version
+            self._bearers.clear()
+
+    def find(self, scope: Scope) -> Whole | None:
+        started = perf_counter_ns()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if self._key_version is None or not self._is_plain(scope, headers):
+            return None
+        now, address = self._gate.now(), scope["client"][0]
+        try:
+            if (bearer := self._find_bearer(headers, address, now)) is None:
+                return None
+            cached = self._find_cached(scope, headers, bearer)
+            operation = None if cached is None else cached.operation
+            if cached is None or operation is None or not self._authorise(operation, bearer):
+                return None
+        except Refused:
+            return None
+        allowance: Allowance | None = None
+        if limit := self._service.find_rate_limit(bearer):
+            allowance = self._service.throttle.admit_key_at_once(bearer.public, limit)
+            if allowance is None:
+                return None
+        request_id = self._service.choose_request_id(headers)
+        status, response = self._respond(cached, headers.get(b"if-none-match"), request_id, allowance)
+        path = redact_keys(scope["raw_path"].decode("latin-1"))[:512]
+        of = now, _METHOD, path, operation.name, bearer.key.id, address
+        self._record(Request(*of, status, (perf_counter_ns() - started) // 1000, request_id, None), is_logged=bearer.log_requests)
+        return response
+
+    def _is_plain(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
+        """Return whether a request comes from an address that may pass, and says nothing that only the application understands."""
+        client = scope["client"]
+        return (
+            scope["method"] == _METHOD
+            and scope["http_version"] == "1.1"
+            and scope["raw_path"].startswith(self._start)
+            and len(headers) == len(scope["headers"])  # none comes twice
+            and b"host" in headers
+            and self._other.isdisjoint(headers)
+            and client is not None
+            and len(client[0]) <= LONGEST_ADDRESS
+            and self._service.throttle.may_pass(client[0])
+        )
+
+    def _find_bearer(self, headers: dict[bytes, bytes], address: str, now: str) -> Bearer | None:
+        """Return whose key a request has, if it may be used. Raises Refused."""
+        credentials = headers.get(b"authorization", b"") + b"\0" + headers.get(b"x-api-key", b"")
+        name = blake2b(credentials, key=self._salt, digest_size=16).digest()
+        if (bearer := self._bearers.get(name)) is not None:
+            return self._service.keyring.judge(bearer, address, now)
+        bearer = self._service.keyring.find(find_key(headers, b"")[0], address, now, self._key_version)
+        if bearer is not None:
+            if len(self._bearers) >= _CREDENTIALS:  # a key can be sent in very many spellings
+                self._bearers.clear()
+            self._bearers[name] = bearer
+        return bearer
+
+    def _find_cached(self, scope: Scope, headers: dict[bytes, bytes], bearer: Bearer) -> CachedResponse | None:
+        """Return the response to a request that is in memory, if it is right and small."""
+        host = headers[b"host"]
+        if (base := self._bases.get((scope["scheme"], host))) is None:
+            base = self._service.find_base_url(scope, headers)
+            if len(self._bases) < _BASES and len(host) <= _LONGEST_HOST:
+                self._bases[scope["scheme"], host] = base
+        path = scope["raw_path"].decode("latin-1")[len(self._prefix) :]
+        cached = self._service.responses.find(self._version or 0, (path, scope["query_string"], base, bearer.view))
+        return None if cached is None or cached.is_empty or len(cached.body) > PART else cached
+
+    def _authorise(self, operation: Operation, bearer: Bearer) -> bool:
+        """Judge the grant, and remember it for as long as the key stays as it is. Raises Refused."""
+        if operation.name in bearer.authorised:
+            return True
+        actor = bearer.actor
+        if actor.bounds and any(map(actor.counts, operation.grants)):
+            return False  # each use is counted, which is a write
+        self._gate.authorise(operation.name, actor)
+        if not actor.bounds:  # these may have an end
+            bearer.authorised.add(operation.name)
+        return True
+
+    def _respond(
+        self, cached: CachedResponse, wanted: bytes | None, request_id: str, allowance: Allowance | None
+    ) -> tuple[int, Whole]:
+        """Return the status and the response; `wanted` is If-None-Match."""
+        values: tuple[bytes | int, ...]
+        if wanted is not None and is_not_modified(wanted, cached.tag):
+            form, body = self._not_modified, b""
+            values = cached.tag, request_id.encode("latin-1")
+        else:
+            form, body = self._whole, cached.body
+            values = cached.tag, request_id.encode("latin-1"), cached.type, len(body)
+        head = form.headers % values if allowance is None else form.limited % (values + allowance)
+        if cached.headers:
+            head = b"".join(b"%b: %b\r\n" % header for header in cached.headers) + head
+        return form.status, Whole(form.line, head, body)
+
+    def _record(self, request: Request, *, is_logged: bool) -> None:
+        if (counts := self._service.counts) is not None:
+            counts.hits += 1
+            counts.count(self._prefix[1:], request.operation or "", request.status, request.duration, None, request.key_id)
+        if is_logged:
+            self._service.log.record(request)
+
+
+async def _receive() -> dict[str, object]:  # as ASGI has it
+    return {}
+
+
+class _Form(NamedTuple):
+    """A response with `%` for what differs in its headers, which are those with an allowance where they are `limited`."""
+
+    status: int
+    line: bytes
+    headers: bytes
+    limited: bytes
+
+
+def _prepare(service: Service, prefix: str, status: HTTPStatus) -> _Form:
+    line = f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
+    return _Form(
+        status.value, line, *(_prepare_headers(service, prefix, status, allowance) for allowance in (None, Allowance(0, 0, 0)))
+    )
+
+
+def _prepare_headers(service: Service, prefix: str, status: HTTPStatus, allowance: Allowance | None) -> bytes:
+    """Return the headers that the application would send, with `%` for what differs."""
+    tag = b"-"
+    asked = {b"if-none-match": b'"%b"' % tag} if status is HTTPStatus.NOT_MODIFIED else {}
+    request = ApiRequest(_METHOD, prefix, "", b"", asked, "", "", "-", "", _receive)
+    request.allowance = allowance
+    headers = build_headers(request, respond_to_read(request, CachedResponse(b"", tag)), None, service.settings.transport_headers)
+    if [name for name, _ in headers if name in _MARKS] != [name for name in _MARKS if name in dict(headers)]:
+        raise RuntimeError("the headers of a response have another order")
+    return b"".join(b"%b: %b\r\n" % (name, _MARKS.get(name) or value.replace(b"%", b"%%")) for name, value in headers)

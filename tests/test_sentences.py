@@ -4,7 +4,7 @@ import copy
 import pickle
 from typing import Final
 
-from trellis.sentences import Sentence, adapt, join, say, say_in, say_many
+from trellis.sentences import Sentence, Stored, adapt, join, say, say_in, say_many
 
 GERMAN: Final = {
     "There is no record with the id {id}.": "Es gibt keinen Datensatz mit der Nummer {id}.",
@@ -64,3 +64,18 @@ def test_a_sentence_can_be_changed_after_it_was_said() -> None:
     sentence = adapt(say("{who} has {count:,} keys.", who=say("Nobody"), count=2), lambda said, find: f"{find('Nobody')}: {said}")
     assert sentence == "Nobody: Nobody has 2 keys."
     assert in_german(sentence) == "Niemand: Niemand hat 2 Schlüssel."
+
+
+def test_what_was_stored_of_a_sentence_is_found_again() -> None:
+    stored = Stored("There is no record with the id {id}.", "Nobody", "Tried: {why}")
+    for sentence, german in (
+        (say("There is no record with the id {id}.", id=7), "Es gibt keinen Datensatz mit der Nummer 7."),
+        (say("Tried: {why}", why=say("Nobody")), "Tried: Niemand"),
+        (say("Tried: {why}", why="line\nfeed {id} (.*)"), "Tried: line\nfeed {id} (.*)"),
+    ):
+        text = str(sentence)
+        assert type(text) is str
+        assert stored.read(text) == text
+        assert in_german(stored.read(text)) == german
+    for other in ("", "nobody", "There is no record with the id .", "Nobody."):
+        assert stored.read(other) is other

@@ -5,10 +5,12 @@ API, in the log, at the terminal. `say_in` makes it anew from its text and its v
 written where it is used, and whole: scripts/catalogues.py finds it there, and other languages order words in their own way.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
 _SEPARATORS: Final = ",."
+_VALUE: Final = re.compile(r"\{(\w+)\}")
 
 
 class Sentence(str):
@@ -47,6 +49,28 @@ def mark(text: str, /) -> str:
 def mark_many(one: str, many: str, /) -> tuple[str, str]:
     """Return two texts as they are, as `mark` does, of which `say_many` chooses one later."""
     return one, many
+
+
+class Stored:
+    """Finds sentences again in what was stored of them, which is their English: that of each of these texts, with any values.
+
+    A value may be another of these sentences. A text that is none of them stays as it is.
+    """
+
+    def __init__(self, *texts: str) -> None:
+        self._forms = [(re.compile(_build_pattern(text), re.DOTALL), text) for text in texts]
+
+    def read(self, text: str) -> str:
+        """Return the sentence that a text was."""
+        for form, template in self._forms:
+            if found := form.fullmatch(text):
+                return say(template, **{name: self.read(value) for name, value in found.groupdict().items()})
+        return text
+
+
+def _build_pattern(text: str) -> str:
+    parts = _VALUE.split(text)
+    return "".join(f"(?P<{part}>.+)" if number % 2 else re.escape(part) for number, part in enumerate(parts))
 
 
 def join(sentences: Iterable[str], separator: str = " ") -> Sentence:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Final
 
 from trellis.sentences import say
 from trellis.settings import Settings
+from trellis.store.mail import reasons
 
 _STEP: Final = 15.0  # seconds that each answer of the server may take
 _WHOLE: Final = 60.0  # seconds that the whole conversation may take
@@ -140,22 +141,20 @@ class MailServer:
                 smtp.close()
         except smtplib.SMTPRecipientsRefused as refused:
             code, why = next(iter(refused.recipients.values()))
-            raise NotSent(_clean(f"The server refuses the address: {code} {_decode(why)}"), is_final=code >= 500) from None
+            raise NotSent(_clean(say(reasons.ADDRESS_REFUSED, code=code, error=_decode(why))), is_final=code >= 500) from None
         except smtplib.SMTPDataError as refused:
-            told = say(
-                "The server refuses the mail: {code} {error}",
-                code=refused.smtp_code,
-                error=_decode(refused.smtp_error),
-            )
+            told = say(reasons.MAIL_REFUSED, code=refused.smtp_code, error=_decode(refused.smtp_error))
             raise NotSent(_clean(told), is_final=refused.smtp_code >= 500) from None
         except smtplib.SMTPAuthenticationError as refused:
-            raise NotSent(_clean(f"The server lets {self._user} not sign in: {refused.smtp_code}.")) from None
+            raise NotSent(_clean(say(reasons.NOT_SIGNED_IN, user=self._user, code=refused.smtp_code))) from None
         except smtplib.SMTPResponseException as refused:
-            raise NotSent(_clean(f"The server refuses: {refused.smtp_code} {_decode(refused.smtp_error)}")) from None
+            raise NotSent(_clean(say(reasons.REFUSED, code=refused.smtp_code, error=_decode(refused.smtp_error)))) from None
         except UnicodeError:  # its text has a part of the password
-            raise NotSent("The name or the password has characters that the server cannot be told.") from None
+            raise NotSent(say(reasons.NOT_WRITABLE)) from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
-            raise NotSent(_clean(f"{self._host}:{self._port}: {str(error) or type(error).__name__}")) from None
+            raise NotSent(
+                _clean(say(reasons.INTERRUPTED, host=f"{self._host}:{self._port}", error=str(error) or type(error).__name__))
+            ) from None
         finally:
             timer.cancel()
             with self._guard:
@@ -165,7 +164,7 @@ class MailServer:
         with self._guard:
             self._open = smtp
             if self._is_cut:
-                raise TimeoutError("The server takes too long.")
+                raise TimeoutError(reasons.TOOK_TOO_LONG)
 
     def _begin(self) -> smtplib.SMTP:
         if self._mode == "tls":

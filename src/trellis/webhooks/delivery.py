@@ -13,8 +13,9 @@ from trellis.core.operation import Call
 from trellis.core.subscriptions import is_alarm, is_subscribed
 from trellis.core.version import encode_json
 from trellis.core.webhooks import SecretUnavailable, delivery_message
+from trellis.sentences import say
 from trellis.store.engine import Transaction
-from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, outbox
+from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, outbox, reasons
 from trellis.traces import TRACEPARENT
 from trellis.webhooks.outbox import Message, list_due_messages
 from trellis.webhooks.retries import MOST_EARLY, Result, is_paused, update_delivery, update_endpoint
@@ -81,10 +82,10 @@ class EndpointDelivery:
     async def _attempt(self, webhook: Webhook, message: Message, at: str) -> Result:
         kind = message.delivery.type
         if is_alarm(kind) and not is_subscribed(webhook.events, kind):  # and whoever else may have changed the address since
-            return Result(0, error="The webhook does not get this alarm any more.", unsendable=True)
+            return Result(0, error=say(reasons.NO_SUBSCRIBER), unsendable=True)
         content = delivery_message(message.delivery, message.event)
         if content is None:
-            return Result(0, error="The event has been purged, so it cannot be sent.", unsendable=True)
+            return Result(0, error=say(reasons.PURGED), unsendable=True)
         body = encode_json(content)
         try:
             headers = build_signed_headers(webhook, message.delivery.message, at, body, self._gate.environment.outgoing.key)

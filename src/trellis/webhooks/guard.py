@@ -13,6 +13,7 @@ import httpx
 
 from trellis.core.webhooks import Address, Network, NotAllowed, check_address, check_url
 from trellis.sentences import say
+from trellis.store.webhooks import reasons
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -42,7 +43,7 @@ class Guard:
         else:
             found = [str(literal)]
         if not found:
-            raise OSError(f"{host} has no address")
+            raise OSError(say(reasons.NO_ADDRESS, host=host))
         return [check_address(ip_address(text.partition("%")[0]), self._allowed) for text in found]
 
 
@@ -63,7 +64,7 @@ class _Backend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         del timeout
         addresses = await self._guard.find_addresses(host, port)
-        failed: Exception = OSError(f"{host} has no address")
+        failed: Exception = OSError(say(reasons.NO_ADDRESS, host=host))
         for address in addresses[:_ADDRESSES_TRIED]:
             try:
                 return await self._inner.connect_tcp(str(address), port, _CONNECT_SECONDS, local_address, socket_options)
@@ -72,7 +73,7 @@ class _Backend(httpcore.AsyncNetworkBackend):
         raise failed
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        raise NotAllowed(say("leads to a socket of this machine."))
+        raise NotAllowed(say(reasons.LOCAL_SOCKET))
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

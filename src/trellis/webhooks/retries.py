@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from trellis.core.fields import format_timestamp
-from trellis.store.webhooks import Delivery, Webhook
+from trellis.sentences import say
+from trellis.store.webhooks import Delivery, Webhook, reasons
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -110,6 +111,6 @@ def update_endpoint(webhook: Webhook, delivery: Delivery, result: Result, at: st
             delivery.due_at if soon else until
         )  # so that no message overtakes one that is about to be tried again
     if result.status == _GONE:
-        return "The endpoint returned 410: it is gone."
+        return say(reasons.GONE)
     failing = datetime.fromisoformat(done) - datetime.fromisoformat(webhook.failing_since)
-    return "Every attempt for a week has failed." if failing.total_seconds() >= _WEEK else None
+    return say(reasons.FAILED_FOR_A_WEEK) if failing.total_seconds() >= _WEEK else None

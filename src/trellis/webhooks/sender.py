@@ -12,6 +12,8 @@ import httpx
 from trellis import __version__
 from trellis.core.webhooks import NotAllowed, redact_secrets
 from trellis.retry_after import parse_retry_after
+from trellis.sentences import say
+from trellis.store.webhooks import reasons
 from trellis.webhooks.guard import Guard, Transport
 from trellis.webhooks.retries import Result
 
@@ -40,15 +42,15 @@ class Sender:
             async with asyncio.timeout(self._timeout):
                 await self._post(url, headers, body, received)
         except NotAllowed as reason:
-            error, reached = f"The address {reason}", False
+            error, reached = say(reasons.NOT_ALLOWED, reason=reason), False
         except TimeoutError:
-            error = f"There was no complete response within {self._timeout:g} seconds."
+            error = say(reasons.TIMED_OUT, seconds=f"{self._timeout:g}")
         except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
-            error, reached = f"The connection failed: {str(failed) or 'it took too long.'}", False
+            error, reached = say(reasons.NOT_CONNECTED, reason=str(failed) or reasons.TOOK_TOO_LONG), False
         except socket.gaierror as failed:
-            error, reached = f"The host could not be resolved: {failed.strerror or failed}", False
+            error, reached = say(reasons.NOT_RESOLVED, reason=failed.strerror or failed), False
         except (httpx.TransportError, httpx.InvalidURL, OSError) as failed:
-            error = f"The connection was interrupted: {str(failed) or type(failed).__name__}"
+            error = say(reasons.INTERRUPTED, reason=str(failed) or type(failed).__name__)
         return Result(
             duration=round((time.monotonic() - started) * 1000),
             status=received.status,

@@ -51,6 +51,17 @@ def test_one_that_the_service_has_switched_off_says_why_and_what_to_do(
     assert because in page_text(admin.get(f"/events/{events()[-1]['seq']}"))
 
 
+def test_why_it_was_switched_off_is_said_in_the_language_of_the_page(admin: Visitor, run: Run) -> None:
+    run("webhooks.disable", 1, because="The endpoint returned 410: it is gone.")
+    german = {"accept-language": "de"}
+    assert "Der Empfänger hat mit 410 geantwortet: Es gibt ihn nicht mehr." in page_text(admin.get("/webhooks/1", headers=german))
+    run("webhooks.update", 1, enabled=True)
+    run("webhooks.disable", 1, because="The key that made it, 'Mirror', was revoked.")
+    for path in ("/webhooks", "/webhooks/1", "/webhooks/1/on"):
+        page = page_text(admin.get(path, headers=german))
+        assert "Der Schlüssel „Mirror“, der ihn angelegt hat, wurde widerrufen." in page.replace("\u2068", "").replace("\u2069", "")
+
+
 def test_one_that_fails_says_since_when(admin: Visitor, gate: Gate, clock: Clock) -> None:
     update_webhook(gate, 1, failing_since=clock.text)
     clock.move(hours=2)

@@ -20,7 +20,7 @@ from trellis.sentences import say
 from trellis.store.admins import Administrator, Identity, administrators, identities, invitations, sessions
 from trellis.store.counters import next_number
 from trellis.store.factors import find_kinds
-from trellis.store.webhooks import endpoints
+from trellis.store.webhooks import endpoints, reasons
 
 NAME: Final = Field(
     "name", Text(100, 1, visible=True), "The name that events and other administrators show.", required=True, example="Mira Holm"
@@ -331,7 +331,7 @@ def _disable(context: Context) -> Outcome:
     outcome = save_administrator(context, old, replace(old, disabled_at=old.disabled_at or context.now))
     if not outcome.happened or context.input.get(KEEP_WEBHOOKS.name):
         return outcome
-    because = f"The administrator who made it, {isolate(old.name)}, was disabled."
+    because = say(reasons.MAKER_DISABLED, name=isolate(old.name))
     off = endpoints.switch_off_made_by(context.tx, "admin", old.id, context.now, because)
     return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook, "how": "switched off"} for webhook in off))
 

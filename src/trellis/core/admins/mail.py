@@ -96,4 +96,5 @@ def describe_last(context: Context, admin: int) -> dict[str, Any] | None:
     last = mail.find_last(context.tx, admin)
     if last is None:
         return None
-    return {"kind": last.kind, "state": last.state, "at": last.attempted_at or last.created_at, "error": last.error}
+    error = last.error and mail.reasons.REASONS.read(last.error)
+    return {"kind": last.kind, "state": last.state, "at": last.attempted_at or last.created_at, "error": error}

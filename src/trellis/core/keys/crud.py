@@ -22,7 +22,7 @@ from trellis.sentences import say
 from trellis.store import keys
 from trellis.store.counters import next_number
 from trellis.store.keys import Key
-from trellis.store.webhooks import endpoints
+from trellis.store.webhooks import endpoints, reasons
 
 _NAME_OF_SEQUENCE: Final = "keys"
 _TRIED_FOR: Final = timedelta(hours=1)
@@ -240,7 +240,7 @@ def _revoke(context: Context) -> Outcome:
     outcome = save_key(context, old, new)
     if context.input.get(KEEP_WEBHOOKS.name):
         return outcome
-    because = f"The key that made it, '{isolate(old.name)}', was revoked."
+    because = say(reasons.KEY_REVOKED, name=isolate(old.name))
     off = endpoints.switch_off_made_by(context.tx, "key", old.id, context.now, because)
     return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook, "how": "switched off"} for webhook in off))
 

@@ -14,10 +14,11 @@ from trellis.core.admins import ALL, is_open, make_link
 from trellis.core.fields import format_timestamp
 from trellis.core.mail.text import MOST, Text, write_alarms, write_changed_address, write_invitation
 from trellis.core.operation import Environment
+from trellis.sentences import say
 from trellis.store import alarms, events, mail
 from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
-from trellis.store.mail import Mail, Reader
+from trellis.store.mail import Mail, Reader, reasons
 
 _MINUTES: Final = (2, 5, 15, 30, 60, 120, 240, 480, 720, 720)  # from an attempt to the next: two days in all
 _JITTER: Final = 0.1
@@ -83,7 +84,7 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
         if reader is not None and text is not None and to and due.attempts <= len(_MINUTES):
             identity = blake2b(f"{due.id} {due.created_at} {to}".encode(), digest_size=16).hexdigest()
             return Draft(due, to, text, _find_language(tx, due, reader), identity)
-        why = due.error or "There is nothing to tell any more, or nobody to tell it." if text is None else "It was given up."
+        why = due.error or say(reasons.NOTHING_TO_TELL) if text is None else say(reasons.GIVEN_UP)
         mail.settle(tx, due, "failed", why)
     return None
 

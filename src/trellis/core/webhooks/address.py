@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from trellis.sentences import say
+from trellis.store.webhooks import reasons
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -40,7 +41,6 @@ _CLOSED: Final = tuple(
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _PLAIN_PORTS: Final = frozenset({80, 443})
 _FIRST_FREE_PORT: Final = 1024
-_HOW_TO_ALLOW: Final = "The operator can allow its address with TRELLIS_WEBHOOK_ALLOW."
 
 
 class NotAllowed(Exception):
@@ -75,7 +75,7 @@ def check_url(url: str, allowed: tuple[Network, ...]) -> None:
     elif not _NAME.fullmatch(host.rstrip(".")):
         raise NotAllowed(say("has no valid host. Write names with non-ASCII characters as xn--…."))
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
-        raise NotAllowed(say("leads to {host}, which means this machine or this network. {how}", host=host, how=_HOW_TO_ALLOW))
+        raise NotAllowed(say(reasons.LOCAL_NAME, host=host, how=say(reasons.HOW_TO_ALLOW)))
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
@@ -85,13 +85,7 @@ def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
         return unwrapped
     closed = any(unwrapped in network for network in _CLOSED if network.version == unwrapped.version)
     if closed or not unwrapped.is_global or unwrapped.is_multicast or unwrapped.is_reserved or unwrapped.is_link_local:
-        raise NotAllowed(
-            say(
-                "leads to {address}, which is not on the public internet. {how}",
-                address=address,
-                how=_HOW_TO_ALLOW,
-            )
-        )
+        raise NotAllowed(say(reasons.LOCAL_ADDRESS, address=address, how=say(reasons.HOW_TO_ALLOW)))
     return unwrapped
 
 

@@ -20,7 +20,7 @@ from trellis.refusals import with_codes
 from trellis.sentences import say
 from trellis.store import events
 from trellis.store.counters import next_number
-from trellis.store.webhooks import Webhook, endpoints, outbox
+from trellis.store.webhooks import Webhook, endpoints, outbox, reasons
 
 MOST: Final = 100
 PATH: Final = "/core/webhooks"
@@ -126,7 +126,7 @@ def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
         "failingSince": webhook.failing_since,
         "lastAttemptAt": webhook.attempted_at,
         "disabledAt": webhook.disabled_at,
-        "disabledBecause": webhook.disabled_because or "",
+        "disabledBecause": reasons.REASONS.read(webhook.disabled_because or ""),
         "oldSecretUntil": webhook.old_until if webhook.old_until and webhook.old_until > now else None,
         "maker": webhook.maker,
         "createdAt": webhook.created_at,

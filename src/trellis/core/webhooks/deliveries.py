@@ -12,7 +12,7 @@ from trellis.core.webhooks.message import TEST, build_headers, build_message, bu
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
 from trellis.store.events import Event
-from trellis.store.webhooks import Attempt, Delivery, Webhook, log, outbox
+from trellis.store.webhooks import Attempt, Delivery, Webhook, log, outbox, reasons
 
 _MISSING: Final = {"test": "1T107/A", "redeliver": "1T107/B", "get": "1T107/C", "delivery": "1T107/D"}
 _HIDDEN: Final = "v1,[hidden]"  # shown in place of a signature, which was made with the secret
@@ -99,7 +99,11 @@ def _list(context: Context) -> Outcome:
 
 
 def _without_answer(attempt: Attempt) -> dict[str, Any]:
-    return {name: value for name, value in attempt._asdict().items() if name != "answer"}
+    return {name: value for name, value in _serialize_attempt(attempt).items() if name != "answer"}
+
+
+def _serialize_attempt(attempt: Attempt) -> dict[str, Any]:
+    return attempt._asdict() | {"error": attempt.error and reasons.REASONS.read(attempt.error)}
 
 
 def _get(context: Context) -> Outcome:
@@ -113,7 +117,7 @@ def _get(context: Context) -> Outcome:
     details = {
         "headers": build_headers(delivery.message, attempts[-1].at, _HIDDEN) if attempts else None,
         "request": delivery_message(delivery, event) if shown else None,
-        "attempts": [attempt._asdict() for attempt in attempts],
+        "attempts": [_serialize_attempt(attempt) for attempt in attempts],
     }
     return Outcome(serialize_delivery(delivery) | details)
 

@@ -11,6 +11,9 @@ import re
 import secrets
 from typing import Final
 
+from trellis.sentences import say
+from trellis.store.webhooks import reasons
+
 _PREFIX: Final = "whsec_"
 _SIZE: Final = 32
 _PLAIN: Final = "plain"
@@ -35,9 +38,7 @@ def derive_secret(kept: str, key: str | None) -> bytes:
         return base64.b64decode(rest)
     mark, _, salt = rest.partition(":")
     if key is None or not hmac.compare_digest(mark, _fingerprint(key)):
-        raise SecretUnavailable(
-            "The secret was generated with another TRELLIS_WEBHOOK_KEY. Restore that key, or rotate the secret."
-        )
+        raise SecretUnavailable(say(reasons.OTHER_KEY))
     return _digest(key, b"secret:" + base64.b64decode(salt))
 
 

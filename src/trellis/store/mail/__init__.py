@@ -1,5 +1,6 @@
-"""Mail: the outbox, and whom alarms are mailed to."""
+"""Mail: the outbox, whom alarms are mailed to, and why a mail was not sent (`reasons`)."""
 
+from trellis.store.mail import reasons
 from trellis.store.mail.readers import Reader, advance, find_reader, list_behind, skip_alarms
 from trellis.store.mail.rows import (
     Mail,
@@ -28,6 +29,7 @@ __all__ = [
     "is_alarm_mail_pending",
     "list_behind",
     "purge",
+    "reasons",
     "settle",
     "skip_alarms",
 ]

@@ -1,7 +1,7 @@
-"""Webhooks: `endpoints` has their settings and state, `outbox` the messages to send, `log` the search of deliveries."""
+"""Webhooks: `endpoints` has settings and state, `outbox` messages to send, `log` deliveries, `reasons` why one was not sent."""
 
-from trellis.store.webhooks import endpoints, log, outbox
+from trellis.store.webhooks import endpoints, log, outbox, reasons
 from trellis.store.webhooks.endpoints import Webhook
 from trellis.store.webhooks.outbox import Attempt, Delivery
 
-__all__ = ["Attempt", "Delivery", "Webhook", "endpoints", "log", "outbox"]
+__all__ = ["Attempt", "Delivery", "Webhook", "endpoints", "log", "outbox", "reasons"]

@@ -87,6 +87,41 @@ def test_nobody_is_signed_in_before_the_second_step_and_no_code_holds_twice(
     assert (again.status_code, "do not belong together, or the code was used before" in page_text(again)) == (403, True)
 
 
+def test_a_form_for_signing_in_that_is_sent_twice_signs_in_once_and_goes_on(
+    visitor: MakeVisitor, mira: int, events: Events
+) -> None:
+    somebody = visitor()
+    somebody.get("/sign-in")
+    form = find_form(somebody.get("/sign-in?next=/admin/keys"), "/sign-in").filled(login=LOGIN, password=PASSWORD)
+    for _ in range(2):
+        done = somebody.post("/sign-in", form)
+        assert (done.status_code, done.headers["location"]) == (303, "/admin/keys")
+    assert [event["operation"] for event in events()].count("admins.sign_in") == 1
+    assert somebody.get("/keys").status_code == 200
+
+
+def test_a_code_that_is_sent_twice_by_one_form_is_not_called_wrong(
+    visitor: MakeVisitor, app: str, clock: Clock, events: Events, mira: int
+) -> None:
+    somebody, code = visitor(), code_of(app, clock)
+    form = find_form(somebody.sign_in(), "/sign-in/code").filled(code=code)
+    clock.move(seconds=5)
+    assert somebody.post("/sign-in/code", form).headers["location"] == "/admin"
+    assert somebody.post("/sign-in/code", form).headers["location"] == "/admin"  # the browser has the cookie of the first already
+    assert [event["operation"] for event in events()].count("admins.sign_in") == 1
+    somebody.client.cookies.delete("trellis_session")  # or it has not, and sees what comes first
+    again = somebody.post("/sign-in/code", form)
+    assert (again.status_code, again.headers["location"], "set-cookie" in again.headers) == (303, "/admin", False)
+    assert somebody.get("").headers["location"].startswith("/admin/sign-in")
+    clock.move(minutes=2)
+    assert somebody.post("/sign-in/code", form).status_code == 403
+
+
+def test_a_stale_form_for_signing_in_that_is_another_ones_leads_nowhere(admin: Visitor) -> None:
+    for path in ("/sign-in", "/sign-in/code", "/sign-in/passkey"):
+        assert admin.post(path, {"login": LOGIN, "password": PASSWORD}, csrf="0" * 64).status_code == 409
+
+
 def test_the_first_step_is_forgotten_after_a_while_and_with_a_new_password(
     visitor: MakeVisitor, app: str, run: Run, clock: Clock, mira: int
 ) -> None:

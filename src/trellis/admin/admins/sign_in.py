@@ -11,9 +11,11 @@ from starlette.responses import Response
 from trellis.admin.admins.checking import check_both_steps, check_login, check_passkey, read_evidence, settle
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away, way_back
 from trellis.admin.page import SIGN_IN, Page, PageRequest
+from trellis.admin.sessions import csrf_token, is_equal
+from trellis.admin.submitted import CSRF
 from trellis.core.actor import Actor
 from trellis.core.admins import SET_BY_ANOTHER, SignedIn, has_administrators, remember_browser
-from trellis.core.factors import Evidence, begin_pending, has_second_step, is_expired, load, options_of_passkey
+from trellis.core.factors import Evidence, begin_pending, has_second_step, is_expired, load, options_of_passkey, was_taken
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.sentences import mark, say
@@ -48,7 +50,7 @@ async def sign_in(request: PageRequest) -> Response:
     """Check login and password, and begin a session, or ask for the second factor."""
     login, context = request.form.get("login", ""), _context(request)
     if request.stale:
-        return request.page(_FORM, status=409, **context, fault=_STALE)
+        return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
     goes_on = await request.runner.read(has_second_step, login)
     attempt = await check_login(request, login, request.form.get("password", ""), counts=not goes_on)
     if attempt.wait:
@@ -71,9 +73,11 @@ async def take_second_factor(request: PageRequest) -> Response:
     login, pending = request.form.get("login", ""), request.form.get("pending", "")
     context = {**_context(request), "pending": pending}
     if request.stale or is_expired(request.now, pending):
-        return request.page(_FORM, status=409, **context, fault=_STALE)
+        return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
     attempt = await check_both_steps(request, login, pending)
     if attempt.admin is None:
+        if not attempt.wait and await request.runner.read(was_taken, login, request.csrf, pending, read_evidence(request)):
+            return _go_where_the_first_led(request)
         fault = say(_WAIT, wait=attempt.wait) if attempt.wait else _WRONG_CODE
         return turn_away(request, _SECOND_STEP, attempt.wait, context, fault)
     try:
@@ -83,14 +87,14 @@ async def take_second_factor(request: PageRequest) -> Response:
             return turn_away(request, _FORM, 0, context, refused.detail)
         if refused.status != 403:
             raise
-        return turn_away(request, _SECOND_STEP, 0, context, _WRONG_CODE)  # the same code was used at the same time
+        return _go_where_the_first_led(request)  # the same code was used at the same time
 
 
 async def sign_in_with_passkey(request: PageRequest) -> Response:
     """Check a passkey, and begin a session."""
     context = _context(request)
     if request.stale:
-        return request.page(_FORM, status=409, **context, fault=_STALE)
+        return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
     login, attempt = await check_passkey(request)
     if attempt.admin is None:
         return turn_away(request, _FORM, attempt.wait, context, say(_WAIT, wait=attempt.wait) if attempt.wait else _WRONG_PASSKEY)
@@ -114,12 +118,31 @@ def _context(request: PageRequest) -> dict[str, Any]:
     return {"title": say("Sign in"), **way_back(request.form), "login": request.form.get("login", ""), "note": ""}
 
 
+def _welcome_again(request: PageRequest) -> Response | None:
+    """Go on if this form was sent twice, and the first has signed this browser in."""
+    visitor = request.read_cookie("visitor")  # whose token its forms had until then
+    is_one = request.me is not None and visitor != "" and is_equal(request.form.get(CSRF, ""), csrf_token(visitor))
+    return _go_on(request) if is_one else None
+
+
+def _go_where_the_first_led(request: PageRequest) -> Response:
+    """Go on after a form that was sent twice with the same code: by now the browser may have what the first was answered.
+
+    If it has not, it comes to the form for signing in.
+    """
+    return request.redirect(find_panel_path(request.form.get("next", "")))
+
+
+def _go_on(request: PageRequest) -> Response:
+    return go_on(request, say("Welcome back"), say("You are signed in again, and what you typed is still here."), with_token=False)
+
+
 async def _welcome(request: PageRequest, admin: int, login: str, evidence: Evidence, *, alone: bool = False) -> Response:
     old = request.me
     await start_session(request, admin, login, evidence, alone=alone)
     if old is not None:
         await request.runner.perform(end_session(request, old))
-    return go_on(request, say("Welcome back"), say("You are signed in again, and what you typed is still here."), with_token=False)
+    return _go_on(request)
 
 
 async def start_session(request: PageRequest, admin: int, login: str, evidence: Evidence, *, alone: bool = False) -> None:

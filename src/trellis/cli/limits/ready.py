@@ -21,6 +21,7 @@ class Connection(Protocol):
     """The connection of a request."""
 
     loop: Any
+    transport: Any
 
     def answer(self, cycle: Any, app: Any, response: Whole | None) -> None:
         """Send the response, or let the application answer."""
@@ -52,7 +53,11 @@ class ReadyRequests:
             log.exception("What is in memory could not be looked at.")
             reads = Reads()
         for connection, cycle, app in came:
-            connection.answer(cycle, app, None if cycle.disconnected else self._find(reads, cycle.scope))
+            try:
+                connection.answer(cycle, app, None if cycle.disconnected else self._find(reads, cycle.scope))
+            except Exception:  # the others have to be answered
+                log.exception("A response from memory could not be sent.")
+                connection.transport.abort()
 
     def _find(self, reads: Reads, scope: Any) -> Whole | None:
         try:

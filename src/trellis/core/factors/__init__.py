@@ -9,6 +9,7 @@ from trellis.core.factors.asking import (
     options_of_new_passkey,
     options_of_passkey,
     set_up_app,
+    was_taken,
 )
 from trellis.core.factors.challenges import decode, encode, is_expired, is_live_challenge, is_spent, issue_challenge, issued_at
 from trellis.core.factors.crud import CODE, PASSKEY_NAME, operations
@@ -46,4 +47,5 @@ __all__ = [
     "set_up_app",
     "sign",
     "take_factor",
+    "was_taken",
 ]

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from trellis.core.factors import passkeys as webauthn
-from trellis.core.factors.challenges import is_pending, issue_pending
+from trellis.core.factors.challenges import is_pending, issue_pending, was_pending
 from trellis.core.factors.codes import app_address
 from trellis.core.factors.keys import derive_secret, find_salt_prefix, find_service_key, format_secret, generate_salt, sign
 from trellis.core.factors.party import find_party
-from trellis.core.factors.proof import Evidence, check_evidence, has_factor
+from trellis.core.factors.proof import Evidence, check_evidence, find_last_use, has_factor
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -93,6 +93,16 @@ def check_second_step(gate: Gate, login: str, binding: str, pending: str, eviden
         good = is_pending(find_service_key(tx), binding, _account(admin, login), pending)
     proven = check_evidence(gate, admin.id if admin else 0, evidence)
     return proven if good else None
+
+
+def was_taken(gate: Gate, login: str, binding: str, pending: str, evidence: Evidence) -> bool:
+    """Return whether the code of an app was used after the password had been entered here: most likely the form was sent twice."""
+    with gate.store.reading() as tx:
+        admin = _find_enabled(tx, login)
+        if admin is None or not is_pending(find_service_key(tx), binding, _account(admin, login), pending):
+            return False
+        used_at = find_last_use(tx, gate.environment, gate.now(), admin.id, evidence)
+    return used_at is not None and was_pending(pending, used_at)
 
 
 def _find_enabled(tx: Transaction, login: str) -> Administrator | None:

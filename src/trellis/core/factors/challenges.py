@@ -61,6 +61,11 @@ def is_pending(key: bytes, binding: str, account: str, pending: str) -> bool:
     return hmac.compare_digest(signed.encode(), signature.encode("utf-8", "replace"))
 
 
+def was_pending(pending: str, at: str) -> bool:
+    """Return whether what `is_pending` or `is_expired` has found good was issued before a time."""
+    return int(pending.partition(".")[0]) - PASSWORD_HOLDS // timedelta(milliseconds=1) < _milliseconds(at)
+
+
 def is_expired(now: str, pending: str) -> bool:
     """Return whether the password was entered too long ago, right or not."""
     until = pending.partition(".")[0]

@@ -15,7 +15,7 @@ from trellis.core.operation import Context, Environment
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.engine import Transaction
-from trellis.store.factors import authenticators, find_kinds, passkeys, recovery_codes
+from trellis.store.factors import Authenticator, authenticators, find_kinds, passkeys, recovery_codes
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +93,25 @@ def take_factor(context: Context, admin: int) -> str:
     return proof.kind
 
 
+def find_last_use(tx: Transaction, environment: Environment, now: str, admin: int, evidence: Evidence) -> str | None:
+    """Return when this code of an administrator's app was used, if it was the last one to be, and is still of now."""
+    app = authenticators.find(tx, admin)
+    is_last = app is not None and _find_step(tx, environment, now, app, evidence, app.step - 1) == app.step
+    return app.used_at if app is not None and is_last else None
+
+
+def _find_step(
+    tx: Transaction, environment: Environment, now: str, app: Authenticator, evidence: Evidence, after: int
+) -> int | None:
+    """Return the step of time after another that a code of an app belongs to; None if there is none, or codes cannot be checked."""
+    try:
+        secret = derive_secret(tx, app.admin_id, app.salt, environment.second_factors.key)
+    except SecretUnavailable:
+        log.warning("Codes of apps cannot be checked: TRELLIS_SECOND_FACTOR_KEY is not the one that they were set up with.")
+        return None
+    return find_step(secret, evidence.code, now, after)
+
+
 def _judge_passkey(tx: Transaction, environment: Environment, now: str, _: int, evidence: Evidence) -> Proof | None:
     party = find_party(environment.public_url)
     passkey = verify_use(tx, now, party, evidence.passkey, evidence.binding) if party else None
@@ -103,15 +122,8 @@ def _judge_passkey(tx: Transaction, environment: Environment, now: str, _: int, 
 
 def _judge_code(tx: Transaction, environment: Environment, now: str, admin: int, evidence: Evidence) -> Proof | None:
     app, digest = authenticators.find(tx, admin), hash_recovery_code(admin, evidence.code)
-    if app is not None:
-        try:
-            secret = derive_secret(tx, admin, app.salt, environment.second_factors.key)
-        except SecretUnavailable:
-            log.warning("Codes of apps cannot be checked: TRELLIS_SECOND_FACTOR_KEY is not the one that they were set up with.")
-        else:
-            step = find_step(secret, evidence.code, now, app.step)
-            if step is not None:
-                return Proof(admin, "app", lambda tx, at: authenticators.save(tx, replace(app, step=step, used_at=at)))
+    if app is not None and (step := _find_step(tx, environment, now, app, evidence, app.step)) is not None:
+        return Proof(admin, "app", lambda tx, at: authenticators.save(tx, replace(app, step=step, used_at=at)))
     if recovery_codes.has(tx, admin, digest):
         return Proof(admin, "recovery code", lambda tx, _: recovery_codes.take(tx, admin, digest))
     return None

@@ -20,7 +20,6 @@ _PACKAGES: Final = (
     "sqlalchemy",
     "psycopg",
     "fastapi",
-    "aiosqlite",
 )
 
 

@@ -18,7 +18,7 @@ def may(operation: str) -> Any:
         if scheme.lower() != "bearer" or not text:
             raise HTTPException(401, "NO_API_KEY", {"WWW-Authenticate": "Bearer"})
         digest = sha256(text.encode()).hexdigest()
-        key = await session.scalar(select(Key).where(Key.digest == digest))
+        key = session.scalar(select(Key).where(Key.digest == digest))
         if key is None or key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now()):
             raise HTTPException(401, "INVALID_API_KEY", {"WWW-Authenticate": "Bearer"})
         if operation not in key.grants:

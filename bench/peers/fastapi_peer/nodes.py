@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, HTTPException, Query, Request, Response
 from pydantic import BaseModel
 from sqlalchemy import delete, func, select
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from bench.peers.fastapi_peer import tree
 from bench.peers.fastapi_peer.access import may
@@ -34,22 +34,22 @@ class Kind:
         return hasattr(self.model, "parent_id")
 
 
-async def found(session: AsyncSession, kind: Kind, node: int) -> Any:
+def found(session: Session, kind: Kind, node: int) -> Any:
     """Read one node; 404 if there is none."""
-    record = await session.get(kind.model, node)
+    record = session.get(kind.model, node)
     if record is None:
         raise HTTPException(404, "INVALID_ID")
     return record
 
 
-async def shown(session: AsyncSession, kind: Kind, records: list[Any]) -> list[Any]:
+def shown(session: Session, kind: Kind, records: list[Any]) -> list[Any]:
     """Write records as they are answered."""
     if kind.tree:
-        await tree.set_paths(session, kind.model, records)
+        tree.set_paths(session, kind.model, records)
     return [kind.out.model_validate(record) for record in records]
 
 
-def record(session: AsyncSession, kind: Kind, verb: str, key: Key, node: int, states: tuple[Any, Any]) -> None:
+def record(session: Session, kind: Kind, verb: str, key: Key, node: int, states: tuple[Any, Any]) -> None:
     """Note a change, in its own transaction."""
     before, after = (None if state is None else state.model_dump(mode="json", by_alias=True) for state in states)
     operation = f"{kind.name}.{verb}"
@@ -58,10 +58,10 @@ def record(session: AsyncSession, kind: Kind, verb: str, key: Key, node: int, st
     )
 
 
-async def judge_groups(session: AsyncSession, permissions: dict[str, Any]) -> None:
+def judge_groups(session: Session, permissions: dict[str, Any]) -> None:
     """Refuse permissions that name groups which do not exist."""
     named = {group for who in permissions.values() if who != "*" for group in who}
-    if named and named - set(await session.scalars(select(Group.id).where(Group.id.in_(named)))):
+    if named and named - set(session.scalars(select(Group.id).where(Group.id.in_(named)))):
         raise HTTPException(400, "INVALID_GROUP")
 
 
@@ -86,16 +86,14 @@ def add_list(router: APIRouter, kind: Kind) -> None:
             where.append(model.name.icontains(search, autoescape=True))
         column = getattr(model, _SORT[sortBy])
         order = column.desc() if sortDir == "desc" else column.asc()
-        total = await session.scalar(select(func.count()).select_from(model).where(*where)) or 0
-        rows = await session.scalars(
-            select(model).where(*where).order_by(order, model.id).limit(perPage).offset((page - 1) * perPage)
-        )
+        total = session.scalar(select(func.count()).select_from(model).where(*where)) or 0
+        rows = session.scalars(select(model).where(*where).order_by(order, model.id).limit(perPage).offset((page - 1) * perPage))
         return Page[kind.out](  # type: ignore[name-defined]
             page=page,
             per_page=perPage,
             total_results=total,
             total_pages=max(1, ceil(total / perPage)),
-            results=await shown(session, kind, list(rows)),
+            results=shown(session, kind, list(rows)),
         )
 
 
@@ -106,11 +104,11 @@ def add_get(router: APIRouter, kind: Kind) -> None:
     async def get_node(
         session: Reading, node: int, response: Response, if_none_match: Annotated[str | None, Header()] = None
     ) -> Any:
-        record = await found(session, kind, node)
+        record = found(session, kind, node)
         if if_none_match == record.etag:
             return Response(status_code=304, headers={"ETag": record.etag})
         response.headers["ETag"] = record.etag
-        return (await shown(session, kind, [record]))[0]
+        return shown(session, kind, [record])[0]
 
 
 def add_create(router: APIRouter, kind: Kind, given: type[In]) -> None:
@@ -129,16 +127,16 @@ def add_create(router: APIRouter, kind: Kind, given: type[In]) -> None:
         if "name" not in sent:
             raise HTTPException(400, "NO_TITLE")
         place, parent_id = sent.pop("position", None), sent.pop("parent_id", None)
-        parent = await tree.judge_parent(session, model, parent_id, None) if kind.tree else None
-        await judge_groups(session, sent.get("permissions", {}))
+        parent = tree.judge_parent(session, model, parent_id, None) if kind.tree else None
+        judge_groups(session, sent.get("permissions", {}))
         base = parent.permissions if parent is not None else {}
         node = model(**_plain(sent) | {"permissions": base | sent.get("permissions", {})})
-        await tree.enter(session, model, node, parent_id, place)
+        tree.enter(session, model, node, parent_id, place)
         session.add(node)
-        await session.flush()
-        after = (await shown(session, kind, [node]))[0]
+        session.flush()
+        after = shown(session, kind, [node])[0]
         record(session, kind, "create", key, node.id, (None, after))
-        await session.commit()
+        session.commit()
         response.headers["ETag"] = node.etag
         response.headers["Location"] = f"{request.url.path}/{node.id}"
         return after
@@ -155,25 +153,25 @@ def add_update(router: APIRouter, kind: Kind, given: type[In]) -> None:
         body: given,  # type: ignore[valid-type]
         response: Response,
     ) -> Any:
-        old = await found(session, kind, node)
-        before = (await shown(session, kind, [old]))[0]
+        old = found(session, kind, node)
+        before = shown(session, kind, [old])[0]
         sent = body.sent()  # type: ignore[attr-defined]
         if "position" in sent or "parent_id" in sent:
             own = getattr(old, "parent_id", None)
-            await tree.move(session, kind.model, old, sent.pop("parent_id", own), sent.pop("position", None))
+            tree.move(session, kind.model, old, sent.pop("parent_id", own), sent.pop("position", None))
         if permissions := sent.get("permissions"):
-            await judge_groups(session, permissions)
+            judge_groups(session, permissions)
             sent["permissions"] = old.permissions | permissions
         for name, value in _plain(sent).items():
             setattr(old, name, value)
         if session.is_modified(old):
             old.version += 1
             old.updated_at = now()
-        await session.flush()
-        after = (await shown(session, kind, [old]))[0]
+        session.flush()
+        after = shown(session, kind, [old])[0]
         if after != before:
             record(session, kind, "update", key, node, (before, after))
-        await session.commit()
+        session.commit()
         response.headers["ETag"] = old.etag
         return after
 
@@ -189,26 +187,26 @@ def add_delete(router: APIRouter, kind: Kind) -> None:
         node: int,
         deleteChildrenOrMove: int | None = None,  # noqa: N803
     ) -> None:
-        old = await found(session, kind, node)
+        old = found(session, kind, node)
         if getattr(old, "built_in", False):
             raise HTTPException(403, "CANNOT_DELETE")
-        before = (await shown(session, kind, [old]))[0]
-        below = await tree.descendants(session, model, node) if kind.tree else []
+        before = shown(session, kind, [old])[0]
+        below = tree.descendants(session, model, node) if kind.tree else []
         if below and deleteChildrenOrMove is None:
             raise HTTPException(409, "HAS_CHILDREN")
         if below and deleteChildrenOrMove == -1:
-            await session.execute(delete(model).where(model.id.in_(below)))
+            session.execute(delete(model).where(model.id.in_(below)))
         elif below and deleteChildrenOrMove is not None:
-            await tree.judge_parent(session, model, deleteChildrenOrMove, node)
-            for child in await session.scalars(select(model).where(model.parent_id == node).order_by(model.position)):
-                await tree.enter(session, model, child, deleteChildrenOrMove, None)
-                await session.flush()
-        await session.delete(old)
-        await session.flush()
+            tree.judge_parent(session, model, deleteChildrenOrMove, node)
+            for child in session.scalars(select(model).where(model.parent_id == node).order_by(model.position)):
+                tree.enter(session, model, child, deleteChildrenOrMove, None)
+                session.flush()
+        session.delete(old)
+        session.flush()
         if hasattr(model, "position"):
-            await tree.shift(session, model, getattr(old, "parent_id", None), old.position, -1)
+            tree.shift(session, model, getattr(old, "parent_id", None), old.position, -1)
         record(session, kind, "delete", key, node, (before, None))
-        await session.commit()
+        session.commit()
 
 
 def _plain(sent: dict[str, Any]) -> dict[str, Any]:

@@ -143,3 +143,26 @@ def test_rows_name_what_was_changed_as_forms_do(admin: Visitor, community: Commu
 
     assert cells("en") == ["Posts needed to see it"]
     assert cells("de") not in ([], cells("en"))
+
+
+def test_rows_have_the_articles_of_their_language(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    run("forums.create", name="News")
+    made = events()[-1]["seq"]
+    run("groups.update", MEMBERS, name="Regulars")
+    run("calendars.create", name="Dates")
+    run("blogs.create", name="Diary")
+    run("categories.create", name="Files")
+    run("forums.restore", made, deleteCreated=True)
+    page = page_text(admin.get("/events", headers={"accept-language": "de"}))
+    for told in (
+        "Das Terminal hat das Forum News angelegt",
+        "Das Terminal hat die Gruppe Regulars geändert",
+        "Das Terminal hat den Kalender Dates angelegt",
+        "Das Terminal hat den Blog Diary angelegt",
+        "Das Terminal hat die Download-Kategorie Files angelegt",
+        "Das Terminal hat das Anlegen rückgängig gemacht und das Forum News gelöscht",
+    ):
+        assert told in page
+    shown = page_text(admin.get("/events"))
+    assert "The terminal created forum News" in shown
+    assert "The terminal undid the creation of forum News" in shown

@@ -7,7 +7,11 @@ import pytest
 from tests.admin.conftest import Visitor, page_text
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
+from trellis.core.gate import Gate
+from trellis.sentences import say
 from trellis.settings import Settings
+from trellis.store import mail
+from trellis.store.engine import Transaction
 
 
 @pytest.fixture
@@ -44,3 +48,19 @@ def test_an_invitation_with_an_address_is_mailed_and_shows_no_link(admin: Visito
     assert "/admin/invitation/" not in page.text
     assert "Being mailed" in page_text(admin.get("/administrators/2"))
     assert "/admin/invitation/" in admin.post("/administrators/2/invitation", {"show": "1"}).text
+
+
+def test_why_a_mail_was_not_sent_is_told_in_the_language_of_the_page(admin: Visitor, gate: Gate) -> None:
+    given = {"name": "Ada Berg", "login": "ada", "role": "auditor", "email": "ada@lantern.example"}
+    admin.post("/administrators/new", given)
+    why = say("The server refuses the address: {code} {error}", code=550, error="No such user")
+
+    def settle(tx: Transaction) -> None:
+        sent = mail.find_last(tx, 2)
+        assert sent is not None
+        mail.settle(tx, sent, "failed", why)
+
+    gate.store.write(settle).result(30)
+    shown = page_text(admin.get("/administrators/2", headers={"accept-language": "de"}))
+    assert "Der Server lehnt die Adresse ab: 550 No such user" in shown
+    assert why in page_text(admin.get("/administrators/2"))

@@ -7,6 +7,7 @@ from trellis.core.admins import create_first_run_token, generate_password
 from trellis.core.admins.passwords import find_weakness
 from trellis.core.gate import Gate
 from trellis.errors import Refused
+from trellis.languages import load_language
 
 _CONTEXT = ("The Lantern", "Mira Holm", "mira@example.com")  # the first is the community of the fixtures
 
@@ -46,3 +47,15 @@ def test_weak_passwords_are_refused_wherever_one_is_set(gate: Gate, run: Run, ev
     with pytest.raises(Refused, match=r"^INVALID_VALUE: password is "):
         run("admins.create", name="Ada Byron", login="ada", password=password.replace("Mira Holm", "Ada Byron"), dryRun=True)
     assert events() == before
+
+
+@pytest.mark.parametrize(
+    ("password", "told"),
+    [
+        ("password1234", "ist leicht zu erraten (es ist ein sehr häufiges Passwort)"),
+        ("abcdefghijklmn", "ist leicht zu erraten (Folgen wie „abc“ oder „6543“ sind leicht zu erraten)"),
+        ("mira holm mira", "ist wenig mehr als ein Name, den hier jeder kennt"),
+    ],
+)
+def test_why_a_password_is_weak_can_be_said_in_german(password: str, told: str) -> None:
+    assert told in load_language("de").sentence(find_weakness(password, "Mira Holm"))

@@ -17,6 +17,27 @@ _SHORTEST_WORD: Final = 3
 _LEAST_REST: Final = 8  # characters beside the words of its context
 
 
+# What zxcvbn says of a password, as a part of a sentence.
+_WARNINGS: Final = {
+    "Straight rows of keys are easy to guess.": say("straight rows of keys are easy to guess"),
+    "Short keyboard patterns are easy to guess.": say("short keyboard patterns are easy to guess"),
+    'Repeats like "aaa" are easy to guess.': say('repeats like "aaa" are easy to guess'),
+    'Repeats like "abcabcabc" are only slightly harder to guess than "abc".': say(
+        'repeats like "abcabcabc" are only slightly harder to guess than "abc"'
+    ),
+    'Sequences like "abc" or "6543" are easy to guess.': say('sequences like "abc" or "6543" are easy to guess'),
+    "Recent years are easy to guess.": say("recent years are easy to guess"),
+    "Dates are often easy to guess.": say("dates are often easy to guess"),
+    "This is a top-10 common password.": say("this is a top-10 common password"),
+    "This is a top-100 common password.": say("this is a top-100 common password"),
+    "This is a very common password.": say("this is a very common password"),
+    "This is similar to a commonly used password.": say("this is similar to a commonly used password"),
+    "A word by itself is easy to guess.": say("a word by itself is easy to guess"),
+    "Names and surnames by themselves are easy to guess.": say("names and surnames by themselves are easy to guess"),
+    "Common names and surnames are easy to guess.": say("common names and surnames are easy to guess"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class NewPassword:
     """A new password for signing in. An operation gets to see its argon2id digest."""
@@ -46,13 +67,17 @@ def find_weakness(password: str, *context: str) -> str:
     for word in sorted(map(_compact, words), key=len, reverse=True):
         rest = rest.replace(word, "") if word else rest
     if len(rest) < _LEAST_REST <= SHORTEST <= len(password) and rest != _compact(password):
-        return "is little more than a name that everybody here knows. Choose words that have nothing to do with you or this place."
+        return say(
+            "is little more than a name that everybody here knows. Choose words that have nothing to do with you or this place."
+        )
     result = zxcvbn(password[:_LONGEST_JUDGED], user_inputs=sorted(words))
     if result["score"] >= _LEAST_SCORE:
         return ""
-    warning = str(result["feedback"]["warning"]).rstrip(".")
-    because = f" ({warning[:1].lower()}{warning[1:]})" if warning else ""
-    return f"is easy to guess{because}. Take four or more words that do not belong together."
+    warning = str(result["feedback"]["warning"])
+    if not warning:
+        return say("is easy to guess. Take four or more words that do not belong together.")
+    why = _WARNINGS.get(warning) or warning[:1].lower() + warning[1:].rstrip(".")
+    return say("is easy to guess ({why}). Take four or more words that do not belong together.", why=why)
 
 
 def _compact(text: str) -> str:

@@ -50,7 +50,7 @@ def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey,
         ]
         for thread in writing:
             thread.start()
-        enough = before + 5 + crash % 20 * 3
+        enough = before + 5 + crash * 3
         wait_until(lambda enough=enough: len(acknowledged) >= enough)  # type: ignore[misc]  # of each turn its own
         service.kill()
         for thread in writing:

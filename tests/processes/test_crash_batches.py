@@ -20,7 +20,7 @@ from tests.wait import wait_until
 TIMES: Final = int(os.environ.get("TRELLIS_CRASHES", "3"))
 CLIENTS: Final = 3
 CREATED: Final = 40
-APPLIED: Final = 12  # calendars in a document
+APPLIED: Final = 30  # calendars in a document
 TOP: Final = {"$ref": "top.id"}
 STEPS: Final = [
     {"operation": "forums.create", "as": "top", "body": {"name": "Top"}},
@@ -40,10 +40,7 @@ class Journal:
 
 
 def work_until_it_dies(service: Service, key: str, name: str, journal: Journal) -> None:
-    """Run batches one after another; undo two of three, and the undo of every other of these; then apply a document.
-
-    Most of the documents are undone: nobody may apply one to more than 10,000 calendars.
-    """
+    """Run batches one after another; undo two of three, and the undo of every other of these; then apply a document."""
     with httpx.Client(base_url=service.address, timeout=60, trust_env=False, headers={"Authorization": f"Bearer {key}"}) as client:
 
         def send(request: str, path: str, events: int, **body: Any) -> str | None:
@@ -69,8 +66,6 @@ def work_until_it_dies(service: Service, key: str, name: str, journal: Journal) 
                 calendars = [{"externalId": f"{name}-{number}-{entry}", "name": "C"} for entry in range(APPLIED)]
                 document = {"format": "trellis/1", "name": "site", "calendars": calendars}
                 made = send(f"{name}-{number}-apply", "/core/structure/apply", APPLIED, json={"document": document})
-            if made is not None and number % 16 != 15:
-                made = send(f"{name}-{number}-unapply", f"/core/changesets/{made}/restore", APPLIED)
             if made is None:
                 return
 
@@ -109,5 +104,5 @@ def test_a_batch_an_apply_or_an_undo_is_done_wholly_or_not_at_all(
     done = Counter(request.rpartition("-")[2] for request in left)
     kept = 1 + CREATED - 1
     assert run("forums.list")["totalResults"] == kept * (done["batch"] - done["undo"] + done["redo"])
-    assert run("calendars.list")["totalResults"] == APPLIED * (done["apply"] - done["unapply"])
+    assert run("calendars.list")["totalResults"] == APPLIED * done["apply"]
     assert run("check.list")["problems"] == []

@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from tests.api_fixtures import MakeService
-from tests.database_state import DatabaseState, Event
+from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
+from tests.processes.test_crash_batches import all_events
 from tests.service_process import Service
 from tests.wait import wait_until
 
@@ -50,9 +51,10 @@ def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey,
         ]
         for thread in writing:
             thread.start()
-        enough = before + 5 + crash * 3
+        enough = before + 5 + crash % 10 * 3
         wait_until(lambda enough=enough: len(acknowledged) >= enough)  # type: ignore[misc]  # of each turn its own
         service.kill()
+        service.client.close()
         for thread in writing:
             thread.join()
     again, kept, page = serve(), dict[int, str](), 1
@@ -65,11 +67,3 @@ def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey,
     assert run("check.list")["problems"] == []
     logged = [event["requestId"] for event in all_events(database) if event["operation"] == "calendars.create"]
     assert sorted(logged) == sorted(kept.values()), "what is there is in the log, and what is in the log is there"
-
-
-def all_events(database: DatabaseState) -> list[Event]:
-    """Return the whole log, the oldest event first."""
-    found: list[Event] = []
-    while page := database.events(found[-1]["seq"] if found else 0):
-        found += page
-    return found

@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -146,5 +147,28 @@ def test_a_worker_that_is_stuck_is_killed_and_replaced(settings: Settings, tmp_p
         wait_until(lambda: len(pids(log.read_text())) >= 3)
         assert f"Worker {stuck} has given no sign of life for too long, and is killed." in log.read_text()
         assert not runs(stuck)
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_worker_that_is_slow_to_start_is_waited_for(settings: Settings, tmp_path: Path) -> None:
+    program = "import trellis.cli.workers as w; w.SILENT = 5.0; from trellis.cli import main; main()"
+    log = tmp_path / "log"
+    command = (sys.executable, "-c", program, "serve", "--port", "0", *TWO)
+    with (
+        log.open("wb") as output,
+        running(command, stdout=output, stderr=output, cwd=tmp_path, env=environment(settings)) as process,
+    ):
+        wait_until(lambda: len(pids(log.read_text(), "started")) == 2)
+        slow, other = pids(log.read_text(), "started")
+        os.kill(slow, signal.SIGSTOP)
+        assert slow not in pids(log.read_text()), "it was not slow enough"
+        wait_until(lambda: pids(log.read_text()) == [other])
+        time.sleep(8)  # longer than one that serves may be silent
+        os.kill(slow, signal.SIGCONT)
+        wait_until(lambda: pids(log.read_text()) == [other, slow])
+        assert pids(log.read_text(), "started") == [slow, other], "nobody was replaced"
         process.terminate()
         assert process.wait(60) == 0

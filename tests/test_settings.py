@@ -209,3 +209,89 @@ def test_an_issuer_keeps_its_slash_and_the_secret_is_not_shown() -> None:
     settings = Settings.load(SSO | {"TRELLIS_SSO_ISSUER": "https://id.example/", "TRELLIS_SSO_CLIENT_SECRET": "hush"}, None)
     assert settings.sso_issuer == "https://id.example/"
     assert "hush" not in str(settings.changed)
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "RATE_LIMIT_STORAGE", "WEBHOOK_KEY", "SECOND_FACTOR_KEY", "METRICS_TOKEN"])
+def test_a_secret_may_be_in_a_file(name: str, tmp_path: Path) -> None:
+    secret = {"DATABASE_URL": "postgresql://trellis:hunter2@db/trellis", "RATE_LIMIT_STORAGE": "rediss://:hunter2@redis/0"}
+    text = secret.get(name, "a long text, hunter2")
+    file = tmp_path / "secret"
+    file.write_text(f"{text}\n")
+    assert getattr(load(**{f"{name}_FILE": str(file)}), name.lower()) == text
+    with pytest.raises(SettingsError, match=f"^TRELLIS_{name} and TRELLIS_{name}_FILE are both set: leave one out.$"):
+        load(**{f"{name}_FILE": str(file), name: text})
+    file.write_text("\n")
+    with pytest.raises(SettingsError, match=f"^The file that TRELLIS_{name}_FILE names is empty.$"):
+        load(**{f"{name}_FILE": str(file)})
+    with pytest.raises(SettingsError, match=f"^The file that TRELLIS_{name}_FILE names cannot be read: "):
+        load(**{f"{name}_FILE": str(tmp_path / "nowhere")})
+
+
+def test_a_malformed_secret_in_a_file_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "url").write_text("mysql://trellis:hunter2@localhost/trellis")
+    with pytest.raises(SettingsError, match=r"^TRELLIS_DATABASE_URL is set, which is not allowed: ") as refused:
+        load(DATABASE_URL_FILE=str(tmp_path / "url"))
+    assert "hunter2" not in str(refused.value)
+
+
+ENCRYPTED = {"REQUIRE_TLS": "on", "PUBLIC_URL": "https://api.lantern.example"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "postgresql://trellis:hunter2@db.example/trellis"),
+        ("DATABASE_URL", "postgres://trellis:hunter2@db.example/trellis?sslmode=require"),
+        ("DATABASE_URL", "postgresql://localhost,db.example/trellis"),
+        ("DATABASE_URL", "postgresql://localhost/trellis?hostaddr=192.0.2.1"),
+        ("DATABASE_URL", "postgresql:///trellis"),  # which libpq's own variables may lead anywhere
+        ("DATABASE_URL", "postgresql://localhost/trellis?service=elsewhere"),
+        ("RATE_LIMIT_STORAGE", "redis://:hunter2@redis.example:6379/0"),
+        ("SMTP_TLS", "off"),
+        ("PUBLIC_URL", "http://api.lantern.example"),
+        ("PUBLIC_URL", ""),
+    ],
+)
+def test_where_tls_is_required_no_connection_to_another_machine_goes_without(name: str, value: str) -> None:
+    mail = {"SMTP_HOST": "mail.example", "SMTP_FROM": "trellis@mail.example"}
+    with pytest.raises(SettingsError, match=f"^TRELLIS_REQUIRE_TLS is on: TRELLIS_{name} ") as refused:
+        load(**ENCRYPTED | mail | {name: value})
+    assert "hunter2" not in str(refused.value)
+    load(**ENCRYPTED | mail | {name: value, "REQUIRE_TLS": "off"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "sqlite:///trellis.db"),
+        ("DATABASE_URL", "postgresql://trellis@db.example/trellis?sslmode=verify-full&sslrootcert=ca.pem"),
+        ("DATABASE_URL", "postgresql://trellis@127.0.0.1:5432/trellis"),
+        ("DATABASE_URL", "postgresql://trellis@[::1]:5432/trellis"),
+        ("DATABASE_URL", "postgresql:///trellis?host=/run/postgresql"),
+        ("DATABASE_URL", "postgresql://%2Frun%2Fpostgresql/trellis"),
+        ("RATE_LIMIT_STORAGE", "rediss://redis.example/0"),
+        ("RATE_LIMIT_STORAGE", "redis://localhost:6379/0"),
+        ("SMTP_TLS", "off"),  # without a mail server
+    ],
+)
+def test_where_tls_is_required_this_machine_and_what_is_encrypted_are_well(name: str, value: str) -> None:
+    assert load(**ENCRYPTED | {name: value}).require_tls
+
+
+def test_where_tls_is_required_so_are_traces() -> None:
+    given = {PREFIX + name: value for name, value in ENCRYPTED.items()}
+    for address in ("https://collector.example:4318", "http://127.0.0.1:4318", ""):
+        Settings.load(given | {"OTEL_EXPORTER_OTLP_ENDPOINT": address}, None)
+    with pytest.raises(
+        SettingsError, match=r"^TRELLIS_REQUIRE_TLS is on: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT must begin with https://"
+    ):
+        Settings.load(given | {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector.example:4318"}, None)
+
+
+def test_hosts_of_webhooks_are_names_and_addresses() -> None:
+    assert load(WEBHOOK_HOSTS="Hooks.example, *.lantern.example,192.0.2.1,2001:db8::1").webhook_hosts == (
+        *("hooks.example", "*.lantern.example", "192.0.2.1", "2001:db8::1"),
+    )
+    for wrong in ("https://hooks.example", "hooks.example:443", "*", "hooks.*", "a b"):
+        with pytest.raises(SettingsError, match="is not the name or the address of a machine"):
+            load(WEBHOOK_HOSTS=wrong)

@@ -131,7 +131,11 @@ def compose(
         keep_snapshots=settings.keep_snapshots,
         job_timeout=settings.job_timeout,
         outgoing=WebhookPolicy(
-            tuple(ip_network(text, strict=False) for text in settings.webhook_allow), settings.webhook_key, settings.instance
+            tuple(ip_network(text, strict=False) for text in settings.webhook_allow),
+            settings.webhook_key,
+            settings.instance,
+            settings.webhook_hosts,
+            settings.require_tls,
         ),
         has_mail=settings.smtp_host is not None,
         second_factors=SecondFactorPolicy(settings.require_second_factor, settings.second_factor_key),

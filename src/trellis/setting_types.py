@@ -2,12 +2,19 @@
 
 import re
 from collections.abc import Callable
-from ipaddress import ip_interface, ip_network
+from io import StringIO
+from ipaddress import ip_address, ip_interface, ip_network
+from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qs, unquote, urlsplit
 
 _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
     ("0", "false", "f", "no", "n", "off"), False
 )
+
+
+class SettingsError(Exception):
+    """A setting is unknown or malformed; the text names it and says what is allowed."""
 
 
 def number(least: int, most: int) -> Callable[[str], int]:
@@ -103,6 +110,15 @@ def parse_networks(text: str) -> tuple[str, ...]:
     return parts
 
 
+def parse_hosts(text: str) -> tuple[str, ...]:
+    """Parse names and addresses of machines with commas between; `*.` before a name means all below it."""
+    hosts = parse_list(text.lower())
+    for host in hosts:
+        if not re.fullmatch(r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|[0-9a-f:.]{2,45}", host):
+            raise ValueError(f"{host} is not the name or the address of a machine, such as hooks.example.com or *.example.com")
+    return hosts
+
+
 def choice(*allowed: str) -> Callable[[str], str]:
     """Return a parser of one of some words."""
 
@@ -146,3 +162,71 @@ def split_group_roles(text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]
         role, _, kinds = given.strip().partition(":")
         found.append((group.strip(), role, tuple(kinds.split(",")) if kinds else ()))
     return tuple(found)
+
+
+def is_this_machine(address: str) -> bool:
+    """Return whether an address such as `//localhost:25` leads to this machine."""
+    try:
+        return _is_local(urlsplit(address).hostname or "")
+    except ValueError:
+        return False
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_encrypted_database(url: str) -> bool:
+    """Return whether a database is on this machine, by its address, or its certificate is verified.
+
+    What libpq would take from its own variables or a service file counts for nothing.
+    """
+    if url.startswith("sqlite"):
+        return True
+    parts = urlsplit(url)
+    options = parse_qs(parts.query)
+    if options.get("sslmode", [""])[-1] == "verify-full":
+        return True
+    hosts = [re.sub(r":[0-9]*$", "", host).strip("[]") for host in parts.netloc.rpartition("@")[2].split(",")]
+    named = [
+        unquote(host) for host in (*hosts, *",".join(options.get("host", []) + options.get("hostaddr", [])).split(",")) if host
+    ]
+    return bool(named) and "service" not in options and all(host.startswith("/") or _is_local(host) for host in named)
+
+
+def read_secret_file(name: str, path: str) -> str:
+    """Return the text of the file that a setting names, without blanks around it. Raises SettingsError."""
+    try:
+        secret = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The file that {name} names cannot be read: {error}.") from None
+    if not secret:
+        raise SettingsError(f"The file that {name} names is empty.")
+    return secret
+
+
+def read_dotenv(path: str | None, prefix: str) -> dict[str, str | None]:
+    """Return what a file of settings says; nothing if there is none. Raises SettingsError."""
+    if path is None or not Path(path).is_file():
+        return {}
+    from dotenv import dotenv_values  # noqa: PLC0415  # start-up time: the file is rarely there
+    from dotenv.parser import parse_stream  # noqa: PLC0415  # the same
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"The settings file {path} is not text in UTF-8.") from None
+    for line in parse_stream(StringIO(text)):
+        at = line.original.line + len(line.original.string) - len(line.original.string.lstrip("\n"))
+        if line.error:
+            raise SettingsError(
+                f"Line {at} of the settings file {path} is not of the form NAME=VALUE, or a quote in it does not end."
+            )
+        if line.value is None and (line.key or "").startswith(prefix):
+            raise SettingsError(f"Line {at} of the settings file {path} has no value: write {line.key}=VALUE.")
+    return dotenv_values(stream=StringIO(text))

@@ -5,18 +5,20 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
-from io import StringIO
-from pathlib import Path
 from typing import Any, Self
 
 from trellis.setting_types import (
+    SettingsError,
     choice,
+    is_encrypted_database,
+    is_this_machine,
     number,
     parse_counter,
     parse_database_url,
     parse_flag,
     parse_group_roles,
     parse_host,
+    parse_hosts,
     parse_issuer,
     parse_list,
     parse_listener,
@@ -26,9 +28,19 @@ from trellis.setting_types import (
     parse_secret,
     parse_sender,
     parse_web_address,
+    read_dotenv,
+    read_secret_file,
 )
 
+__all__ = ["PREFIX", "Settings", "SettingsError", "definitions", "description", "variable"]
+
 PREFIX = "TRELLIS_"
+# Settings that may be in a file, which TRELLIS_…_FILE names: where a vault, or a container's secrets, puts them.
+_MAY_BE_IN_A_FILE = ("database_url", "rate_limit_storage", "webhook_key", "second_factor_key", "metrics_token")
+_OTHER_ADDRESSES = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+)  # of which OpenTelemetry reads the variables
 _MAY_HOLD_A_PASSWORD = {
     "database_url",
     "rate_limit_storage",
@@ -38,10 +50,6 @@ _MAY_HOLD_A_PASSWORD = {
     "sso_client_secret",
     "smtp_password",
 }
-
-
-class SettingsError(Exception):
-    """A setting is unknown or malformed; the text names it and says what is allowed."""
 
 
 def _setting(default: Any, parse: Callable[[str], Any], description: str) -> Any:
@@ -71,6 +79,12 @@ class Settings:
         parse=parse_flag,
         description="Whether browsers are to insist on https below its host too, where that address is https; `off` if another "
         "site below it has no https.",
+    )
+    require_tls: bool = _setting(
+        default=False,
+        parse=parse_flag,
+        description="Whether the service refuses to start if a connection to another machine would not be encrypted, and refuses "
+        "webhooks that are not https.",
     )
     rate_limit: int = _setting(6000, number(0, 10_000_000), "Requests per minute and key; 0 is off.")
     rate_limit_storage: str = _setting(
@@ -127,6 +141,11 @@ class Settings:
     )
     webhook_allow: tuple[str, ...] = _setting(
         (), parse_networks, "Private or local addresses or CIDRs, separated by commas, to which webhooks may go all the same."
+    )
+    webhook_hosts: tuple[str, ...] = _setting(
+        (),
+        parse_hosts,
+        "Hosts, separated by commas, to which alone webhooks may go, `*.example.com` for all below one; by default any.",
     )
     webhook_key: str | None = _setting(
         None, parse_secret, "A long random text from which webhooks' secrets are made, so that the database alone cannot sign."
@@ -274,8 +293,13 @@ class Settings:
         The environment wins over the .env file, and a variable that is empty counts as not set. Raises SettingsError, with a
         sentence that names the setting, when one is unknown or malformed.
         """
-        given = _read_file(dotenv) | dict(os.environ if environment is None else environment)
+        given = read_dotenv(dotenv, PREFIX) | dict(os.environ if environment is None else environment)
         values = {name.removeprefix(PREFIX).lower(): text for name, text in given.items() if name.startswith(PREFIX)}
+        for name in _MAY_BE_IN_A_FILE:
+            if path := values.pop(f"{name}_file", None):
+                if values.get(name):
+                    raise SettingsError(f"{variable(name)} and {variable(name)}_FILE are both set: leave one out.")
+                values[name] = read_secret_file(f"{variable(name)}_FILE", path)
         known = definitions()
         for name in values:
             if name not in known:
@@ -284,7 +308,25 @@ class Settings:
                 raise SettingsError(f"{variable(name)} is not a setting of Trellis.{hint}")
         settings = cls(**{name: _parse(known[name], text) for name, text in values.items() if text})  # set to nothing is not set
         settings.require_whole()
+        if settings.require_tls:
+            settings.require_encrypted({name: given.get(name) or "" for name in _OTHER_ADDRESSES})
         return settings
+
+    def require_encrypted(self, other_addresses: Mapping[str, str]) -> None:
+        """Refuse settings, and these variables, with which data would go to another machine in clear. Raises SettingsError."""
+        redis, mail = self.rate_limit_storage, f"//{self.smtp_host or 'localhost'}"
+        wanted = {
+            "database_url": (is_encrypted_database(self.database_url), "needs sslmode=verify-full in its address"),
+            "rate_limit_storage": (not redis.startswith("redis:") or is_this_machine(redis), "must begin with rediss://"),
+            "smtp_tls": (self.smtp_tls != "off" or is_this_machine(mail), "must not be off"),
+            "public_url": (self.is_https, "must begin with https://"),
+        }
+        told = {variable(name): judged for name, judged in wanted.items()}
+        for name, url in other_addresses.items():
+            told[name] = (not url or url.startswith("https://") or is_this_machine(url), "must begin with https://")
+        for name, (holds, what) in told.items():
+            if not holds:
+                raise SettingsError(f"{variable('require_tls')} is on: {name} {what}, unless it is about this machine alone.")
 
     def require_whole(self) -> None:
         """Require the settings without which others are worth nothing. Raises SettingsError."""
@@ -308,13 +350,7 @@ class Settings:
             return self.sso_client_secret
         if self.sso_client_secret is not None:
             raise SettingsError("TRELLIS_SSO_CLIENT_SECRET and TRELLIS_SSO_CLIENT_SECRET_FILE are both set: leave one out.")
-        try:
-            secret = Path(self.sso_client_secret_file).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"The file that TRELLIS_SSO_CLIENT_SECRET_FILE names cannot be read: {error}.") from None
-        if not secret:
-            raise SettingsError("The file that TRELLIS_SSO_CLIENT_SECRET_FILE names is empty.")
-        return secret
+        return read_secret_file(variable("sso_client_secret_file"), self.sso_client_secret_file)
 
     def require_whole_mail(self) -> None:
         """Refuse settings of mail that do not fit together. Raises SettingsError."""
@@ -328,29 +364,6 @@ class Settings:
             raise SettingsError("TRELLIS_SMTP_USER is set, but neither TRELLIS_SMTP_PASSWORD nor TRELLIS_SMTP_PASSWORD_FILE.")
         if self.smtp_user and self.smtp_tls == "off" and self.smtp_host not in {"localhost", "127.0.0.1", "::1"}:
             raise SettingsError("TRELLIS_SMTP_TLS is off, and TRELLIS_SMTP_USER is set: the password could be read on its way.")
-
-
-def _read_file(path: str | None) -> dict[str, str | None]:
-    if path is None or not Path(path).is_file():
-        return {}
-    from dotenv import dotenv_values  # noqa: PLC0415  # start-up time: the file is rarely there
-    from dotenv.parser import parse_stream  # noqa: PLC0415  # the same
-
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise SettingsError(f"The settings file {path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"The settings file {path} is not text in UTF-8.") from None
-    for line in parse_stream(StringIO(text)):
-        at = line.original.line + len(line.original.string) - len(line.original.string.lstrip("\n"))
-        if line.error:
-            raise SettingsError(
-                f"Line {at} of the settings file {path} is not of the form NAME=VALUE, or a quote in it does not end."
-            )
-        if line.value is None and (line.key or "").startswith(PREFIX):
-            raise SettingsError(f"Line {at} of the settings file {path} has no value: write {line.key}=VALUE.")
-    return dotenv_values(stream=StringIO(text))
 
 
 def _parse(setting: "Field[Any]", text: str) -> Any:

@@ -3,17 +3,24 @@
 import asyncio
 import ssl
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.fixture_types import Run
+from tests.conftest import runner
+from tests.fixture_types import Clock, Run
 from tests.webhook_receiver import Receiver, respond_with
-from tests.webhooks.conftest import Off
+from tests.webhooks.conftest import Off, deliver
+from trellis.compose import compose
 from trellis.core.webhooks.address import NotAllowed
+from trellis.errors import Refused
+from trellis.settings import Settings
 from trellis.webhooks.guard import Guard, resolve_name
+from trellis.webhooks.worker import Worker
 
 TLS: Final = Path(__file__).parent / "tls"  # a certificate for hooks.test, signed by itself
 sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -78,6 +85,27 @@ def test_what_was_allowed_when_it_was_made_is_judged_at_each_attempt(settings: A
     with pytest.raises(NotAllowed):
         Guard(()).check_url(receiver.url)
     Guard(tuple(map(ip_network, settings.webhook_allow))).check_url(receiver.url)
+
+
+@sqlite
+@pytest.mark.parametrize(
+    ("changes", "reason"), [({"webhook_hosts": ("hooks.example",)}, "WEBHOOK_HOSTS"), ({"require_tls": True}, "REQUIRE_TLS")]
+)
+def test_a_setting_made_later_holds_for_webhooks_of_before(
+    settings: Settings, run: Run, receiver: Receiver, clock: Clock, changes: dict[str, Any], reason: str
+) -> None:
+    run("webhooks.create", url=receiver.url, events=["*"])
+    run("forums.create", name="News")
+    gate = compose(replace(settings, **changes), clock=clock)
+    with closing(gate.store):
+        asyncio.run(deliver(Worker(gate)))
+        (told,) = attempts(runner(gate))
+        assert reason in told["error"]
+        with pytest.raises(Refused, match=f"ADDRESS_NOT_ALLOWED: .*{reason}"):
+            runner(gate)("webhooks.create", url="http://other.example/", events=["*"])
+        if "require_tls" not in changes:
+            runner(gate)("webhooks.create", url="https://hooks.example/", events=["*"])
+    assert receiver.received == []
 
 
 @sqlite

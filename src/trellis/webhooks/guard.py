@@ -24,15 +24,24 @@ _CONNECT_SECONDS: Final = 4.0
 
 
 class Guard:
-    """Decides where webhooks may go. `resolve` returns the addresses of a host name, as text."""
+    """Decides where webhooks may go, as `check_url` does. `resolve` returns the addresses of a host name, as text."""
 
-    def __init__(self, allowed: tuple[Network, ...] = (), resolve: Resolve | None = None) -> None:
+    def __init__(
+        self,
+        allowed: tuple[Network, ...] = (),
+        resolve: Resolve | None = None,
+        hosts: tuple[str, ...] = (),
+        *,
+        https_only: bool = False,
+    ) -> None:
         self._allowed = allowed
+        self._hosts = hosts
+        self._https_only = https_only
         self._resolve = resolve or resolve_name
 
     def check_url(self, url: str) -> None:
         """Check a URL without resolving its host. Raises NotAllowed."""
-        check_url(url, self._allowed)
+        check_url(url, self._allowed, self._hosts, https_only=self._https_only)
 
     async def find_addresses(self, host: str, port: int) -> list[Address]:
         """Return the addresses to connect to. Raises NotAllowed if one of them is not allowed, OSError if there is none."""

@@ -66,7 +66,8 @@ class Worker:
             from trellis.webhooks.guard import Guard  # noqa: PLC0415
             from trellis.webhooks.sender import Sender  # noqa: PLC0415
 
-            self._sender = Sender(Guard(self._gate.environment.outgoing.allowed))
+            policy = self._gate.environment.outgoing
+            self._sender = Sender(Guard(policy.allowed, hosts=policy.hosts, https_only=policy.https_only))
         return self._sender
 
     async def run(self) -> None:

@@ -135,3 +135,37 @@ def test_a_good_url_is_allowed(url: str) -> None:
 
 def test_local_names_wait_for_their_addresses_where_something_is_allowed() -> None:
     check_url("http://hooks.internal:8080/", (ip_network("10.0.0.0/8"),))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("https://hooks.example/x", "https://Hooks.Example.:8443/", "http://a.lantern.example/", "https://a.b.lantern.example/"),
+        *("https://1.1.1.1/", "https://[2606:4700::1111]/"),
+    ],
+)
+def test_with_a_list_of_hosts_what_is_listed_is_allowed(url: str) -> None:
+    check_url(url, (), ("hooks.example", "*.lantern.example", "1.1.1.1", "2606:4700::1111"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("https://other.example/", "https://a.hooks.example/", "https://hooks.example.other.example/", "https://lantern.example/"),
+        *("https://evil-lantern.example/", "https://1.1.1.2/", "https://16843009/", "https://user.example/?hooks.example"),
+    ],
+)
+def test_with_a_list_of_hosts_nothing_else_is(url: str) -> None:
+    with pytest.raises(NotAllowed, match="not among the hosts of TRELLIS_WEBHOOK_HOSTS"):
+        check_url(url, (), ("hooks.example", "*.lantern.example", "1.1.1.1"))
+
+
+def test_a_list_of_hosts_opens_no_closed_address() -> None:
+    with pytest.raises(NotAllowed, match="public internet"):
+        check_url("https://10.0.0.5/", (), ("10.0.0.5",))
+
+
+def test_where_tls_is_required_http_is_refused() -> None:
+    check_url("https://hooks.example/", (), https_only=True)
+    with pytest.raises(NotAllowed, match="TRELLIS_REQUIRE_TLS"):
+        check_url("http://hooks.example/", (), https_only=True)

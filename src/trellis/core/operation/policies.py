@@ -8,11 +8,16 @@ from typing import Final, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class WebhookPolicy:
-    """The operator's settings for webhooks: where they may go besides the public internet, their secrets' key, who sends."""
+    """The operator's settings for webhooks: where they may go besides the public internet, their secrets' key, who sends.
+
+    Hosts to which alone they may go, `*.` for all below one, and whether they must be https.
+    """
 
     allowed: tuple[IPv4Network | IPv6Network, ...] = ()
     key: str | None = field(default=None, repr=False)
     instance: str | None = None
+    hosts: tuple[str, ...] = ()
+    https_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

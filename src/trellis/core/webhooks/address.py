@@ -47,15 +47,17 @@ class NotAllowed(Exception):
     """A webhook may not be sent there; the text completes a sentence and says where and why."""
 
 
-def check_url(url: str, allowed: tuple[Network, ...]) -> None:
-    """Check a URL. Raises NotAllowed. The addresses of a host name are checked after it is resolved."""
+def check_url(url: str, allowed: tuple[Network, ...], hosts: tuple[str, ...] = (), *, https_only: bool = False) -> None:
+    """Check a URL: where there are `hosts`, its host must be one of them, and `https_only` says what it must begin with.
+
+    Raises NotAllowed. The addresses of a host name are checked after it is resolved.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise NotAllowed(say("is not a valid URL.")) from None
-    if parts.scheme not in {"http", "https"}:
-        raise NotAllowed(say("must begin with https:// or http://."))
+    _check_scheme(parts.scheme, https_only=https_only)
     if parts.username is not None or parts.password is not None:
         raise NotAllowed(say("must not contain a user name or a password: everybody who can list webhooks would see them."))
     if parts.fragment:
@@ -76,6 +78,20 @@ def check_url(url: str, allowed: tuple[Network, ...]) -> None:
         raise NotAllowed(say("has no valid host. Write names with non-ASCII characters as xn--…."))
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
         raise NotAllowed(say(reasons.LOCAL_NAME, host=host, how=say(reasons.HOW_TO_ALLOW)))
+    if hosts and not _is_listed(host.rstrip("."), hosts):
+        raise NotAllowed(say(reasons.NOT_LISTED, host=host))
+
+
+def _check_scheme(scheme: str, *, https_only: bool) -> None:
+    if scheme not in {"http", "https"}:
+        raise NotAllowed(say("must begin with https:// or http://."))
+    if https_only and scheme != "https":
+        raise NotAllowed(say(reasons.NO_TLS))
+
+
+def _is_listed(host: str, hosts: tuple[str, ...]) -> bool:
+    """Return whether a host is one of these, or below one that begins with `*.`."""
+    return any(host == listed or (listed.startswith("*.") and host.endswith(listed[1:])) for listed in hosts)
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:

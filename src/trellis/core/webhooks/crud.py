@@ -304,7 +304,8 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
     """Validate what the field types cannot: where the URL leads, and whether the events exist."""
     if (url := given.get("url")) is not None:
         try:
-            check_url(url, context.environment.outgoing.allowed)
+            policy = context.environment.outgoing
+            check_url(url, policy.allowed, policy.hosts, https_only=policy.https_only)
         except NotAllowed as reason:
             yield Fault("url", "ADDRESS_NOT_ALLOWED", say("url {reason}", reason=reason.args[0]))
     if (patterns := given.get("events")) is not None:

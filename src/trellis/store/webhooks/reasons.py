@@ -25,6 +25,8 @@ NO_ADDRESS: Final = mark("{host} has no address")
 LOCAL_SOCKET: Final = mark("leads to a socket of this machine.")
 LOCAL_NAME: Final = mark("leads to {host}, which means this machine or this network. {how}")
 LOCAL_ADDRESS: Final = mark("leads to {address}, which is not on the public internet. {how}")
+NOT_LISTED: Final = mark("leads to {host}, which is not among the hosts of TRELLIS_WEBHOOK_HOSTS.")
+NO_TLS: Final = mark("must begin with https://: the operator has turned on TRELLIS_REQUIRE_TLS.")
 HOW_TO_ALLOW: Final = mark("The operator can allow its address with TRELLIS_WEBHOOK_ALLOW.")
 
 REASONS: Final = Stored(
@@ -45,5 +47,7 @@ REASONS: Final = Stored(
     LOCAL_SOCKET,
     LOCAL_NAME,
     LOCAL_ADDRESS,
+    NOT_LISTED,
+    NO_TLS,
     HOW_TO_ALLOW,
 )

@@ -5,7 +5,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -192,6 +192,26 @@ def test_a_body_that_does_not_come_is_waited_for_no_longer(
     with connected(service) as connection, database.unchanged():
         connection.sendall(f'{head}Content-Length: 100\r\n\r\n{{"name": "Half'.encode())
         assert status(rest(connection)) == b"408"
+
+
+@pytest.mark.parametrize("part", ["head", "body"])
+def test_what_comes_byte_by_byte_is_not_waited_for_any_longer(
+    serve: MakeService, key: MakeKey, run: Run, database: DatabaseState, part: str
+) -> None:
+    service = serve(head_timeout=2, body_timeout=2)
+    head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key('*')}\r\nContent-Type: application/json\r\n"
+    begun = HALF if part == "head" else f'{head}Content-Length: 60000\r\n\r\n{{"name": "Half'.encode()
+    with connected(service) as connection, database.unchanged():
+        connection.sendall(begun)
+        connection.settimeout(0.05)
+        answer, sent = b"", 0
+        while not answer:
+            assert sent < 2000, "still waited for"
+            connection.sendall(b"x")
+            sent += 1
+            with suppress(TimeoutError):
+                answer = connection.recv(65_536)
+        assert status(answer) == b"408"
 
 
 def test_an_answer_in_the_applications_place_has_its_headers(serve: MakeService) -> None:

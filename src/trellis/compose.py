@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cache, partial
 from importlib import import_module
 from ipaddress import ip_network
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from trellis import __version__
@@ -16,6 +17,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.events import event_types
 from trellis.core.gate import Gate
 from trellis.core.operation import Environment, GroupRole, Operation, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
+from trellis.core.passwords import BreachedPasswords
 from trellis.core.roles import ROLES
 from trellis.setting_types import split_group_roles
 from trellis.settings import Settings, SettingsError
@@ -140,6 +142,7 @@ def compose(
         has_mail=settings.smtp_host is not None,
         second_factors=SecondFactorPolicy(settings.require_second_factor, settings.second_factor_key),
         sign_on=_sign_on_policy(settings, load_kinds),
+        breached_passwords=BreachedPasswords(Path(settings.breached_passwords)) if settings.breached_passwords else None,
         most_proposals=settings.proposals_per_key,
         proposal_days=settings.proposal_days,
         traces=traces,

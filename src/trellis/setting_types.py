@@ -79,6 +79,18 @@ def parse_secret(text: str) -> str:
     return text
 
 
+def parse_digests(text: str) -> str:
+    """Parse the name of a file of SHA-1 digests."""
+    try:
+        with Path(text).open("rb") as file:
+            first = file.readline(200)
+    except OSError as error:
+        raise ValueError(f"must name a file that can be read ({error.strerror})") from None
+    if not re.match(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\s*$", first):
+        raise ValueError("must name a file of SHA-1 digests in hexadecimal, one a line, in order")
+    return text
+
+
 def parse_name(text: str) -> str:
     """Parse a short name."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", text):

@@ -15,6 +15,7 @@ from trellis.setting_types import (
     number,
     parse_counter,
     parse_database_url,
+    parse_digests,
     parse_flag,
     parse_group_roles,
     parse_host,
@@ -155,6 +156,11 @@ class Settings:
         parse=parse_flag,
         description="Whether every administrator must have a second factor: whoever has none sets one up before anything else.",
     )
+    breached_passwords: str | None = _setting(
+        None,
+        parse_digests,
+        "Passwords that no administrator may take: a file of SHA-1 digests, as haveibeenpwned-downloader writes it.",
+    )
     second_factor_key: str | None = _setting(
         None,
         parse_secret,
@@ -235,7 +241,6 @@ class Settings:
     write_queue: int = _setting(
         500, number(1, 100_000), "Writes that may wait for their turn in a process; further ones are answered 503 at once."
     )
-
     metrics_token: str | None = _setting(
         None, parse_secret, "A long random text that a monitoring system sends as a bearer token to read `/metrics`."
     )
@@ -244,13 +249,11 @@ class Settings:
         parse_networks,
         "Addresses or CIDRs, separated by commas, that may read `/metrics`, with the token if there is one; without both, nobody.",
     )
-
     metrics_listen: str | None = _setting(
         None,
         parse_listener,
         "Where `/metrics` is read, `ADDRESS:PORT` or a port of this machine alone; the service's own port has none then.",
     )
-
     log_format: str = _setting(
         "text", choice("text", "json"), "How the log on stderr is written: `text` for people, `json` for machines."
     )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core import factors
 from trellis.core.admins import sessions as signing
 from trellis.core.admins.mail import EMAIL, MAILED_ALARMS, describe_last, follow_address, read_mail, serialize_mail
-from trellis.core.admins.passwords import SHORTEST, NewPassword, find_weakness, password_matches
+from trellis.core.admins.passwords import SHORTEST, NewPassword, find_breach, find_weakness, password_matches
 from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owner, serialize_role
 from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token
@@ -221,8 +221,9 @@ def _judge_new_password(context: Context) -> dict[str, str | None]:
 
 
 def require_strong(context: Context, *words: str) -> None:
-    """Refuse a password that is easy to guess, or little more than one of these words."""
-    if weakness := find_weakness(context.input.get("password").text, context.environment.community_name, *words):
+    """Refuse a password that is easy to guess, little more than one of these words, or known from a breach."""
+    password, known = context.input.get("password").text, context.environment.breached_passwords
+    if weakness := find_weakness(password, context.environment.community_name, *words) or find_breach(password, known):
         raise refuse_faults(Fault("password", "INVALID_VALUE", say("password {weakness}", weakness=weakness)))
 
 

@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -78,6 +79,19 @@ def find_weakness(password: str, *context: str) -> str:
         return say("is easy to guess. Take four or more words that do not belong together.")
     why = _WARNINGS.get(warning) or warning[:1].lower() + warning[1:].rstrip(".")
     return say("is easy to guess ({why}). Take four or more words that do not belong together.", why=why)
+
+
+def find_breach(password: str, breached: Container[str] | None) -> str:
+    """Return why a password is no good if it is known from a breach, or if that cannot be told; otherwise ""."""
+    try:
+        is_known = breached is not None and password in breached
+    except OSError:
+        return "cannot be compared with those of breaches: the list that TRELLIS_BREACHED_PASSWORDS names cannot be read."
+    return (
+        "is known from a breach of another service, where anybody finds it. Choose one that you have used nowhere."
+        if is_known
+        else ""
+    )
 
 
 def _compact(text: str) -> str:

@@ -1,6 +1,6 @@
 """An operation: one act on the community, under the one name that every interface uses for it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -48,6 +48,7 @@ class Environment:
     has_mail: bool = False  # whether there is a server that mail can be sent by
     most_proposals: int = 50  # open ones of a key
     proposal_days: int = 7  # for which a proposal can be approved
+    breached_passwords: Container[str] | None = None  # that no administrator may take; looking may raise OSError
     traces: Traces | None = None  # what makes spans, where there are traces
     public_url: str | None = None  # of this service, without /api; None if it is not known
 

@@ -4,6 +4,7 @@
 key, person and address waits in a lane of its own.
 """
 
+from trellis.core.passwords.breached import BreachedPasswords
 from trellis.core.passwords.digests import NODE, SIGN_IN, Cost, Plain, hash_password, is_outdated, verify_password
 from trellis.core.passwords.lanes import KEYS, PEOPLE, STRANGERS, Lanes, chain
 
@@ -13,6 +14,7 @@ __all__ = [
     "PEOPLE",
     "SIGN_IN",
     "STRANGERS",
+    "BreachedPasswords",
     "Cost",
     "Lanes",
     "Plain",

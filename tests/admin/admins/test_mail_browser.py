@@ -28,8 +28,14 @@ def mailbox() -> Iterator[MailReceiver]:
 @pytest.fixture
 def settings(new_settings: NewSettings, mailbox: MailReceiver) -> Settings:
     """Settings with that mail server."""
-    given = {"smtp_host": "127.0.0.1", "smtp_port": mailbox.port, "smtp_tls": "off", "smtp_from": "trellis@lantern.example"}
-    return replace(new_settings(), public_url="http://panel.example", **given)
+    return replace(
+        new_settings(),
+        public_url="http://panel.example",
+        smtp_host="127.0.0.1",
+        smtp_port=mailbox.port,
+        smtp_tls="off",
+        smtp_from="trellis@lantern.example",
+    )
 
 
 def test_an_address_is_given_changed_and_taken_away_and_alarms_are_chosen(

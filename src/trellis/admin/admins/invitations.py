@@ -8,6 +8,7 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, list_kinds
 from trellis.admin.admins.sign_in import end_session, start_session
+from trellis.admin.admins.sign_on import leave_with_invitation
 from trellis.admin.confirm import SENT_BEFORE, Confirmation
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
@@ -125,7 +126,11 @@ def _form(typed: Submitted | None = None) -> Form:
 
 
 def _show(request: PageRequest, invited: Invited, form: Form, status: int = 200) -> Response:
-    return request.page("invitation.html", status=status, title=say("Choose your password"), invited=invited, form=form)
+    is_owner, policy = invited.actor.permit is None, request.gate.environment.sign_on
+    by_password = is_owner or not policy.owners_only
+    title = say("Choose your password") if by_password else say("Sign in")
+    about = {"invited": invited, "form": form, "link": _link(request), "by_password": by_password}
+    return request.page("invitation.html", status=status, title=title, **about)
 
 
 async def accept(request: PageRequest) -> Response:
@@ -146,6 +151,14 @@ async def accept(request: PageRequest) -> Response:
     if before is not None:
         await request.runner.perform(end_session(request, before))
     return request.redirect("", say("Welcome, {name}. Nobody else knows your password.", name=isolate(invited.name)))
+
+
+async def accept_by_sign_on(request: PageRequest) -> Response:
+    """Send whoever is invited to the provider, whose account there then takes the place of a password."""
+    request.require_fresh_form()
+    if await _find_invited(request) is None:
+        return await _turn_away(request)
+    return await leave_with_invitation(request, _link(request))
 
 
 def _link(request: PageRequest) -> str:
@@ -176,4 +189,5 @@ PAGES: Final = (
     *_WITHDRAW.pages,
     Page("GET", _BEHIND, show, open=True),
     Page("POST", _BEHIND, accept, open=True),
+    Page("POST", f"{_BEHIND}/sign-on", accept_by_sign_on, open=True),
 )

@@ -25,6 +25,7 @@ from trellis.core.admins import (
     SignOnRequest,
     begin_sign_on,
     count_failed_sign_on,
+    find_invited,
     find_known,
     find_sign_on,
     find_sign_on_wait,
@@ -46,10 +47,12 @@ _HOLDS: Final = 900  # seconds for which that is kept
 _LATE: Final = say("You came back too late, or in another browser. Try it once more.")
 _WAIT: Final = mark("Signing in there failed too often. Wait {wait} seconds, then try again; nothing is locked.")
 _WRONG_CODE: Final = say("That is not the second factor of your account here, or it was used before. Try again.")
+_SPENT: Final = say("This invitation was used or withdrawn, or it is too old. Ask for a new one.")
 _TITLES: Final = {
     Purpose.SIGN_ON: say("Sign in"),
     Purpose.CONFIRM: say("Show that it is you"),
     Purpose.LINK: say("Link an account"),
+    Purpose.ACCEPT: say("Sign in"),
 }
 _SERVICE: Final = Actor("service", None, "single sign-on", frozenset(("admins.join", "admins.follow_groups", "admins.turn_away")))
 
@@ -82,6 +85,15 @@ async def begin_link(request: PageRequest) -> Response:
     address = await _find_address(request, Purpose.LINK)
     if isinstance(address, Response):
         return address
+    return request.page("sign_on_leave.html", title=say("To {name}", name=isolate(find_provider(request).name)), address=address)
+
+
+async def leave_with_invitation(request: PageRequest, link: str) -> Response:
+    """Send somebody who is invited to the provider, whose account there is to sign them in. The link waits in their browser."""
+    address = await _find_address(request, Purpose.ACCEPT)
+    if isinstance(address, Response):
+        return address
+    request.cookies.append((_NEXT, seal(request.token, {"link": link}), _HOLDS))
     return request.page("sign_on_leave.html", title=say("To {name}", name=isolate(find_provider(request).name)), address=address)
 
 
@@ -159,6 +171,8 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
     try:
         if sign_on.purpose is Purpose.LINK:
             return await _link(request, sign_on, claims)
+        if sign_on.purpose is Purpose.ACCEPT:
+            return await _accept(request, sign_on, claims)
         if sign_on.purpose is Purpose.CONFIRM:
             _require_own(request, known)
         known = known or await _join(request, sign_on, claims)
@@ -226,6 +240,18 @@ async def _link(request: PageRequest, sign_on: SignOnRequest, claims: Claims) ->
     linked = await _perform(request, "admins.link_identity", me.actor, _raw(request, sign_on, claims), me.id)
     name, login = isolate(linked.value["provider"]), isolate(linked.value["name"])
     return request.redirect(_ACCOUNT, say("Your account {login} at {name} signs you in from now on.", login=login, name=name))
+
+
+async def _accept(request: PageRequest, sign_on: SignOnRequest, claims: Claims) -> Response:
+    """Link the account of somebody who is invited, and sign them in with it as on any other day: their groups count at once."""
+    link = (unseal(request.token, request.read_cookie(_NEXT)) or {}).get("link", "")
+    invited = await request.runner.read(find_invited, link)
+    if invited is None:
+        raise Refused("LINK_SPENT", _SPENT)
+    raw = {**_raw(request, sign_on, claims), "link": link}
+    await _perform(request, "admins.accept_by_sign_on", invited.actor, raw, invited.id)
+    request.cookies.append((_NEXT, "", 0))
+    return request.redirect(HERE)
 
 
 def _raw(request: PageRequest, sign_on: SignOnRequest, claims: Claims, evidence: Evidence | None = None) -> dict[str, Any]:

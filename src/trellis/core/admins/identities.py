@@ -7,7 +7,16 @@ operations judges the state that went to the provider once more, and one that si
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.core.admins.crud import LOGIN, NAME, add_administrator, change_role, find_administrator, updating_operation
+from trellis.core.admins.crud import (
+    LOGIN,
+    NAME,
+    add_administrator,
+    change_role,
+    find_administrator,
+    save_administrator,
+    updating_operation,
+)
+from trellis.core.admins.invitations import LINK, find_by_link
 from trellis.core.admins.roles import require_other_owner
 from trellis.core.admins.sessions import (
     ADDRESS,
@@ -29,7 +38,7 @@ from trellis.core.fields import MAX_INTEGER, Boolean, Field, Input, Integer, Tex
 from trellis.core.operation import Context, GroupRole, Operation, Outcome, SignOnPolicy
 from trellis.errors import Refused
 from trellis.sentences import say
-from trellis.store.admins import NO_PASSWORD, Administrator, Identity, administrators, identities, sessions
+from trellis.store.admins import NO_PASSWORD, Administrator, Identity, administrators, identities, invitations, sessions
 
 _CLOCKS_DIFFER: Final = 60  # seconds, between the provider and this machine
 _ISSUER: Final = Field("issuer", Text(500, 1), "The provider.", required=True)
@@ -94,6 +103,15 @@ def operations() -> tuple[Operation, ...]:
             "Lets an administrator sign in with their account at the provider from now on.",
             _link,
             *_CLAIMS,
+        ),
+        updating_operation(
+            "admins.accept_by_sign_on",
+            "Accept an invitation at the provider",
+            "Takes the account at the provider that somebody signs in with from then on, in place of a password, by the link that "
+            "they were sent, which is used up by it.",
+            _accept,
+            *_CLAIMS,
+            LINK,
         ),
         updating_operation(
             "admins.unlink_identity",
@@ -277,6 +295,21 @@ def _link(context: Context) -> Outcome:
     identities.insert(context.tx, identity)
     after = {"name": identity.login, "issuer": identity.issuer}
     return Outcome({**after, "provider": policy.name}, admin.id, after=after)
+
+
+def _accept(context: Context) -> Outcome:
+    given, request = _read(context, Purpose.ACCEPT)
+    require((LINK,), context.input).raise_faults()
+    policy, old = context.environment.sign_on, find_by_link(context)
+    if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
+        raise Refused(
+            "IDENTITY_TAKEN", say("This account at {name} is linked to another administrator.", name=isolate(policy.name))
+        )
+    if policy.roles and policy.find_role(given.get("groups", ())) is None:
+        raise _no_group(policy)
+    invitations.withdraw(context.tx, old.id)
+    identities.insert(context.tx, _build_identity(context, given, old.id, request.state))
+    return save_administrator(context, old, replace(old, digest=NO_PASSWORD), also=("identities",))
 
 
 def _find_own(context: Context) -> Administrator:

@@ -41,7 +41,7 @@ BY_MAIL: Final = Field(
     default=True,
     write_only=True,
 )
-_LINK: Final = Field("link", Text(100), "The secret of the link.", required=True, write_only=True)
+LINK: Final = Field("link", Text(100), "The secret of the link.", required=True, write_only=True)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -76,7 +76,7 @@ def operations() -> tuple[Operation, ...]:
             "Takes the password that somebody has chosen by the link that they were sent, which is used up by it.",
             _accept,
             PASSWORD,
-            _LINK,
+            LINK,
             judge=_judge,
         ),
     )
@@ -188,21 +188,22 @@ def _find_without_password(context: Context) -> Administrator:
 
 def _judge(context: Context) -> dict[str, str | None]:
     """Refuse a link that cannot be used, then a password that is easy to guess. Raises Refused (LINK_SPENT)."""
-    admin = _find_by_link(context)
+    admin = find_by_link(context)
     require_strong(context, admin.name, admin.login)
     return {}
 
 
-def _find_by_link(context: Context) -> Administrator:
-    admin = invitations.find_invited(context.tx, hash_token(context.input.get(_LINK.name, "")), context.now)
+def find_by_link(context: Context) -> Administrator:
+    """Return whom the link of a call invites, which is whom it is about. Raises Refused (LINK_SPENT)."""
+    admin = invitations.find_invited(context.tx, hash_token(context.input.get(LINK.name, "")), context.now)
     if admin is None or admin.id != context.call.target:
         raise Refused("LINK_SPENT", say("This invitation was used or withdrawn, or it is too old. Ask for a new one."))
     return admin
 
 
 def _accept(context: Context) -> Outcome:
-    given = require((PASSWORD, _LINK), context.input)
+    given = require((PASSWORD, LINK), context.input)
     given.raise_faults()
-    old = _find_by_link(context)
+    old = find_by_link(context)
     invitations.withdraw(context.tx, old.id)
     return save_administrator(context, old, replace(old, digest=given.get("password")), also=("password",))

@@ -30,11 +30,12 @@ _MINUTE: Final = 16  # characters of a timestamp up to its minute
 
 
 class Purpose(StrEnum):
-    """Why somebody is sent to the provider: to sign in, to link their account there, or to show again who they are."""
+    """Why somebody is sent to the provider: to sign in, to link their account there, invited or not, or to show who they are."""
 
     SIGN_ON = "sign on"
     LINK = "link"
     CONFIRM = "confirm"
+    ACCEPT = "accept"
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ OWN: Final = frozenset(
     for name in (
         *("get", "sessions", "sign_in", "sign_out", "confirm_password", "update", "set_password", "accept_invitation"),
         *("factors", "add_passkey", "rename_passkey", "remove_passkey"),
-        *("sign_on", "confirm_sign_on", "link_identity", "unlink_identity"),
+        *("sign_on", "confirm_sign_on", "link_identity", "unlink_identity", "accept_by_sign_on"),
         *("set_authenticator", "remove_authenticator", "renew_recovery_codes"),
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
-from tests.admin.html_forms import find_form
+from tests.admin.html_forms import find_form, read_forms
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Events, Run
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider
@@ -137,3 +137,21 @@ def test_where_passwords_are_for_owners_nobody_else_is_asked_for_one(
     assert len(run("admins.get", 1)["identities"]) == 1
     owner = run("admins.invite", name="Eve Moor", login="eve", role="owner")["link"]
     assert 'type="password"' in visitor().get(f"/invitation/{owner}").text
+
+
+def test_an_owner_is_asked_why_before_they_unlink_the_account_of_somebody_else(
+    admin: Visitor, visitor: MakeVisitor, provider: OpenIdProvider, run: Run, events: Events
+) -> None:
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor")
+    ada = visitor()
+    come_back(ada, provider.sign_in(leave(ada, f"/invitation/{invited['link']}")))
+    here = f"/administrators/{invited['id']}"
+    assert f"{here}/unlink" in admin.get(here).text
+    page = admin.get(f"{here}/unlink")
+    assert "Ada Berg has no password here" in page_text(page)
+    form = [*read_forms(page)][-1].filled(_reason="She has left")
+    before = len(events())
+    assert {admin.post(f"{here}/unlink", form).status_code for _ in range(2)} == {303}  # on a double click, too
+    assert (len(events()), events()[-1]["reason"]) == (before + 1, "She has left")
+    assert run("admins.get", invited["id"])["identities"] == []
+    assert admin.get(f"{here}/unlink").headers["location"] == f"/admin{here}"

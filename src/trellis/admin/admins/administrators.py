@@ -115,6 +115,16 @@ def _go_on_after_disabling(request: PageRequest, admin: Mapping[str, Any], _resu
     )
 
 
+async def _fetch_one(request: PageRequest) -> dict[str, Any]:
+    admin: dict[str, Any] = await request.fetch("admins.get", target=request.number("id"))
+    return admin
+
+
+def _go_on_after_unlinking(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
+    told = say("Their account at the provider signs them in no more.") if result.event else _NONE_LINKED
+    return request.redirect(f"{_HERE}/{admin['id']}", told)
+
+
 async def enable(request: PageRequest) -> Response:
     """Let one sign in again."""
     request.require_recent_password()
@@ -136,11 +146,25 @@ _DISABLE: Final = Confirmation(
     needs_password=True,
     find_objection=lambda admin: say("They are disabled already.") if admin["disabledAt"] else "",
 )
+_NONE_LINKED: Final = say("None was linked.")
+_UNLINK: Final = Confirmation(
+    section=_SECTION,
+    action="unlink",
+    operation="admins.unlink_identity",
+    title=mark("Unlink the account of {name} at the provider"),
+    button=say("Unlink"),
+    tone="danger",
+    fetch=_fetch_one,
+    respond=_go_on_after_unlinking,
+    needs_password=True,
+    find_objection=lambda admin: "" if admin["identities"] else _NONE_LINKED,
+)
 PAGES: Final = (
     Page("GET", _HERE, index, _SECTION, needs=("admins.list",)),
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION, needs=("admins.get",)),
     Page("POST", f"{_HERE}/{{id:int}}", update, _SECTION, needs=("admins.update",)),
     Page("POST", f"{_HERE}/{{id:int}}/password", set_password, _SECTION, needs=("admins.set_password",)),
     *_DISABLE.pages,
+    *_UNLINK.pages,
     Page("POST", f"{_HERE}/{{id:int}}/enable", enable, _SECTION, needs=("admins.enable",)),
 )

@@ -322,21 +322,11 @@ async def signed_out(request: PageRequest) -> Response:
 
 async def unlink(request: PageRequest) -> Response:
     """Unlink one's own account at the provider."""
-    return await _unlink(request, request.signed_in.id, _ACCOUNT, say("Your account at the provider signs you in no more."))
-
-
-async def unlink_other(request: PageRequest) -> Response:
-    """Unlink somebody else's."""
-    number = request.number("id")
-    return await _unlink(request, number, f"/administrators/{number}", say("Their account at the provider signs them in no more."))
-
-
-async def _unlink(request: PageRequest, admin: int, back: str, told: str) -> Response:
     request.require_fresh_form()
     request.require_recent_password()
-    result = await request.perform("admins.unlink_identity", target=admin)
-    own_session_ended = admin == request.signed_in.id and request.signed_in.issuer is not None
-    return request.redirect(SIGN_IN if own_session_ended else back, told if result.event else say("None was linked."))
+    result = await request.perform("admins.unlink_identity", target=request.signed_in.id)
+    told = say("Your account at the provider signs you in no more.") if result.event else say("None was linked.")
+    return request.redirect(_ACCOUNT if request.signed_in.issuer is None else SIGN_IN, told)
 
 
 PAGES: Final = (
@@ -349,5 +339,4 @@ PAGES: Final = (
     Page("GET", f"{CONFIRM}/sign-on", begin_again, first=True),
     Page("POST", f"{_ACCOUNT}/sign-on", begin_link, "account"),
     Page("POST", f"{_ACCOUNT}/sign-on/unlink", unlink, "account"),
-    Page("POST", "/administrators/{id:int}/sign-on/unlink", unlink_other, "administrators", needs=("admins.unlink_identity",)),
 )

@@ -13,13 +13,13 @@ from typing import Any, Final, Protocol
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
-from starlette.testclient import TestClient
 
 from tests.admin.html_forms import find_form
 from tests.browser import chromium, opened, sign_in
 from tests.conftest import runner, settings_for
 from tests.databases import Databases
 from tests.fixture_types import Clock, Events, Run
+from tests.panel_client import PanelClient
 from tests.service_process import Service
 from trellis.admin.app import Panel
 from trellis.compose import compose
@@ -35,7 +35,7 @@ RunForEvent = Callable[..., int]
 class Visitor:
     """Somebody in front of the panel: a client that keeps cookies, and reads the token of each page it has seen."""
 
-    client: TestClient
+    client: PanelClient
     csrf: str = ""
 
     def get(self, path: str, **how: Any) -> Any:
@@ -81,7 +81,7 @@ def visitor(gate: Gate, settings: Settings) -> Iterator[MakeVisitor]:
         def make(*, address: str = "192.0.2.7", https: bool = False, **changes: Any) -> Visitor:
             panel: Any = Panel(gate, replace(settings, **changes))
             scheme = "https" if https else "http"
-            client = TestClient(panel, f"{scheme}://panel.example", client=(address, 50000), raise_server_exceptions=True)
+            client = PanelClient(panel, f"{scheme}://panel.example", client=(address, 50000))
             return Visitor(opened.enter_context(client))
 
         yield make
@@ -106,7 +106,7 @@ def _sign_in_once(databases: Databases) -> Callable[[str], _SignedIn]:
         settings = settings_for(databases.new(template))
         gate = compose(settings, clock=Clock())
         mira = _create_mira(runner(gate))
-        with TestClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:
+        with PanelClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:
             browser = Visitor(client)
             assert browser.sign_in().status_code == 303
             signed_in = _SignedIn(settings.database_url, mira, tuple(client.cookies.jar), browser.csrf)

@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from starlette.testclient import TestClient
 
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.community import Community
 from tests.fixture_types import Events, Run
+from tests.panel_client import PanelClient
 from trellis.admin.app import Panel
 from trellis.admin.nodes import find_actions
 from trellis.compose import compose
@@ -183,7 +183,7 @@ def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, community:
 
 def test_a_new_kind_needs_no_page(settings: Settings, mira: int, visitor: MakeVisitor) -> None:
     gate = compose(settings, (*KINDS, SHELVES))
-    with TestClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:
+    with PanelClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:
         admin = Visitor(client)
         assert admin.sign_in().status_code == 303
         assert "Create the first shelf" in page_text(admin.get("/shelves"))

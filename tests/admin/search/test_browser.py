@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.browser import faults, opened, sign_in, violations
 from tests.community import Community
-from tests.fixture_types import MakeKey
+from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 
 MOST_LOOKS = 1500
@@ -33,6 +33,18 @@ def _open(page: Page, how: str = "Control+k") -> None:
     page.wait_for_load_state()  # a page that is still loading does not listen yet
     page.keyboard.press(how)
     expect(_field(page)).to_be_focused()
+
+
+def test_a_long_name_leaves_room_for_its_path(page: Page, run: Run) -> None:
+    above = run("forums.create", name="Community gardens")["id"]
+    run("forums.create", name="Allotments and everything that grows there in one year " * 3, parentId=above)
+    _open(page)
+    page.keyboard.type("allotments and")
+    note = _active(page).locator(".hit-note")
+    expect(note).to_have_text("in Community gardens")
+    box, line = note.bounding_box(), float(note.evaluate("one => parseFloat(getComputedStyle(one).lineHeight)"))
+    assert box is not None
+    assert box["height"] < 2 * line  # in one line
 
 
 def test_everything_is_reached_from_the_keyboard(page: Page, community: Community) -> None:

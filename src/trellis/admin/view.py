@@ -160,6 +160,7 @@ class View:
             hue=self._find_hue,
             waits_as=_WAITS_AS,
             most_at_once=MOST,
+            catalogue=self._catalogue,
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )
         environment.filters.update(

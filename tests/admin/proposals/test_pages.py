@@ -49,12 +49,13 @@ def test_a_delete_is_shown_as_its_own_page_shows_it_and_rejected_with_a_reason(
 ) -> None:
     number = propose("forums.delete", parent["id"], deleteChildrenOrMove=-1, reason="Nobody writes there.")
     page = page_text(admin.get(f"/proposals/{number}"))
-    assert f"Agent wants to run forums.delete {parent['name']}" in page
+    assert f"Agent proposes: Delete a forum {parent['name']}" in page
     assert f"Goes: forum {parent['name']} , and" in page
+    assert f"Agent created proposal 1: Delete a forum {parent['name']}" in page_text(admin.get("/events"))
     assert _child_of(run, parent["id"])["name"] in page
     assert "Nobody writes there." in page
     refused = _decide(admin, f"/proposals/{number}", "reject")
-    assert (refused.status_code, "Why is needed" in page_text(refused)) == (400, True)
+    assert (refused.status_code, "Say why, so that" in page_text(refused)) == (400, True)
     done = _decide(admin, f"/proposals/{number}", "reject", reason="It is still in use.")
     assert (done.status_code, done.headers["location"]) == (303, f"/admin/proposals/{number}")
     page = page_text(admin.get(f"/proposals/{number}"))
@@ -63,7 +64,7 @@ def test_a_delete_is_shown_as_its_own_page_shows_it_and_rejected_with_a_reason(
     assert "It is still in use." in page
     assert run("forums.get", parent["id"])["name"] == parent["name"]
     assert events()[-1]["type"] == "proposal.rejected"
-    assert f"Mira Holm rejected proposal {number}: forums.delete {parent['name']}" in page_text(admin.get("/events"))
+    assert f"Mira Holm rejected proposal {number}: Delete a forum {parent['name']}" in page_text(admin.get("/events"))
 
 
 def test_a_delete_that_moves_the_children_tells_where_they_go(
@@ -149,7 +150,7 @@ def test_several_are_decided_on_at_once(admin: Visitor, propose: Propose, run: R
     refused = _decide(admin, "/proposals", "approve")
     assert (refused.status_code, "Tick the proposals" in page_text(refused)) == (400, True)
     refused = _decide(admin, "/proposals", "reject", made)
-    assert (refused.status_code, "Why is needed" in page_text(refused)) == (400, True)
+    assert (refused.status_code, "Say why, so that" in page_text(refused)) == (400, True)
     assert f'name="proposal" value="{made}" aria-label="Proposal {made}" checked' in refused.text
     done = _decide(admin, "/proposals", "approve", made, changed)
     page = page_text(done)

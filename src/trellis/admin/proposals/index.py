@@ -61,7 +61,6 @@ async def _show(
         title=say("Proposals"),
         form=form,
         page=page,
-        operations=request.catalogue,
         query=chosen if request.query else {},
         filtered=bool({name for name in request.query if not name.startswith("_")} - {"page"}),
         saved=await fetch_saved(request, _SECTION, form, query if request.query else Submitted()),
@@ -103,7 +102,7 @@ async def decide_on_several(request: PageRequest) -> Response:
         return await _show(request, 400, fault="" if numbers else say("Tick the proposals to decide on."))
     reason = read_reason(request)
     if decision.needs_reason and not reason:
-        return await _show(request, 400, fault=say("reason is needed, so that whoever proposed it knows."))
+        return await _show(request, 400, fault=say("Say why, so that whoever proposed it knows."))
     failures, done = await _decide_on(request, decision, numbers, reason)
     told = decision.tell_many(done)
     if failures:

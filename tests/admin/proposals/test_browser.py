@@ -19,6 +19,25 @@ def _decide(page: Page, button: str, reason: str) -> None:
     page.get_by_role("button", name=button).click()
 
 
+@pytest.mark.usefixtures("mira", "community")
+def test_shift_ticks_all_up_to_there(chrome: Browser, service: Service, agent: str) -> None:
+    with httpx.Client(base_url=f"{service.address}/api", headers={"Authorization": f"Bearer {agent}"}) as client:
+        for name in ("Allotments", "Beds", "Compost", "Dahlias"):
+            assert client.post("/forums/forums", json={"name": name}).status_code == 202
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/proposals")
+    ticks = page.get_by_role("checkbox")
+    ticks.nth(1).click()
+    ticks.nth(3).click(modifiers=["Shift"])
+    assert [ticks.nth(place).is_checked() for place in range(4)] == [False, True, True, True]
+    ticks.nth(2).click()
+    ticks.nth(1).click(modifiers=["Shift"])
+    assert [ticks.nth(place).is_checked() for place in range(4)] == [False, False, False, True]
+    context.close()
+
+
 @pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_delete_is_understood_and_rejected_and_another_call_approved(
@@ -61,7 +80,7 @@ def test_a_delete_is_understood_and_rejected_and_another_call_approved(
 
     page.get_by_role("link", name="Events", exact=True).click()
     log = page.locator("table.events")
-    expect(log).to_contain_text("rejected proposal 1: forums.delete Allotments")
+    expect(log).to_contain_text("rejected proposal 1: Delete a forum Allotments")
     expect(log).to_contain_text("They come back in spring.")
     expect(log).to_contain_text("Agent changed forum Garden plots, approved by Mira Holm")
     context.close()

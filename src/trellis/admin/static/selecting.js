@@ -1,5 +1,6 @@
 // Choosing several rows of a tree or list: by ticks, with Shift up to there, by the keyboard; a bar says how many and what can be done.
 import { t } from "./language.js";
+import { between } from "./ranging.js";
 import { isAlone } from "./single.js";
 
 export function selecting(bar) {
@@ -64,11 +65,6 @@ export function narrowing(list) {
     const wanted = input.value.trim().toLocaleLowerCase();
     for (const label of list.querySelectorAll("label")) label.hidden = !label.textContent.toLocaleLowerCase().includes(wanted) && !label.querySelector("input").checked;
   });
-}
-
-function between(boxes, from, to) {
-  const [first, last] = [boxes.indexOf(from), boxes.indexOf(to)].sort((a, b) => a - b);
-  return first < 0 ? [to] : boxes.slice(first, last + 1);
 }
 
 function press(view, event, set) {

@@ -70,8 +70,20 @@ def test_one_that_cannot_be_moved_keeps_all_where_they_are(admin: Visitor, commu
     _, form = _start(admin, "forums", "move", community.staff, community.news)
     page = admin.post("/forums/many/move", form.filled(_action="plan", to=str(community.betas)))
     assert page.status_code == 409
+    assert "Under: a forum cannot be moved under" in page_text(page)
+    assert "parentId" not in page_text(page)
     assert events() == known
     assert _names(run, "forums", parentId="root") == ["News", "Help", "Wiki", "Staff"]
+
+
+def test_they_are_not_offered_as_where_they_move_to(admin: Visitor, community: Community) -> None:
+    page, _ = _start(admin, "forums", "move", community.staff, community.news)
+    assert re.findall(r'<input type="radio" name="to" value="(\d*)"', page.text) == ["", str(community.help)]
+    source = re.search(r'"/admin(/forums/find\?not=[^"]+)"', page.text)
+    assert source is not None
+    address = source[1].replace("&amp;", "&")
+    assert admin.get(f"{address}&search=betas").json()["results"] == []
+    assert [one["name"] for one in admin.get(f"{address}&search=help").json()["results"]] == ["Help"]
 
 
 def test_flat_ones_are_moved_and_copied(admin: Visitor, community: Community, run: Run) -> None:

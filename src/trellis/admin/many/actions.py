@@ -47,7 +47,7 @@ class Action:
     """Something to do with many nodes by the operation with this verb.
 
     `asks`: its form has choices to make before anything can be planned. `takes_along`: what is below a node goes with it;
-    `along` is the name of the tick that decides on that, if there is one.
+    `along` is the name of the tick that decides on that, if there is one. `moves`: it cannot lead below one of them.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Action:
     takes_along: bool = True
     along: str = ""
     deletes: bool = False
+    moves: bool = False
     needs_order: bool = False
     needs_options: bool = False
     sets_fields: bool = False
@@ -207,6 +208,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         _move,
         mark_many("{nodes} has moved.", "{nodes} have moved."),
         mark("Move {nodes}"),
+        moves=True,
         needs_order=True,
         pickers=(_TARGET,),
     ),

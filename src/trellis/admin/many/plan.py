@@ -10,6 +10,7 @@ import orjson
 from starlette.responses import Response
 
 from trellis.admin import PREFIX
+from trellis.admin.forms import Form
 from trellis.admin.nodes import ACTION, format_groups, format_value
 from trellis.admin.page import PageRequest
 from trellis.core.fields import EVERYONE, isolate, parse_whole_number
@@ -72,10 +73,14 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The operation that carries out plans: each of its `results` has an `event`. `is_undone`: these can be undone."""
+    """The operation that carries out plans: each of its `results` has an `event`. `is_undone`: these can be undone.
+
+    `form`: it has the labels by which faults name fields.
+    """
 
     operation: str
     is_undone: bool = True
+    form: Form | None = None
 
 
 BATCHED: Final = Write(BATCH)
@@ -276,7 +281,7 @@ async def settle(
                 return _respond(request, back, describe(plan.all_count), result.change_set, write)
             problem = OUTDATED
     except Refused as refused:
-        problem = explain(refused)
+        problem = explain(refused, write.form)
     return await request.large_page(
         template,
         status=409 if problem else 200,
@@ -312,9 +317,11 @@ def find_way_back(request: PageRequest, path: str) -> str:
     return f"{path}?{came.query}" if came.path == PREFIX + path and came.query and not came.netloc else path
 
 
-def explain(refused: Refused) -> str:
+def explain(refused: Refused, form: Form | None) -> str:
     """Return why a batch was refused: what was wrong with the operation that was."""
     inner = refused.facts.get("problem")
     if not isinstance(inner, Refused):
         return refused.detail
-    return OUTDATED if inner.status == _PRECONDITION else inner.detail  # a page has no ETag and no If-Match
+    if inner.status == _PRECONDITION:
+        return OUTDATED  # a page has no ETag and no If-Match
+    return join(form.text_of(fault) for fault in inner.faults) if form and inner.faults else inner.detail

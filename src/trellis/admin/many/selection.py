@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.forms import read_ids
+from trellis.admin.forms import Form, read_ids
 from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
-from trellis.admin.many.plan import FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle
+from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import StaleForm
@@ -84,7 +84,9 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
             "came_from": request.form.get(FROM, "")[:2000],
         }
 
-    return await settle(request, make_plan, describe, back, "many/selection.html", build_context)
+    operation = request.catalogue.find(kind.operation(action.verb))
+    form = Form(operation.fields, labels={"parentId": say("Under"), "position": say("Where")})
+    return await settle(request, make_plan, describe, back, "many/selection.html", build_context, replace(BATCHED, form=form))
 
 
 async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selection:
@@ -100,9 +102,17 @@ async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selec
     count = len(records)
     if action.takes_along:
         records = await leave_out_nested(request, kind, records)
+    hidden = [record["id"] for record in records] if action.moves else ()
     pickers = {
         name: await build_picker(
-            request, kind, name, request.form.get(name, ""), label=label, none=none if kind.tree else "", parents=parents
+            request,
+            kind,
+            name,
+            request.form.get(name, ""),
+            label=label,
+            none=none if kind.tree else "",
+            parents=parents,
+            exclude=hidden,
         )
         for name, label, none, parents in action.list_pickers(kind)
     }

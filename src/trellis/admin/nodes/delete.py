@@ -64,7 +64,7 @@ async def _show(
     if plan is not None and plan.children_count:
         label = say("The {singular} that they move to", singular=kind.singular)
         chosen = request.form.get("to", "")
-        picker = await build_picker(request, kind, "to", chosen, label=label, exclude=number, fault=fault)
+        picker = await build_picker(request, kind, "to", chosen, label=label, exclude=(number,), fault=fault)
     return request.page(
         "nodes/delete.html",
         status=status,

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.forms import read_ids
 from trellis.admin.nodes import access, action, delete, move, node
 from trellis.admin.nodes.form import format_value
 from trellis.admin.nodes.names import fetch_groups
@@ -92,7 +93,7 @@ async def level(kind: NodeKind, request: PageRequest) -> Response:
 async def find(kind: NodeKind, request: PageRequest) -> Response:
     """Return the nodes that can be chosen, for a script."""
     query = request.query
-    exclude = max(0, parse_whole_number(query.get("not", "0")) or 0)
+    exclude = read_ids([query.get("not", "")])
     search = clean_search(query.get("search", ""))
     options, more = await find_options(request, kind, search, parents=query.get("parents") == "1", exclude=exclude)
     return request.json({"results": [asdict(option) for option in options], "more": more})

@@ -160,7 +160,7 @@ async def _picker(
     if not kind.tree:
         return None
     return await build_picker(
-        request, kind, "parentId", to.parent, label=say("Under"), none=say("The top level"), exclude=record["id"], fault=fault
+        request, kind, "parentId", to.parent, label=say("Under"), none=say("The top level"), exclude=(record["id"],), fault=fault
     )
 
 

@@ -1,6 +1,6 @@
 """A picker: choosing one node by searching its name, with scripts and without."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -60,13 +60,13 @@ async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
     label: str,
     help: str = "",  # noqa: A002  # the word that the panel uses
     none: str = "",
-    exclude: int = 0,
+    exclude: Sequence[int] = (),
     parents: bool = True,
     fault: str = "",
 ) -> Picker:
     """Build a picker of nodes of a kind, with the matches of the search that was sent.
 
-    `exclude` is a node that is not offered, nor any below it. `parents` are only nodes that can have children.
+    `exclude` are nodes that are not offered, nor any below them. `parents` are only nodes that can have children.
     """
     search = clean_search(request.form.get(SEARCH + name, ""))
     found, more = await find_options(request, kind, search, parents=parents, exclude=exclude)
@@ -77,7 +77,7 @@ async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
         name=name,
         label=label,
         help=help,
-        source=f"{PREFIX}/{kind.name}/find?not={exclude}&parents={int(parents)}",
+        source=f"{PREFIX}/{kind.name}/find?not={','.join(map(str, exclude))}&parents={int(parents)}",
         value=value if chosen is not None else "",
         none=none,
         options=found,
@@ -104,7 +104,7 @@ async def _find_chosen(request: PageRequest, kind: NodeKind, value: str) -> Opti
 
 
 async def find_options(
-    request: PageRequest, kind: NodeKind, search: str, *, parents: bool, exclude: int
+    request: PageRequest, kind: NodeKind, search: str, *, parents: bool, exclude: Sequence[int]
 ) -> tuple[tuple[Option, ...], int]:
     """Find nodes by their names; without a search, the first ones at the top level. Return how many more there are, too."""
     raw: dict[str, Any] = {"perPage": _MAX_OPTIONS}
@@ -115,8 +115,9 @@ async def find_options(
     found = await request.fetch(kind.operation("list"), raw)
     records = [record for record in found["results"] if not (parents and kind.leaf_only(record))]
     if exclude and kind.tree:
+        unwanted = frozenset(exclude)
         paths = await request.fetch(f"{kind.name}.ancestors", {"ids": [record["id"] for record in records]})
-        records = [record for record in records if all(node["id"] != exclude for node in paths[record["id"]])]
+        records = [record for record in records if unwanted.isdisjoint(node["id"] for node in paths[record["id"]])]
     return tuple(map(_option, records)), max(0, found["totalResults"] - _MAX_OPTIONS) if search else 0
 
 

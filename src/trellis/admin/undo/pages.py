@@ -155,7 +155,7 @@ async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapp
         if not fault:
             raise
         plan, now = await plan_undo(request, kind, event, {_PARENT: None}, asks_parent=True)
-    exclude = 0 if now is None else event["resourceId"]
+    exclude = () if now is None else (event["resourceId"],)
     label, none = say("New parent"), say("The top level")
     picker = await build_picker(request, kind, _PARENT, chosen, label=label, none=none, exclude=exclude, fault=fault)
     last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": needed.facts["parentId"]})

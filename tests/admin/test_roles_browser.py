@@ -53,5 +53,7 @@ def test_kinds_are_asked_for_only_of_a_structure_editor(page: Page) -> None:
     expect(kinds).to_be_hidden()
     page.get_by_role("radio", name="Structure editor").check()
     expect(kinds).to_be_visible()
-    page.get_by_role("radio", name="Owner").check()
+    owner = page.get_by_role("radio", name="Owner: Everything")
+    expect(page.locator("label strong").first).to_have_text("Owner")
+    owner.check()
     expect(kinds).to_be_hidden()

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeVar
 
+import orjson
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, QueuePool
 
@@ -344,6 +345,7 @@ def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:
         pool_size=settings.database_pool + 1,
         max_overflow=0,
         pool_timeout=settings.database_pool_timeout,
+        json_deserializer=orjson.loads,  # as on SQLite, and in a quarter of the time that psycopg's own takes
         connect_args=connection_parameters(url, settings.database_connect_timeout),
     )
     sa.event.listen(engine, "do_connect", connect_limited)

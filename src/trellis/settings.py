@@ -38,10 +38,8 @@ __all__ = ["PREFIX", "Settings", "SettingsError", "definitions", "description", 
 PREFIX = "TRELLIS_"
 # Settings that may be in a file, which TRELLIS_…_FILE names: where a vault, or a container's secrets, puts them.
 _MAY_BE_IN_A_FILE = ("database_url", "rate_limit_storage", "webhook_key", "second_factor_key", "metrics_token")
-_OTHER_ADDRESSES = (
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-)  # of which OpenTelemetry reads the variables
+# Where OpenTelemetry sends spans; it reads these by itself.
+_OTHER_ADDRESSES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _MAY_HOLD_A_PASSWORD = {
     "database_url",
     "rate_limit_storage",

@@ -155,9 +155,7 @@ class Settings:
         description="Whether every administrator must have a second factor: whoever has none sets one up before anything else.",
     )
     breached_passwords: str | None = _setting(
-        None,
-        parse_digests,
-        "Passwords that no administrator may take: a file of SHA-1 digests, as haveibeenpwned-downloader writes it.",
+        None, parse_digests, "A file as haveibeenpwned-downloader writes it (SHA-1): administrators cannot take these passwords."
     )
     second_factor_key: str | None = _setting(
         None,

@@ -14,8 +14,10 @@ from tests.fixture_types import Run
 from tests.held_port import held_port
 from tests.identity_provider import CLIENT, SECRET, IdentityProvider, sign_in_there
 from tests.service_process import Service
+from trellis.core.admins.tokens import hash_token
 from trellis.core.gate import Gate
 from trellis.settings import Settings
+from trellis.store.admins import invitations
 from trellis.store.tables import sessions
 
 pytestmark = pytest.mark.browser
@@ -141,4 +143,29 @@ def test_what_was_typed_before_a_session_ended_is_sent_after_signing_in_in_anoth
     page.get_by_role("button", name="I am back: continue").click()
     page.get_by_role("button", name="Send it").click()
     expect(page.get_by_role("link", name="Harbour watch").first).to_be_visible()
+    window.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_somebody_takes_an_invitation_with_their_account_at_a_real_provider(
+    chrome: Browser, panel: tuple[str, IdentityProvider], run: Run, gate: Gate, *, scripts: bool
+) -> None:
+    address, provider = panel
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor")
+    digest = hash_token(invited["link"])
+    gate.store.write(lambda tx: invitations.put(tx, invited["id"], digest, "2999-01-01T00:00:00.000Z")).result()
+    provider.tell({"ada": {"name": "Ada Quist", **OWNERS}})
+    window = opened(chrome, address, scripts=scripts)
+    page = window.new_page()
+    page.goto(f"/admin/invitation/{invited['link']}")
+    if scripts:
+        _look(page)
+    page.get_by_role("button", name="Sign in with Lantern ID").click()
+    sign_in_there(page, "ada")
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    found = run("admins.get", invited["id"])
+    assert (found["name"], found["role"], found["hasPassword"], len(found["identities"])) == ("Ada Berg", "owner", False, 1)
+    page.goto(f"/admin/invitation/{invited['link']}")
+    expect(page.get_by_role("heading", name="This invitation cannot be used")).to_be_visible()
     window.close()

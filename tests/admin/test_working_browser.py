@@ -92,3 +92,19 @@ def test_stopping_the_browser_gives_the_buttons_back(page: Page, community: Comm
     wait_until(lambda: page.evaluate("1") and held)
     expect(button).to_be_enabled()
     expect(page.locator("[aria-busy], .working")).to_have_count(0)
+
+
+def test_what_is_said_at_the_foot_covers_no_button_there(page: Page, community: Community) -> None:
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_label("Name", exact=True).fill("Questions")
+    page.context.set_offline(True)
+    page.locator(".bar").get_by_role("button", name="Save").click()
+    message = page.locator("[data-message]")
+    expect(message).to_contain_text("There is no network connection.")
+    said, bar = message.bounding_box(), page.locator(".bar").bounding_box()
+    assert said is not None
+    assert bar is not None
+    assert said["y"] + said["height"] <= bar["y"]
+    page.context.set_offline(False)
+    message.get_by_role("button", name="Try again").click()
+    expect(page.locator(".flash")).to_contain_text("Saved")

@@ -56,6 +56,7 @@ def test_a_delete_is_shown_as_its_own_page_shows_it_and_rejected_with_a_reason(
     assert "Nobody writes there." in page
     refused = _decide(admin, f"/proposals/{number}", "reject")
     assert (refused.status_code, "Say why, so that" in page_text(refused)) == (400, True)
+    assert 'aria-invalid="true"' in refused.text
     done = _decide(admin, f"/proposals/{number}", "reject", reason="It is still in use.")
     assert (done.status_code, done.headers["location"]) == (303, f"/admin/proposals/{number}")
     page = page_text(admin.get(f"/proposals/{number}"))
@@ -149,6 +150,7 @@ def test_several_are_decided_on_at_once(admin: Visitor, propose: Propose, run: R
     run("forums.update", parent["id"], name="News of today")
     refused = _decide(admin, "/proposals", "approve")
     assert (refused.status_code, "Tick the proposals" in page_text(refused)) == (400, True)
+    assert 'aria-invalid="true"' not in refused.text, "nothing is wrong with the reason"
     refused = _decide(admin, "/proposals", "reject", made)
     assert (refused.status_code, "Say why, so that" in page_text(refused)) == (400, True)
     assert f'name="proposal" value="{made}" aria-label="Proposal {made}" checked' in refused.text

@@ -44,7 +44,13 @@ async def index(request: PageRequest) -> Response:
 
 
 async def _show(
-    request: PageRequest, status: int = 200, *, failures: Sequence[Failure] = (), done: str = "", fault: str = ""
+    request: PageRequest,
+    status: int = 200,
+    *,
+    failures: Sequence[Failure] = (),
+    done: str = "",
+    fault: str = "",
+    unticked: str = "",
 ) -> Response:
     chosen = {"state": "open"} | {name: value.strip() for name, value in request.query.items() if not name.startswith("_")}
     query = Submitted((name, value) for name, value in chosen.items() if value)
@@ -66,6 +72,7 @@ async def _show(
         saved=await fetch_saved(request, _SECTION, form, query if request.query else Submitted()),
         chosen=frozenset(request.form.all(_CHOSEN)),
         reason=build_reason(request, fault),
+        unticked=unticked,
         failures=failures,
         done=done,
     )
@@ -79,13 +86,13 @@ def build_reason(request: PageRequest, fault: str = "") -> Form:
 
 async def _build_filters(request: PageRequest, query: Submitted) -> Form:
     keys = [(str(number), f"{isolate(name)} ({number})") for number, name in (await fetch_key_names(request)).items()]
-    names = sorted(operation.name for operation in request.catalogue.values() if operation.is_proposable)
+    operations = [(operation.name, operation.summary) for operation in request.catalogue.values() if operation.is_proposable]
     return Form(
         FILTERS,
         query,
         choices={
             "state": _STATES,
-            "operation": [("", say("Any operation")), *((name, name) for name in names)],
+            "operation": [("", say("Any operation")), *operations],
             "keyId": [("", say("Anybody")), *keys],
         },
         labels=_LABELS,
@@ -99,7 +106,7 @@ async def decide_on_several(request: PageRequest) -> Response:
     decision = DECISIONS.get(request.form.get(ACTION, ""))
     numbers = read_ids(request.form.all(_CHOSEN))
     if decision is None or not numbers:
-        return await _show(request, 400, fault="" if numbers else say("Tick the proposals to decide on."))
+        return await _show(request, 400, unticked="" if numbers else say("Tick the proposals to decide on."))
     reason = read_reason(request)
     if decision.needs_reason and not reason:
         return await _show(request, 400, fault=say("Say why, so that whoever proposed it knows."))

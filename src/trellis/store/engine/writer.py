@@ -219,6 +219,7 @@ class Writer:
             while job is not None:
                 if job.begin():
                     batch.append(job)
+                    self._set_savepoint(tx, again=len(batch) > 1)
                     stays, changes = self._run(tx, job)
                     has_written |= stays
                     changes_data |= changes
@@ -263,9 +264,9 @@ class Writer:
         if not tx.sqlite:
             usual, tx.raw.limit = tx.raw.limit, left + 1
             try:
-                tx.raw.execute("BEGIN")
-                tx.raw.execute(f"SET LOCAL lock_timeout = '{max(1, int(left * 1000))}ms'")
-                tx.raw.execute(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
+                wait = f"SET LOCAL lock_timeout = '{max(1, int(left * 1000))}ms'"
+                # In one round trip: statements that are sent together cannot be prepared.
+                tx.raw.execute(f"BEGIN; {wait}; SELECT pg_advisory_xact_lock({_WRITE_LOCK})", prepare=False)
             except self._failures as error:
                 if getattr(error, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
                     raise
@@ -288,9 +289,19 @@ class Writer:
                 return True
 
     @staticmethod
+    def _set_savepoint(tx: Transaction, *, again: bool) -> None:
+        """Begin the savepoint of a job, and end that of the one before, unless it is the first. The commit ends the last."""
+        if not again:
+            tx.raw.execute("SAVEPOINT job")
+        elif tx.sqlite:
+            tx.raw.execute("RELEASE SAVEPOINT job")
+            tx.raw.execute("SAVEPOINT job")
+        else:  # in one round trip
+            tx.raw.execute("RELEASE SAVEPOINT job; SAVEPOINT job", prepare=False)
+
+    @staticmethod
     def _run(tx: Transaction, job: _Job) -> tuple[bool, bool]:
-        """Run one job in a savepoint; return whether what it wrote stays, and whether that may change the data version."""
-        tx.raw.execute("SAVEPOINT job")
+        """Run one job in its savepoint; return whether what it wrote stays, and whether that may change the data version."""
         tx.changes_keys = False
         taken, changes_before = tx.taken.copy(), tx.total_changes()
         try:
@@ -304,9 +315,7 @@ class Writer:
                 job.error = error
             tx.raw.execute("ROLLBACK TO SAVEPOINT job")
             tx.taken = taken
-            tx.raw.execute("RELEASE SAVEPOINT job")
             return False, False
-        tx.raw.execute("RELEASE SAVEPOINT job")
         job.changes_keys = tx.changes_keys
         has_changed = not tx.sqlite or tx.total_changes() != changes_before  # PostgreSQL knows it when it announces
         return True, has_changed and not job.quiet

@@ -51,7 +51,7 @@ def _with_some_above(which: sa.ColumnElement[bool]) -> Statement:
     above = [nodes.alias() for _ in range(_JOINED)]
     below: sa.FromClause = nodes
     for one in above:
-        joined = joined.outerjoin(one, sa.and_(one.c.kind == below.c.kind, one.c.id == below.c.parent_id))
+        joined = joined.outerjoin(one, sa.and_(one.c.kind == bindparam("kind"), one.c.id == below.c.parent_id))
         below = one
     names, ids = (one.c.name for one in above), (one.c.id for one in above)
     return Statement(sa.select(*COLUMNS, below.c.parent_id, *names, *ids).select_from(joined).where(_KIND, which))

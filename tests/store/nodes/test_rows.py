@@ -1,5 +1,6 @@
 """The rows of nodes, function by function, on a small tree."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -98,6 +99,25 @@ def test_a_kind_that_has_grown_is_read_by_the_primary_key(store: Store) -> None:
     plan = read(store, explain_many)
     assert plan.count("nodes_pkey") == plan.count("Scan using nodes") == 1, plan
     assert "Filter" not in plan, plan
+
+
+def test_a_node_is_not_compared_with_pairs_of_others_however_few_there_were(store: Store) -> None:
+    """PostgreSQL joined all nodes of a kind with each other first while it knew of a handful: a second among some hundred."""
+    if store.reads_inline:
+        return  # SQLite joins as a statement says
+    many = 200
+
+    def explain(tx: Transaction) -> str:
+        sql, own = located._FIND_WITH_SOME_ABOVE.compile(tx)
+        explained = tx.raw.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {sql}", own | {"kind": "forums", "id": 3 + many})
+        return "\n".join(row[0] for row in explained)
+
+    write(store, lambda tx: tx.raw.execute("ANALYZE nodes").rowcount)
+    for new in [node(100 + number, 2, 2 + number) for number in range(many)]:
+        write(store, lambda tx, new=new: rows.insert(tx, "forums", new))  # type: ignore[misc]  # of each turn its own
+    plan = read(store, explain)
+    looked_at = sum(int(found) for found in re.findall(r"Rows Removed by Join Filter: ([0-9]+)", plan))
+    assert looked_at <= 5 * (many + len(TREE)), plan
 
 
 def test_a_node_is_found_with_the_names_above_it(store: Store) -> None:

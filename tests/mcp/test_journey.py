@@ -94,7 +94,7 @@ def test_an_agent_proposes_and_a_person_decides(service: Service, key: MakeKey, 
         page.goto("/admin/events")
         log = page.locator("table.events")
         for told in (
-            "rejected proposal 1: forums.delete Allotments",
+            "rejected proposal 1: Delete a forum Allotments",
             "They come back in spring.",
             "Gardener changed forum Garden plots, approved by Mira Holm",
             "A better name.",

@@ -79,3 +79,8 @@ def test_what_was_stored_of_a_sentence_is_found_again() -> None:
         assert in_german(stored.read(text)) == german
     for other in ("", "nobody", "There is no record with the id .", "Nobody."):
         assert stored.read(other) is other
+
+
+def test_what_somebody_else_has_said_is_not_taken_apart_without_end() -> None:
+    stored, said = Stored("{host}: {error}"), ": ".join("a" * 2000)
+    assert stored.read(said) == said

@@ -7,6 +7,7 @@ written where it is used, and whole: scripts/catalogues.py finds it there, and o
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, Final, Self
 
 _SEPARATORS: Final = ",."
@@ -54,17 +55,21 @@ def mark_many(one: str, many: str, /) -> tuple[str, str]:
 class Stored:
     """Finds sentences again in what was stored of them, which is their English: that of each of these texts, with any values.
 
-    A value may be another of these sentences. A text that is none of them stays as it is.
+    A value may be another of these sentences, and a value of that one more. A text that is none of them stays as it is.
     """
 
     def __init__(self, *texts: str) -> None:
-        self._forms = [(re.compile(_build_pattern(text), re.DOTALL), text) for text in texts]
+        self._texts = texts
 
-    def read(self, text: str) -> str:
-        """Return the sentence that a text was."""
-        for form, template in self._forms:
+    @cached_property
+    def _forms(self) -> list[tuple[re.Pattern[str], str]]:
+        return [(re.compile(_build_pattern(text), re.DOTALL), text) for text in self._texts]
+
+    def read(self, text: str, depth: int = 3) -> str:
+        """Return the sentence that a text was; `depth` is how many may be in each other."""
+        for form, template in self._forms if text and depth else ():
             if found := form.fullmatch(text):
-                return say(template, **{name: self.read(value) for name, value in found.groupdict().items()})
+                return say(template, **{name: self.read(value, depth - 1) for name, value in found.groupdict().items()})
         return text
 
 

@@ -157,9 +157,7 @@ class LimitedProtocol(HttpToolsProtocol):
             scope: Any = self.scope
             self._response = self._hooks.writes.refuse(scope)
         if self._response is None:
-            before: Any = self.cycle
-            if before is None:  # what comes through a proxy does so with every request of a connection
-                self._connections.check_forwarding(self.headers, self._address)
+            self._connections.check_forwarding(self.headers, self._address)
             super().on_headers_complete()
             if self._connections.ending:
                 self.cycle.keep_alive = False
@@ -201,8 +199,7 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle.on_response()
 
     def on_response_complete(self) -> None:
-        if self._is_counted:
-            self._count_answered()
+        self._count_answered()
         super().on_response_complete()
 
     def _count_answered(self) -> None:

@@ -32,6 +32,7 @@ def test_each_is_found_and_no_other(tmp_path: Path, count: int, end: str) -> Non
     breached = BreachedPasswords(write(tmp_path / "list", *known, end=end))
     assert all(one in breached for one in known)
     assert not any(f"another {number}" in breached for number in range(500))
+    assert "half of \ud83d" not in breached, "a terminal may send what is no text"
 
 
 def test_lines_of_any_length_and_case_are_found(tmp_path: Path) -> None:

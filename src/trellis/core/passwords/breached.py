@@ -20,7 +20,7 @@ class BreachedPasswords:
 
     def __contains__(self, password: object) -> bool:
         """Return whether a password is among them. Raises OSError."""
-        wanted = sha1(str(password).encode(), usedforsecurity=False).hexdigest().upper().encode()
+        wanted = sha1(str(password).encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest().upper().encode()
         with self._file.open("rb") as file:
             low, high = 0, os.fstat(file.fileno()).st_size
 

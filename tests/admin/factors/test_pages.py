@@ -117,6 +117,18 @@ def test_a_code_that_is_sent_twice_by_one_form_is_not_called_wrong(
     assert somebody.post("/sign-in/code", form).status_code == 403
 
 
+def test_what_was_typed_into_another_form_is_not_lost_if_a_code_is_sent_twice(visitor: MakeVisitor, app: str, clock: Clock) -> None:
+    somebody, code = visitor(), code_of(app, clock)
+    form = find_form(somebody.sign_in(), "/sign-in/code").filled(code=code)
+    typed = {"next": "/admin/groups/new", "replay": "1", "carried-name": "name", "carried-value": "Typed with care"}
+    token = somebody.csrf
+    clock.move(seconds=5)
+    assert "Typed with care" in somebody.post("/sign-in/code", {**form, **typed}).text
+    somebody.client.cookies.delete("trellis_session")
+    again = somebody.post("/sign-in/code", {**form, **typed}, csrf=token)
+    assert (again.status_code, "Typed with care" in again.text) == (403, True)
+
+
 def test_a_stale_form_for_signing_in_that_is_another_ones_leads_nowhere(admin: Visitor) -> None:
     for path in ("/sign-in", "/sign-in/code", "/sign-in/passkey"):
         assert admin.post(path, {"login": LOGIN, "password": PASSWORD}, csrf="0" * 64).status_code == 409

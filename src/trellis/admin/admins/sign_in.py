@@ -76,7 +76,8 @@ async def take_second_factor(request: PageRequest) -> Response:
         return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
     attempt = await check_both_steps(request, login, pending)
     if attempt.admin is None:
-        if not attempt.wait and await request.runner.read(was_taken, login, request.csrf, pending, read_evidence(request)):
+        taken = await request.runner.read(was_taken, login, request.csrf, pending, read_evidence(request))
+        if taken and not attempt.wait and not _carries(request):
             return _go_where_the_first_led(request)
         fault = say(_WAIT, wait=attempt.wait) if attempt.wait else _WRONG_CODE
         return turn_away(request, _SECOND_STEP, attempt.wait, context, fault)
@@ -87,7 +88,8 @@ async def take_second_factor(request: PageRequest) -> Response:
             return turn_away(request, _FORM, 0, context, refused.detail)
         if refused.status != 403:
             raise
-        return _go_where_the_first_led(request)  # the same code was used at the same time
+        # The same code was used at the same time.
+        return turn_away(request, _SECOND_STEP, 0, context, _WRONG_CODE) if _carries(request) else _go_where_the_first_led(request)
 
 
 async def sign_in_with_passkey(request: PageRequest) -> Response:
@@ -123,6 +125,11 @@ def _welcome_again(request: PageRequest) -> Response | None:
     visitor = request.read_cookie("visitor")  # whose token its forms had until then
     is_one = request.me is not None and visitor != "" and is_equal(request.form.get(CSRF, ""), csrf_token(visitor))
     return _go_on(request) if is_one else None
+
+
+def _carries(request: PageRequest) -> bool:
+    """Return whether a form has with it what was typed into another one, which would be lost by going elsewhere."""
+    return request.form.get("replay") == "1"
 
 
 def _go_where_the_first_led(request: PageRequest) -> Response:

@@ -57,7 +57,7 @@ class Application:
         self.hooks = hooks = hooks or ServerHooks()
         hooks.writes = Overload(self.service, PREFIX)
         if not settings.access_log and self.traces is None:  # which see only what the application answers
-            hooks.reads = Immediate(self.service, PREFIX)
+            hooks.reads = Immediate(self.rest, PREFIX)
         self.mcp = Mcp(self.service)
         self.settings = settings
         self.metrics = Metrics(self.service, hooks.refused, lambda: self.health.is_ready, shared)

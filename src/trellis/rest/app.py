@@ -129,6 +129,28 @@ class Rest:
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
+    def find_read(self, request: ApiRequest) -> tuple[Route, int | None] | None:
+        """Return the endpoint that an identified caller reads from, and the id in the path, if `read_at_once` may answer.
+
+        Raises Refused.
+        """
+        methods, text = self.table.find(request.path)
+        route = None if methods is None else methods.get("GET")
+        if route is None or route.operation.writes or route.verb.response is Response.FEED:  # whose readers may wait
+            return None
+        slow = _may_be_slow(route.operation, request.query)
+        if not self.service.reads_at_once(request, route.operation, slow=slow, size=len(request.query)):
+            return None
+        return self._route(request, methods, text)
+
+    def read_at_once(self, request: ApiRequest, route: Route, target: int | None) -> tuple[ApiResponse, str | None]:
+        """Return the response to a read that `find_read` has found, a refusal perhaps, and the code of the error."""
+        try:
+            run = partial(self._run_read, request, route, target, again=False)
+            return respond_to_read(request, self.service.read_at_once(request, route.operation, request.name, run)), None
+        except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a response
+            return self._refuse(request, self.service.explain(request, raised))
+
     async def _read(self, request: ApiRequest, route: Route, target: int | None) -> ApiResponse:
         cached = await self._find(request, route, target)
         if cached.is_empty and (b"wait" in request.query or b"%" in request.query) and request.method != "HEAD":

@@ -1,4 +1,4 @@
-"""Reads whose response is in memory, for the server to send at once: without a task of the event loop, in one piece.
+"""Reads whose response is in memory or quickly read, for the server to send at once: without a task, in one piece.
 
 Everything is judged as for any other request, and by the same functions: address, key, limit of its rate, grant, what has changed.
 What these cannot say at once, or would refuse, is None: then the application answers, and judges it anew.
@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 from trellis.core.keys import Bearer, redact_keys
 from trellis.core.operation import Operation
 from trellis.errors import Refused
-from trellis.http.addresses import LONGEST_ADDRESS
+from trellis.http.addresses import LONGEST_ADDRESS, rewrite_address
 from trellis.http.api import (
+    ADMITTED,
     Allowance,
     ApiRequest,
     CachedResponse,
@@ -26,6 +27,7 @@ from trellis.http.api import (
 )
 from trellis.http.sending import PART
 from trellis.http.server import Reads, Whole
+from trellis.rest.app import Rest
 from trellis.rest.responses import respond_to_read
 from trellis.store.requests import Request
 
@@ -47,13 +49,18 @@ _MARKS: Final = {
 }
 
 
+class _ForApplication(Exception):
+    """Raised where the application has to answer."""
+
+
 class Immediate(Reads):
-    """The responses to reads below a prefix that are in memory. It belongs to the thread of the event loop."""
+    """The responses to reads below a prefix that need not be waited for. It belongs to the thread of the event loop."""
 
     is_empty = False
 
-    def __init__(self, service: Service, prefix: str) -> None:
-        self._service = service
+    def __init__(self, rest: Rest, prefix: str) -> None:
+        self._rest = rest
+        self._service = service = rest.service
         self._gate = service.gate
         self._prefix = prefix
         self._start = prefix.encode() + b"/"
@@ -82,17 +89,14 @@ class Immediate(Reads):
         try:
             if (bearer := self._find_bearer(headers, address, now)) is None:
                 return None
-            cached = self._find_cached(scope, headers, bearer)
-            operation = None if cached is None else cached.operation
-            if cached is None or operation is None or not self._authorise(operation, bearer):
+            if (cached := self._find_cached(scope, headers, bearer)) is None:
+                return self._read(scope, bearer, started)
+            operation = cached.operation
+            if operation is None or cached.is_empty or len(cached.body) > PART or not self._authorise(operation, bearer):
                 return None
-        except Refused:
+            allowance = self._admit(bearer)
+        except (Refused, _ForApplication):
             return None
-        allowance: Allowance | None = None
-        if limit := self._service.find_rate_limit(bearer):
-            allowance = self._service.throttle.admit_key_at_once(bearer.public, limit)
-            if allowance is None:
-                return None
         request_id = self._service.choose_request_id(headers)
         status, response = self._respond(cached, headers.get(b"if-none-match"), request_id, allowance)
         path = redact_keys(scope["raw_path"].decode("latin-1"))[:512]
@@ -130,15 +134,14 @@ class Immediate(Reads):
         return bearer
 
     def _find_cached(self, scope: Scope, headers: dict[bytes, bytes], bearer: Bearer) -> CachedResponse | None:
-        """Return the response to a request that is in memory, if it is right and small."""
+        """Return the response to a request that is in memory, if it is right."""
         host = headers[b"host"]
         if (base := self._bases.get((scope["scheme"], host))) is None:
             base = self._service.find_base_url(scope, headers)
             if len(self._bases) < _BASES and len(host) <= _LONGEST_HOST:
                 self._bases[scope["scheme"], host] = base
         path = scope["raw_path"].decode("latin-1")[len(self._prefix) :]
-        cached = self._service.responses.find(self._version or 0, (path, scope["query_string"], base, bearer.view))
-        return None if cached is None or cached.is_empty or len(cached.body) > PART else cached
+        return self._service.responses.find(self._version or 0, (path, scope["query_string"], base, bearer.view))
 
     def _authorise(self, operation: Operation, bearer: Bearer) -> bool:
         """Judge the grant, and remember it for as long as the key stays as it is. Raises Refused."""
@@ -151,6 +154,33 @@ class Immediate(Reads):
         if not actor.bounds:  # these may have an end
             bearer.authorised.add(operation.name)
         return True
+
+    def _admit(self, bearer: Bearer) -> Allowance | None:
+        """Count a request, and return what is left of the limit of its key, if that has one. Raises _ForApplication."""
+        if not (limit := self._service.find_rate_limit(bearer)):
+            return None
+        if (allowance := self._service.throttle.admit_key_at_once(bearer.public, limit)) is None:
+            raise _ForApplication
+        return allowance
+
+    def _read(self, scope: Scope, bearer: Bearer, started: int) -> Whole | None:
+        """Read what a request asks for, if that is done in this thread. Raises Refused, _ForApplication."""
+        rewrite_address(scope, self._prefix)
+        request = self._service.read_request(scope, _receive, self._prefix)
+        request.bearer, request.version = bearer, self._version
+        if request.query and find_key(request.headers, request.query)[1]:
+            return None
+        if (found := self._rest.find_read(request)) is None:
+            return None
+        request.allowance = self._admit(bearer)
+        response, error = self._rest.read_at_once(request, *found)
+        if len(response.body) > PART:  # the application sends it in parts, and finds it in memory
+            scope[ADMITTED] = request.allowance, response
+            return None
+        status = HTTPStatus(response.status)
+        headers = build_headers(request, response, None, self._service.settings.transport_headers)
+        self._service.log_request(request, response.status, error, started)
+        return Whole(_write_status(status), b"".join(b"%b: %b\r\n" % header for header in headers), response.body)
 
     def _respond(
         self, cached: CachedResponse, wanted: bytes | None, request_id: str, allowance: Allowance | None
@@ -190,10 +220,15 @@ class _Form(NamedTuple):
 
 
 def _prepare(service: Service, prefix: str, status: HTTPStatus) -> _Form:
-    line = f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
     return _Form(
-        status.value, line, *(_prepare_headers(service, prefix, status, allowance) for allowance in (None, Allowance(0, 0, 0)))
+        status.value,
+        _write_status(status),
+        *(_prepare_headers(service, prefix, status, allowance) for allowance in (None, Allowance(0, 0, 0))),
     )
+
+
+def _write_status(status: HTTPStatus) -> bytes:
+    return f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
 
 
 def _prepare_headers(service: Service, prefix: str, status: HTTPStatus, allowance: Allowance | None) -> bytes:

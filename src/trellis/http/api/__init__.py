@@ -9,6 +9,7 @@ from trellis.http.api.limits import Allowance
 from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options
 from trellis.http.api.request import (
+    ADMITTED,
     PAGE,
     PAGE_REFUSED,
     REQUEST,
@@ -23,6 +24,7 @@ from trellis.http.api.request import (
 from trellis.http.api.service import Service, require_bearer
 
 __all__ = [
+    "ADMITTED",
     "BOUNDS",
     "PAGE",
     "PAGE_REFUSED",

@@ -20,7 +20,7 @@ from trellis.http.api.headers import accept_request_id, generate_request_ids
 from trellis.http.api.identify import find_key, refuse_key_in_url
 from trellis.http.api.limits import Allowance, Throttle
 from trellis.http.api.log import RequestLog
-from trellis.http.api.request import REQUEST, ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
+from trellis.http.api.request import ADMITTED, REQUEST, ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
 from trellis.http.api.waiting import WaitingRequests
 from trellis.http.large import LARGE, LargeRequests, run_by_size
 from trellis.http.reading import CountedReads, read_in_thread
@@ -97,6 +97,8 @@ class Service:
             self.gate.now(),
             receive,
         )
+        if (admitted := scope.get(ADMITTED)) is not None:
+            request.allowance = admitted[0]
         return request
 
     def find_base_url(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
@@ -129,7 +131,7 @@ class Service:
         with self.under_way.hold(request.caller, body):
             await send_body(send, body)
         status, error = request.outcome or (response.status, error)
-        self._log_request(request, status, error, started + request.waited)
+        self.log_request(request, status, error, started + request.waited)
 
     def explain(self, request: ApiRequest, raised: Exception) -> Refused:
         """Return the refusal that an exception means for the caller of a request."""
@@ -150,7 +152,8 @@ class Service:
         allowed = self.settings.cors_origins
         return origin if "*" in allowed or origin.decode("latin-1") in allowed else None
 
-    def _log_request(self, request: ApiRequest, status: int, error: str | None, started: int) -> None:
+    def log_request(self, request: ApiRequest, status: int, error: str | None, started: int) -> None:
+        """Count and log a request that was received at a moment, in nanoseconds of the performance counter."""
         duration = (time.perf_counter_ns() - started) // 1000
         key = None if request.bearer is None else request.bearer.key.id
         if self.counts is not None:
@@ -167,7 +170,7 @@ class Service:
         """Find out whose request it is, and count it. Raises Refused."""
         await self.throttle.admit_address(request.address)
         bearer = request.bearer = await self._identify(request)
-        if limit := self.find_rate_limit(bearer):
+        if request.allowance is None and (limit := self.find_rate_limit(bearer)):
             request.allowance = await self.throttle.admit_key(bearer.public, limit)
         return bearer
 
@@ -241,23 +244,40 @@ class Service:
 
         `slow`: it may take long.
         """
-        counted = _is_counted(request, operation)
-        version = None if counted or not _is_same_for_all(request, operation) else request.version
+        if self.reads_at_once(request, operation, slow=slow, size=size):
+            return self.read_at_once(request, operation, name, run)
+        if (cached := self._find(request, operation, name)) is not None:
+            return cached
+        version = _find_version(request, operation)
+        if _is_counted(request, operation) or (slow and require_bearer(request).actor.is_counted):  # by what it runs
+            cached = await self._counted.run(run)
+        else:
+            cached = await self._read_in_thread(name, run, version, slow=slow)
+        return cached if version is None else self.responses.add(version, name, cached)
+
+    def reads_at_once(self, request: ApiRequest, operation: Operation, *, slow: bool, size: int) -> bool:
+        """Return whether a request of so many bytes is read, and what it asks for, in the thread of the event loop."""
+        quick = self.gate.store.reads_inline and not slow and size <= LARGE
+        return quick and not (_reads_part(request, operation) or _is_counted(request, operation))
+
+    def read_at_once(
+        self, request: ApiRequest, operation: Operation, name: Name, run: Callable[[], CachedResponse]
+    ) -> CachedResponse:
+        """Return the cached answer of this name, or that of `run`, which is called in this thread. Raises Refused."""
+        if (cached := self._find(request, operation, name)) is not None:
+            return cached
+        version = _find_version(request, operation)
+        return run() if version is None else self.responses.add(version, name, run())
+
+    def _find(self, request: ApiRequest, operation: Operation, name: Name) -> CachedResponse | None:
+        """Return the cached answer of a name, and count whether there is one."""
+        version = _find_version(request, operation)
         cached = None if version is None else self.responses.find(version, name) or self._renew(version, name)
         if self.counts is not None:
             if cached is None:
                 self.counts.misses += 1
             else:
                 self.counts.hits += 1
-        if cached is None:
-            if counted or (slow and require_bearer(request).actor.is_counted):  # by what it runs
-                cached = await self._counted.run(run)
-            elif self.gate.store.reads_inline and not slow and size <= LARGE and not _reads_part(request, operation):
-                cached = run()
-            else:
-                cached = await self._read_in_thread(name, run, version, slow=slow)
-            if version is not None:
-                cached = self.responses.add(version, name, cached)
         return cached
 
     def _renew(self, version: int, name: Name) -> CachedResponse | None:
@@ -302,9 +322,13 @@ def require_bearer(request: ApiRequest) -> Bearer:
     return request.bearer
 
 
-def _is_same_for_all(request: ApiRequest, operation: Operation) -> bool:
-    """Return whether every key that may run the operation gets the same answer, within the same bounds."""
-    return operation.access in _SAME_FOR_ALL and not operation.varies and not request.key_in_url
+def _find_version(request: ApiRequest, operation: Operation) -> int | None:
+    """Return the data version of a request, if every key that may run the operation gets the same answer, within the same bounds.
+
+    None if the answer is for this caller alone, or is read each time since reading is counted.
+    """
+    same = operation.access in _SAME_FOR_ALL and not operation.varies and not request.key_in_url
+    return request.version if same and not _is_counted(request, operation) else None
 
 
 def _is_counted(request: ApiRequest, operation: Operation) -> bool:

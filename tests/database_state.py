@@ -10,9 +10,19 @@ import sqlalchemy as sa
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.store.tables import METADATA, counters, key_quarters, key_uses, keyless_requests, request_hours, requests, search_names
+from trellis.store.tables import (
+    METADATA,
+    counters,
+    key_quarters,
+    key_uses,
+    keyless_requests,
+    request_hours,
+    request_shapes,
+    requests,
+    search_names,
+)
 
-_BOOKKEEPING: Final = (requests, key_uses, key_quarters, keyless_requests, request_hours, search_names)
+_BOOKKEEPING: Final = (requests, request_shapes, key_uses, key_quarters, keyless_requests, request_hours, search_names)
 _BETWEEN_PROCESSES: Final = ("request log", "listener ")  # counters
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -48,7 +58,7 @@ class DatabaseState:
     def requests(self) -> list[dict[str, Any]]:
         """Return the request log, the oldest first."""
         with self._gate.store.reading() as tx:
-            return _rows(tx.connection, requests)
+            return [dict(row) for row in tx.connection.exec_driver_sql("SELECT * FROM requests ORDER BY id").mappings()]
 
     def events(self, after: int = 0) -> list[Event]:
         """Return the events behind a sequence number."""

@@ -229,9 +229,9 @@ def test_the_database_grows_no_further_when_the_same_address_goes_on(api: ApiCli
             api.application.service.log.record(refused(api, "203.0.113.9"))
         flushed(api, database)
         with gate.store.reading() as tx:
-            tables = ("requests", "keyless_requests", "key_uses", "request_hours")
+            tables = ("logged_requests", "request_shapes", "keyless_requests", "key_uses", "request_hours")
             sizes.append([tx.raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables])  # noqa: S608
-    assert sizes == [[5, 1, 0, 1]] * 3
+    assert sizes == [[5, 1, 1, 0, 1]] * 3
 
 
 def test_the_log_has_a_greatest_size_and_the_oldest_requests_go_first(
@@ -260,13 +260,13 @@ def test_the_log_has_a_greatest_size_and_the_oldest_requests_go_first(
 def test_a_log_that_cannot_be_written_stops_no_request(
     api: ApiClient, gate: Gate, database: DatabaseState, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE requests RENAME TO away"))).result(60)
+    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE logged_requests RENAME TO away"))).result(60)
     api.get("/core/hello")
     with caplog.at_level(logging.ERROR):
         api.do(api.application.service.log.flush())
     assert "could not be written to the request log" in caplog.text
     assert api.get("/core/hello").status_code == 200
-    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO requests"))).result(60)
+    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO logged_requests"))).result(60)
     assert len(flushed(api, database)) == 1, "the next batch is written again"
 
 

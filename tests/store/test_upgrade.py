@@ -118,6 +118,26 @@ def test_a_long_log_is_upgraded_while_a_process_of_the_first_release_reads_it(en
     assert newest[0]["id"] == int(first.split()[1])
 
 
+def test_a_process_of_the_release_before_logs_requests_and_purges_them(empty_database: Settings) -> None:
+    columns = "at, method, path, operation, key_id, address, status, duration, request_id, error"
+    log = "INSERT INTO requests ({}) VALUES ('2026-01-{}', 'GET', '/api', NULL, NULL, '192.0.2.1', 401, 3, 'r-{}', '3S290/7')"
+    migrate(empty_database, to="0038")
+    for day in (10, 11):
+        write(empty_database, log.format(columns, day, day))
+    migrate(empty_database)
+    for day in (12, 13):
+        write(empty_database, log.format(columns, day, day))
+    write(empty_database, "DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE at < '2026-01-11')")
+    assert read(empty_database, "SELECT count(*) FROM request_shapes") == [1]
+    assert read(empty_database, "SELECT request_id FROM requests ORDER BY at") == ["r-11", "r-12", "r-13"]
+    gate = compose(empty_database)
+    found = act(gate, "requests.list", {"key": 0}).value["results"]
+    gate.store.close()
+    assert [(one["requestId"], one["operation"], one["error"]) for one in found] == [
+        (f"r-{day}", None, "3S290/7") for day in (13, 12, 11)
+    ]
+
+
 def _asking(reader: "subprocess.Popen[str]") -> tuple[Callable[[], None], Callable[[], str]]:
     """Return what asks for a reading, and what waits for the answer."""
 

@@ -67,6 +67,17 @@ def _some() -> list[Request]:
     ]
 
 
+# Few shapes are looked for one by one, of more those with the newest rows, and where they are too many all rows are looked at.
+SHAPES: dict[str, dict[str, int]] = {"as it is": {}, "few": {"_FEW": 500}, "more": {"_FEW": 1}, "too many": {"_FEW": 1, "_MANY": 1}}
+
+
+@pytest.fixture(params=SHAPES)
+def many_shapes(monkeypatch: Any, request: Any) -> None:
+    for name, number in SHAPES[request.param].items():
+        monkeypatch.setattr(f"trellis.store.requests.history.{name}", number)
+
+
+@pytest.mark.usefixtures("many_shapes")
 @pytest.mark.parametrize("chunk", [20, 5000], ids=["many chunks", "one chunk"])
 def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write, monkeypatch: Any, chunk: int) -> None:
     monkeypatch.setattr("trellis.store.requests.history._CHUNK", chunk)
@@ -84,6 +95,7 @@ def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write
     assert visited == 56
 
 
+@pytest.mark.usefixtures("many_shapes")
 @pytest.mark.parametrize("filters", [{}, {"key_id": 2}, {"kind": 4}, {"slower": 900}, {"path": "7%", "status": 404}])
 @pytest.mark.parametrize("time_limit", [60.0, 0.0], ids=["within", "beyond"])
 def test_pages_follow_on_each_other_without_a_gap(

@@ -77,3 +77,25 @@ def test_purging_keeps_successes_longer_where_that_is_set(store: Store) -> None:
 def test_purging_takes_so_many_at_a_time(store: Store) -> None:
     store.write(lambda tx: requests.append(tx, [request(f"2026-01-0{day}") for day in range(1, 8)])).result(30)
     assert [purge(store, most=3) for _ in range(4)] == [3, 3, 1, 0]
+
+
+def test_what_requests_have_in_common_goes_with_the_last_of_them(store: Store) -> None:
+    batch = [request(f"2026-01-0{day}", address=f"192.0.2.{day // 3}") for day in range(1, 8)]
+    store.write(lambda tx: requests.append(tx, batch)).result(30)
+    assert count_shapes(store) == 3
+    assert purge(store, most=2) == 2
+    assert count_shapes(store) == 2
+    store.write(lambda tx: requests.append(tx, batch[:1])).result(30)  # it is made anew
+    with store.reading() as tx:
+        assert len(logged(tx)) == 6
+        assert requests.check_size(tx)[0] == requests.check_size(tx)[1]
+    while purge(store):
+        pass
+    assert count_shapes(store) == 0
+    with store.reading() as tx:
+        assert requests.check_size(tx) == (0, 0)
+
+
+def count_shapes(store: Store) -> int:
+    with store.reading() as tx:
+        return int(tx.raw.execute("SELECT count(*) FROM request_shapes").fetchone()[0])

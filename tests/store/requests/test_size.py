@@ -22,7 +22,11 @@ def store(settings: Settings) -> Iterator[Store]:
 def occupied(tx: Transaction) -> int:
     """Measure the bytes of the table and its indexes, those of a whole SQLite file with everything that does not change."""
     if not tx.sqlite:
-        return int(tx.raw.execute("SELECT pg_total_relation_size('requests')").fetchone()[0])
+        return int(
+            tx.raw.execute(
+                "SELECT pg_total_relation_size('logged_requests') + pg_total_relation_size('request_shapes')"
+            ).fetchone()[0]
+        )
     pages, size, free = (tx.raw.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size", "freelist_count"))
     return int((pages - free) * size)
 
@@ -76,7 +80,7 @@ def test_one_write_deletes_so_many_and_no_more(store: Store, monkeypatch: pytest
 
 def test_a_table_that_was_emptied_by_hand_is_counted_anew(store: Store) -> None:
     fill(store, 100, 20)
-    store.write(lambda tx: tx.raw.execute("DELETE FROM requests")).result(60)
+    store.write(lambda tx: tx.raw.execute("DELETE FROM logged_requests")).result(60)
     assert store.write(lambda tx: requests.trim(tx, 1)).result(60) == 0
     with store.reading() as tx:
         assert requests.check_size(tx) == (0, 0)

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.tables import attempts, deliveries, events, requests
+from trellis.store.tables import attempts, deliveries, events, request_shapes, requests
 
 
 class Heads(NamedTuple):
@@ -33,7 +33,11 @@ _EVENTS = Statement(
     .limit(bindparam("most"))
 )
 _KEYS = Statement(
-    sa.select(requests.c.key_id).where(requests.c.id > bindparam("after")).order_by(requests.c.id).limit(bindparam("most"))
+    sa.select(sa.func.nullif(request_shapes.c.key_id, 0))
+    .select_from(requests.join(request_shapes, request_shapes.c.id == requests.c.shape))
+    .where(requests.c.id > bindparam("after"))
+    .order_by(requests.c.id)
+    .limit(bindparam("most"))
 )
 
 

@@ -8,19 +8,17 @@ of them are in the log.
 from trellis.store.requests.history import (
     LoggedRequest,
     LogPosition,
-    OperationUse,
-    count_uses,
     estimate_count,
     find,
     find_all_by_request_id,
     find_by_request_id,
-    read_quarters,
     search,
 )
 from trellis.store.requests.keyless import KeylessCount, append_keyless, purge_keyless, search_keyless
 from trellis.store.requests.log import append, purge
 from trellis.store.requests.request import Request
 from trellis.store.requests.size import check_size, repair_size, trim
+from trellis.store.requests.uses import OperationUse, count_uses, read_quarters
 
 __all__ = [
     "KeylessCount",

@@ -4,24 +4,28 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain, groupby
-from operator import attrgetter
 from typing import Final
 
 import sqlalchemy as sa
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.requests.request import Request
+from trellis.store.requests.request import Request, find_shape
+from trellis.store.requests.shapes import find_or_insert
 from trellis.store.requests.size import count_bytes, delete_and_count
-from trellis.store.tables import key_quarters, key_uses, request_hours, requests
+from trellis.store.tables import key_quarters, key_uses, request_hours, request_shapes, requests
 
-_PER_STATEMENT: Final = 80  # requests in one statement; some builds of SQLite accept only 999 parameters
+_COLUMNS: Final = ("at", "shape", "path", "duration", "request_id")
+_PER_STATEMENT: Final = 150  # requests in one statement; some builds of SQLite accept only 999 parameters
+
+
+Shaped = tuple[int | None, str | None, str, str, int, str | None]  # what a request has of a shape, in its order
 
 
 @cache
 def _insert(count: int, *, sqlite: bool) -> str:
     """Build one statement for many requests. One for each would switch the interpreter lock between threads each time."""
-    row = f"({', '.join('?' if sqlite else '%s' for _ in Request._fields)})"
-    return f"INSERT INTO requests ({', '.join(Request._fields)}) VALUES {', '.join([row] * count)}"  # noqa: S608  # no values
+    row = f"({', '.join('?' if sqlite else '%s' for _ in _COLUMNS)})"
+    return f"INSERT INTO {requests.name} ({', '.join(_COLUMNS)}) VALUES {', '.join([row] * count)}"  # noqa: S608  # no values
 
 
 _COUNT_USES = Statement(
@@ -51,26 +55,36 @@ def append(tx: Transaction, batch: Sequence[Request]) -> None:
 
     Those without a key are examples of what `append_keyless` counts, and not counted here.
     """
-    for first in range(0, len(batch), _PER_STATEMENT):
-        part = batch[first : first + _PER_STATEMENT]
+    shapes = list(map(find_shape, batch))
+    ids, new = find_or_insert(tx, dict.fromkeys(shapes))
+    rows = [(one.at, ids[shape], one.path, one.duration, one.request_id) for one, shape in zip(batch, shapes, strict=True)]
+    for first in range(0, len(rows), _PER_STATEMENT):
+        part = rows[first : first + _PER_STATEMENT]
         tx.raw.execute(_insert(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
-    count_bytes(tx, batch)
-    for quarter, group in groupby(batch, key=_quarter):
-        rows = list(group)
-        uses, last = Counter(map(_USE, rows)), dict(zip(map(_USE, rows), map(_AT, rows), strict=True))
-        for use, times in uses.items():
-            key, operation, status = use
-            if key is not None:
-                params = {"key": key, "day": quarter[:10], "operation": operation or "", "status": status}
-                tx.execute(_COUNT_USES, **params, times=times, last=last[use])
-        of_keys = Counter[tuple[int, int]]()
-        for (key, _, status), times in uses.items():
-            if key is not None:
-                of_keys[key, status // 100] += times
-        for (key, digit), times in of_keys.items():
-            tx.execute(_COUNT_QUARTER, key=key, quarter=quarter, digit=digit, times=times)
-        for digit in {digit for _, digit in of_keys}:
-            count_hour(tx, quarter[:13], digit, sum(times for (_, its), times in of_keys.items() if its == digit))
+    count_bytes(tx, batch, new)
+    for quarter, group in groupby(zip(batch, shapes, strict=True), key=_quarter):
+        _count(tx, quarter, list(group))
+
+
+def _count(tx: Transaction, quarter: str, group: Sequence[tuple[Request, Shaped]]) -> None:
+    """Count requests of one quarter of an hour, each with its shape, in order of time."""
+    last = {shape: request.at for request, shape in group}
+    uses, used = Counter[tuple[int, str, int]](), dict[tuple[int, str, int], str]()
+    for shape, times in Counter(shape for _, shape in group).items():
+        key, operation, _, _, status, _ = shape
+        if key is not None:
+            use = key, operation or "", status
+            uses[use] += times
+            used[use] = max(last[shape], used.get(use, ""))
+    of_keys = Counter[tuple[int, int]]()
+    for (key, operation, status), times in uses.items():
+        params = {"key": key, "day": quarter[:10], "operation": operation, "status": status}
+        tx.execute(_COUNT_USES, **params, times=times, last=used[key, operation, status])
+        of_keys[key, status // 100] += times
+    for (key, digit), times in of_keys.items():
+        tx.execute(_COUNT_QUARTER, key=key, quarter=quarter, digit=digit, times=times)
+    for digit in {digit for _, digit in of_keys}:
+        count_hour(tx, quarter[:13], digit, sum(times for (_, its), times in of_keys.items() if its == digit))
 
 
 def count_hour(tx: Transaction, hour: str, digit: int, times: int) -> None:
@@ -78,21 +92,17 @@ def count_hour(tx: Transaction, hour: str, digit: int, times: int) -> None:
     tx.execute(_COUNT_HOUR, hour=hour, digit=digit, times=times)
 
 
-def _quarter(request: Request) -> str:
-    return f"{request.at[:14]}{int(request.at[14:16] or 0) // 15 * 15:02}"
-
-
-_AT = attrgetter("at")
-_USE = attrgetter("key_id", "operation", "status")
+def _quarter(one: tuple[Request, Shaped]) -> str:
+    at = one[0].at
+    return f"{at[:14]}{int(at[14:16] or 0) // 15 * 15:02}"
 
 
 def purge(tx: Transaction, *, successes_before: str, failures_before: str, uses_before: str = "", most: int = 5000) -> int:
     """Delete expired requests and counts, at most `most` requests; return the number of rows deleted."""
-    old = sa.or_(
-        sa.and_(requests.c.status < 400, requests.c.at < successes_before),
-        sa.and_(requests.c.status >= 400, requests.c.at < failures_before),
-    )
-    stale = sa.select(requests.c.id).where(requests.c.at < max(successes_before, failures_before), old).limit(most)
+    status, at = request_shapes.c.status, requests.c.at
+    old = sa.or_(sa.and_(status < 400, at < successes_before), sa.and_(status >= 400, at < failures_before))
+    joined = requests.join(request_shapes, request_shapes.c.id == requests.c.shape)
+    stale = sa.select(requests.c.id).select_from(joined).where(at < max(successes_before, failures_before), old).limit(most)
     gone = delete_and_count(tx, stale)
     gone += tx.connection.execute(sa.delete(key_uses).where(key_uses.c.day < uses_before[:10])).rowcount
     gone += tx.connection.execute(sa.delete(key_quarters).where(key_quarters.c.quarter < uses_before[:16])).rowcount

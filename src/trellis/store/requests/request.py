@@ -1,6 +1,7 @@
 """A row of the request log."""
 
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 
 class Request(NamedTuple):
@@ -16,3 +17,18 @@ class Request(NamedTuple):
     duration: int
     request_id: str
     error: str | None
+
+
+class Shape(NamedTuple):
+    """What many requests have in common."""
+
+    key_id: int | None
+    operation: str | None
+    method: str
+    address: str
+    status: int
+    error: str | None
+
+
+# What a request has of a shape, as a plain tuple: in this order.
+find_shape: Final = itemgetter(*(Request._fields.index(name) for name in Shape._fields))

@@ -2,39 +2,29 @@
 
 Counted, not measured: after a delete neither engine gives space back at once, so that the size of the file or table says nothing
 about the rows, and to count millions of rows takes a second each time. A row weighs its texts and, for itself and its entries in
-five indexes, what rows were found to take on the average; the sum is within a fifth of what the rows occupy.
+the indexes, what rows were found to take on the average, and so does a shape; the sum is within a fifth of what they occupy.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.requests.request import Request
-from trellis.store.tables import counters, requests
+from trellis.store.requests.request import Request, Shape
+from trellis.store.requests.shapes import delete_unused
+from trellis.store.tables import counters, request_shapes, requests
 
 _COUNTER: Final = "request log bytes"
-_OVERHEAD: Final = {True: 260, False: 520}  # bytes of a row beside its texts, on SQLite and on PostgreSQL
+_OVERHEAD: Final = {True: 150, False: 260}  # bytes of a row beside its texts, on SQLite and on PostgreSQL
+_SHAPE_OVERHEAD: Final = 200
 _MOST: Final = 20_000  # rows that one call deletes
 _PER_STATEMENT: Final = 1000
 
-_c = requests.c
-
-
-def _length(column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
-    return sa.func.length(sa.func.coalesce(column, ""))
-
-
-# Operation and address stand in an index as well.
-_TEXTS: Final = (
-    _length(_c.method)
-    + _length(_c.path)
-    + 2 * _length(_c.operation)
-    + 2 * _length(_c.address)
-    + _length(_c.request_id)
-    + _length(_c.error)
-)
+_c, _s = requests.c, request_shapes.c
+# The id stands in an index as well, and so do all texts of a shape; some of them in two.
+_TEXTS: Final = sa.func.length(_c.path) + 2 * sa.func.length(_c.request_id)
+_SHAPE_TEXTS: Final = sum(2 * sa.func.length(_s[name]) for name in ("operation", "method", "address", "error")) + _SHAPE_OVERHEAD
 _READ: Final = Statement(sa.select(counters.c.total).where(counters.c.name == _COUNTER))
 _ADD: Final = Statement(
     sa.text(
@@ -45,26 +35,25 @@ _ADD: Final = Statement(
 _SET: Final = Statement(sa.update(counters).where(counters.c.name == _COUNTER).values(total=sa.bindparam("bytes")))
 
 
-def count_bytes(tx: Transaction, batch: Sequence[Request]) -> None:
-    """Add a batch of requests that was written."""
-    texts = sum(
-        len(one.method)
-        + len(one.path)
-        + 2 * len(one.operation or "")
-        + 2 * len(one.address)
-        + len(one.request_id)
-        + len(one.error or "")
-        for one in batch
-    )
+def count_bytes(tx: Transaction, batch: Sequence[Request], new: Sequence[Shape]) -> None:
+    """Add a batch of requests that was written, and the shapes among theirs that are new."""
     if batch:
-        tx.execute(_ADD, name=_COUNTER, bytes=texts + len(batch) * _OVERHEAD[tx.sqlite])
+        texts = sum(len(one.path) + 2 * len(one.request_id) for one in batch)
+        tx.execute(_ADD, name=_COUNTER, bytes=texts + len(batch) * _OVERHEAD[tx.sqlite] + sum(map(_weigh, new)))
+
+
+def _weigh(shape: Shape) -> int:
+    texts = shape.operation or "", shape.method, shape.address, shape.error or ""
+    return 2 * sum(map(len, texts)) + _SHAPE_OVERHEAD
 
 
 def delete_and_count(tx: Transaction, ids: sa.Select[tuple[int]]) -> int:
-    """Delete requests, and take them off the size; return their number."""
-    deleted = tx.connection.execute(sa.delete(requests).where(_c.id.in_(ids)).returning(_TEXTS)).scalars().all()
+    """Delete requests, with the shapes that no other one has, and take them off the size; return their number."""
+    deleted = tx.connection.execute(sa.delete(requests).where(_c.id.in_(ids)).returning(_TEXTS, _c.shape)).all()
     if deleted:
-        tx.execute(_ADD, name=_COUNTER, bytes=-sum(deleted) - len(deleted) * _OVERHEAD[tx.sqlite])
+        rows = sum(texts for texts, _ in deleted) + len(deleted) * _OVERHEAD[tx.sqlite]
+        shapes = sum(map(_weigh, delete_unused(tx, (shape for _, shape in deleted))))
+        tx.execute(_ADD, name=_COUNTER, bytes=-rows - shapes)
     return len(deleted)
 
 
@@ -74,7 +63,8 @@ def trim(tx: Transaction, most: int) -> int:
     while gone < _MOST and read_size(tx) > most:
         oldest = sa.select(_c.id).order_by(_c.id).limit(_PER_STATEMENT)
         if not (deleted := delete_and_count(tx, oldest)):
-            tx.execute(_SET, bytes=0)  # somebody else has emptied the table
+            tx.connection.execute(sa.delete(request_shapes))  # somebody else has emptied the table
+            tx.execute(_SET, bytes=0)
             break
         gone += deleted
     return gone
@@ -87,8 +77,8 @@ def read_size(tx: Transaction) -> int:
 
 
 def _measure(tx: Transaction) -> int:
-    total = sa.select(sa.func.coalesce(sa.func.sum(_TEXTS + _OVERHEAD[tx.sqlite]), 0))
-    return int(tx.connection.execute(total).scalar_one())
+    rows, shapes = sa.func.sum(_TEXTS + _OVERHEAD[tx.sqlite]), sa.func.sum(_SHAPE_TEXTS)
+    return sum(int(tx.connection.execute(sa.select(sa.func.coalesce(total, 0))).scalar_one()) for total in (rows, shapes))
 
 
 def check_size(tx: Transaction) -> tuple[int, int]:

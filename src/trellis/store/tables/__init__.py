@@ -25,6 +25,7 @@ from trellis.store.tables.programs import (
     keyless_requests,
     keys,
     request_hours,
+    request_shapes,
     requests,
     snapshots,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "proposals",
     "recovery_codes",
     "request_hours",
+    "request_shapes",
     "requests",
     "saved_filters",
     "search_names",

@@ -112,26 +112,35 @@ idempotent_responses = sa.Table(
     sa.Index("idempotent_responses_by_time", "at"),
 )
 
+# What many requests have in common, once for all of them. A shape goes with the last request that has it.
+request_shapes = sa.Table(
+    "request_shapes",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("key_id", NUMBER, nullable=False),  # 0 without a valid key
+    sa.Column("operation", PLAIN, nullable=False),  # "" for none
+    sa.Column("method", PLAIN, nullable=False),
+    sa.Column("address", PLAIN, nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("error", PLAIN, nullable=False),  # "" for none
+    sa.Index("request_shapes_by_key", "key_id", "operation", "method", "address", "status", "error", unique=True),
+    sa.Index("request_shapes_by_operation", "operation"),
+    sa.Index("request_shapes_by_address", "address"),
+    sa.Index("request_shapes_by_status", "status"),
+)
+
 requests = sa.Table(
-    "requests",
+    "logged_requests",  # `requests` is a view of both tables for the release before they were two
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("at", PLAIN, nullable=False),
-    sa.Column("method", PLAIN, nullable=False),
+    sa.Column("shape", NUMBER, nullable=False),
     sa.Column("path", sa.Text, nullable=False),
-    sa.Column("operation", PLAIN),
-    sa.Column("key_id", NUMBER),
-    sa.Column("address", PLAIN, nullable=False),
-    sa.Column("status", sa.Integer, nullable=False),
     sa.Column("duration", sa.Integer, nullable=False),  # microseconds
     sa.Column("request_id", PLAIN, nullable=False),
-    sa.Column("error", PLAIN),
-    sa.Index("requests_by_key", "key_id", "at"),
-    sa.Index("requests_by_operation", "operation", "at"),
-    sa.Index("requests_by_address", "address", "at"),
-    sa.Index("requests_by_status", "status", "at"),
-    sa.Index("requests_by_outcome", "at", "status"),
-    sa.Index("requests_by_request_id", "request_id"),
+    sa.Index("logged_requests_by_time", "at"),
+    sa.Index("logged_requests_by_shape", "shape", "at"),
+    sa.Index("logged_requests_by_request_id", "request_id"),
 )
 
 # How often a key ran an operation on a day (UTC), by status: kept for longer than the requests themselves.

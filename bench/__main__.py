@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from bench.cases import CASES, FORUMS, Case
+from bench.before import compare
+from bench.cases import CASES, FORUMS, OURS, PACED, Case
 from bench.document import DOCUMENT, KEPT, ROOT, told
 from bench.growth import Grow, grown
 from bench.machine import described
-from bench.over_http import Plan, measured, seeded
+from bench.over_http import Databases, Plan, measured, seeded, with_postgresql
+from bench.paced import compare as paced
 from bench.pairs import ENGINES, compared
 from bench.plots import draw
 from bench.process import cores
@@ -54,7 +56,7 @@ def main() -> None:
         if given.part in {"all", "http"}:
             _have_wrk()
             cases = [case for case in CASES if not given.only or case.name in given.only]
-            figures["http"] = _over_http(folder, _PLANS[given.mode], cases)
+            figures |= _over_http(folder, _PLANS[given.mode], cases)
         if given.part in {"all", "start"} and not given.only:
             figures["start"] = _starts(folder, _PLANS[given.mode])
         if given.part in {"all", "pairs"} and not given.only:
@@ -64,6 +66,7 @@ def main() -> None:
             figures |= _growth(folder, _GROWTHS[given.mode])
     except Unusable as error:
         raise SystemExit(f"The benchmark cannot be used: {error}") from None
+    worse = compare(figures)
     show(tables(figures))
     whole = given.mode == "full" and given.part == "all" and not given.only
     kept = KEPT if whole else folder
@@ -72,6 +75,8 @@ def main() -> None:
         DOCUMENT.write_text(told(DOCUMENT.read_text(), figures))
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     console.print(f"Took {minutes} min {seconds} s. The figures are in {kept.relative_to(ROOT)}/figures.json.")
+    if worse and given.mode == "full":
+        raise SystemExit("Worse than the figures before by more than 15 %: " + "; ".join(worse))
 
 
 def _arguments() -> argparse.Namespace:
@@ -95,15 +100,29 @@ def _over_http(folder: Path, plan: Plan, cases: list[Case]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     server, load = cores()
     console.print(f"Servers on core {server}, wrk on core {load}, {plan.repetitions} × {plan.seconds} s each, interleaved.")
-    with tempfile.TemporaryDirectory(dir=folder) as place, steps(len(cases) + 1) as line:
+    with tempfile.TemporaryDirectory(dir=folder) as place, steps(len(cases) + len(PACED) + 1) as line:
         line.say("seeding")
         databases = seeded(Path(place), plan.forums, lambda who, done: line.say(f"seeding {who}: {done:,} of {plan.forums:,}"))
         line.done(f"Seeded {plan.forums:,} forums twice.")
-        for case in cases:
-            found[case.name] = measured(case, databases, plan, line.say)
-            rates = ", ".join(f"{name} {middle(reps, 'rate'):,.0f}" for name, reps in found[case.name].items())
-            line.done(f"{case.title}: {rates} a second")
-    return found
+
+        def measure(databases: Databases, engine: str) -> None:
+            for case in (case for case in cases if case.engine == engine):
+                found[case.name] = measured(case, databases, plan, line.say)
+                rates = ", ".join(f"{name} {middle(reps, 'rate'):,.0f}" for name, reps in found[case.name].items())
+                line.done(f"{case.title}: {rates} a second")
+
+        measure(databases, "sqlite")
+        at_fixed_rates: dict[str, Any] = {}
+        for paced_load in (one for one in PACED if one.best in found):
+            rate = middle(found[paced_load.best][OURS], "rate") / 2
+            reps = paced(paced_load, databases, rate, plan.repetitions, line.say)
+            at_fixed_rates[paced_load.name] = {"rate": round(rate), "reps": reps}
+            line.done(f"{paced_load.title}, {rate:,.0f} requests a second at fixed times")
+        if any(case.engine == "postgresql" for case in cases):
+            line.say("starting PostgreSQL")
+            with with_postgresql(databases, lambda who, done: line.say(f"seeding {who}: {done:,}")) as both:
+                measure(both, "postgresql")
+    return {"http": found, "paced": at_fixed_rates}
 
 
 def _starts(folder: Path, plan: Plan) -> dict[str, Any]:

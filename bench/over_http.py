@@ -5,13 +5,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from bench.cases import FORUMS, OURS, PEER, Case
+import psycopg
+
+from bench.cases import FORUMS, FORUMS_ON_POSTGRESQL, OURS, PEER, Case
+from bench.databases import postgresql
 from bench.forest import forest
 from bench.peers.fastapi_peer import seed as peer_seed
 from bench.process import Server, cores, own_environment, pinned
@@ -41,10 +44,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """The databases of both services, and the key that both know."""
+    """The databases of both services, and the key that both know; that of trellis on PostgreSQL and its key, if there is one."""
 
     folder: Path
     key: str
+    postgresql: str = ""
+    key_there: str = ""
 
     @property
     def ours(self) -> Path:
@@ -59,18 +64,34 @@ class Databases:
 
 def seeded(folder: Path, forums: int, progress: Callable[[str, int], None]) -> Databases:
     """Make both databases with the same forums and the same key."""
-    settings = Settings.load({"TRELLIS_DATABASE_URL": f"sqlite:///{folder}/trellis.db"}, None)
-    migrate(settings)
-    gate = compose(settings)
-    try:
-        fill(gate, forest("realistic", forums)[0], lambda done: progress(OURS, done))
-        raw = {"name": "Bench", "grants": ["*"], "rateLimit": int(_MOST)}
-        key = str(gate.run(Call("keys.create", TERMINAL, raw)).value["key"])
-    finally:
-        gate.store.close()
+    key = _seed(f"sqlite:///{folder}/trellis.db", forums, lambda done: progress(OURS, done))
     databases = Databases(folder, key)
     peer_seed.fill(databases.peers, key, PERMISSIONS, forest("realistic", forums)[0], lambda done: progress(PEER, done))
     return databases
+
+
+@contextmanager
+def with_postgresql(databases: Databases, progress: Callable[[str, int], None]) -> Iterator[Databases]:
+    """Start a PostgreSQL server, and add a database there."""
+    with postgresql(databases.folder) as server:
+        url = server.get_uri()
+        key = _seed(url, FORUMS_ON_POSTGRESQL, lambda done: progress(f"{OURS}, PostgreSQL", done))
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")  # what autovacuum does within a minute
+        yield replace(databases, postgresql=url, key_there=key)
+
+
+def _seed(url: str, forums: int, progress: Callable[[int], None]) -> str:
+    """Fill a database, and return a key with all grants."""
+    settings = Settings.load({"TRELLIS_DATABASE_URL": url}, None)
+    migrate(settings)
+    gate = compose(settings)
+    try:
+        fill(gate, forest("realistic", forums)[0], progress)
+        raw = {"name": "Bench", "grants": ["*"], "rateLimit": int(_MOST)}
+        return str(gate.run(Call("keys.create", TERMINAL, raw)).value["key"])
+    finally:
+        gate.store.close()
 
 
 def measured(case: Case, databases: Databases, plan: Plan, say: Say) -> dict[str, list[Rep]]:
@@ -105,25 +126,31 @@ def contestants(case: Case, databases: Databases) -> Iterator[dict[str, Callable
     core = cores()[0]
     with ExitStack() as stack:
 
-        def started(command: list[str], **environment: str) -> Server:
+        def started(command: list[str], core: int | None = core, **environment: str) -> Server:
             return stack.enter_context(Server(command, databases.folder, environment, core))
 
-        ours = {"TRELLIS_DATABASE_URL": f"sqlite:///{databases.ours}"}
+        on_sqlite = case.engine == "sqlite"
+        ours = {"TRELLIS_DATABASE_URL": f"sqlite:///{databases.ours}" if on_sqlite else databases.postgresql}
         if not case.cached:
             ours["TRELLIS_ANSWER_CACHE"] = "0"
         if case.key == "bad":
             ours["TRELLIS_BAD_KEY_LIMIT"] = _BAD_KEYS
-        service = Run(case, databases.key, started(["-m", "trellis", "serve", "--port", "0"], **ours))
-        peer = Run(case, databases.key, started(["-m", "bench.peers.fastapi_peer"], PEER_DATABASE=str(databases.peers)))
+        command = ["-m", "trellis", "serve", "--port", "0", "--workers", str(case.workers)]
+        server = started(command, core if case.workers == 1 else None, **ours)
+        service = Run(case, databases.key if on_sqlite else databases.key_there, server)
         those: dict[str, Callable[[int], Rep]] = {OURS: service}
         hello = ["-m", "bench.peers.hello"]
         if case.limit == "durable commits":
-            those[case.limit] = lambda seconds: committed(databases.folder / "commits.db", seconds, core)
+            where = str(databases.folder / "commits.db") if on_sqlite else databases.postgresql
+            those[case.limit] = lambda seconds: committed(where, seconds, core)
         elif case.limit == "hello, as many bytes":
             those[case.limit] = Run(case, "", started([*hello, "--bytes", str(service.answer.body)]), bare=True)
         elif case.limit == "hello":
             those[case.limit] = Run(case, "", started(hello), bare=True)
-        yield those | {PEER: peer}
+        if on_sqlite and case.workers == 1:
+            peer = started(["-m", "bench.peers.fastapi_peer"], PEER_DATABASE=str(databases.peers))
+            those[PEER] = Run(case, databases.key, peer)
+        yield those
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +241,9 @@ def rep_of(load: Load, cpu: float, memory: int) -> Rep:
     }
 
 
-def committed(file: Path, seconds: int, core: int) -> Rep:
-    """Run the bare loop of commits."""
-    command = [sys.executable, "-m", "bench.peers.commits", str(file), str(seconds)]
+def committed(where: str, seconds: int, core: int) -> Rep:
+    """Run the bare loop of commits, into a file of SQLite or a database of PostgreSQL."""
+    command = [sys.executable, "-m", "bench.peers.commits", where, str(seconds)]
     done = subprocess.run(pinned(command, core), capture_output=True, text=True, check=True, env=own_environment())
     found = json.loads(done.stdout)
     return {

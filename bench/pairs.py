@@ -14,7 +14,8 @@ import orjson
 import sqlalchemy as sa
 
 from bench.cases import AT_ONCE, LARGE_TREE, PAIRS, TREE
-from bench.growth import Engine, Site, Work, on_postgresql, on_sqlite, postgresql, seeded
+from bench.databases import on_postgresql, on_sqlite, postgresql
+from bench.growth import Engine, Site, Work, seeded
 from bench.hot import HOT, make_key, read_with_keys, read_with_settings
 from bench.process import Server, cores
 from bench.tail import Reader, measure_quiet

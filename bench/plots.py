@@ -54,6 +54,8 @@ def _rates(over_http: Mapping[str, Any], file: Path) -> dict[str, str]:
     for number, case in enumerate(cases):
         reps = over_http[case.name]
         for offset, name, colour in ((-0.2, OURS, _COLOURS[0]), (0.2, PEER, _COLOURS[1])):
+            if name not in reps:
+                continue
             share = ratio(reps[name], reps[case.limit])
             axes.barh(number + offset, share, 0.38, color=colour, label=name if not number else None)
             axes.annotate(f"{share:.2f}", (share, number + offset), (4, 0), textcoords="offset points", va="center", fontsize=9)

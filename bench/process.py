@@ -1,4 +1,4 @@
-"""Servers in processes of their own, pinned to a core, and what they cost: time on the processor, and memory."""
+"""Servers in processes of their own, pinned to a core unless they have several workers; their time on the processor, and memory."""
 
 import os
 import re
@@ -30,8 +30,8 @@ def pinned(command: Sequence[str], core: int) -> list[str]:
 class Server:
     """A running server. As a context it ends with SIGTERM."""
 
-    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str], core: int) -> None:
-        self._command = pinned([sys.executable, *command], core)
+    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str], core: int | None) -> None:
+        self._command = [sys.executable, *command] if core is None else pinned([sys.executable, *command], core)
         self._folder = folder
         self._environment = own_environment() | dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
@@ -71,12 +71,17 @@ class Server:
         return self._process.pid
 
     def cpu(self) -> float:
-        """Return the seconds that it has spent on the processor, all threads together, in user and system mode."""
-        return cpu_of(Path(f"/proc/{self.pid}/stat").read_text())
+        """Return the seconds that it has spent on the processor, all threads and workers together, in user and system mode."""
+        return sum(cpu_of(Path(f"/proc/{pid}/stat").read_text()) for pid in (self.pid, *children_of(self.pid)))
 
     def memory(self) -> int:
-        """Return the bytes that it has in memory (RSS)."""
-        return memory_of(Path(f"/proc/{self.pid}/status").read_text())
+        """Return the bytes that it has in memory (RSS); with workers, those of the largest."""
+        return max(memory_of(Path(f"/proc/{pid}/status").read_text()) for pid in (self.pid, *children_of(self.pid)))
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process has started, and that have not ended."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def cpu_of(stat: str) -> float:

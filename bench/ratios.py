@@ -19,11 +19,6 @@ def ratio(reps: Sequence[Rep], others: Sequence[Rep], measure: str = "rate", to:
     return median(one[measure] / other[to or measure] for one, other in zip(reps, others, strict=True))
 
 
-def tail(reps: Sequence[Rep]) -> float:
-    """Say how many times its p50 the p99 is, as the median over the repetitions."""
-    return median(rep["p99"] / rep["p50"] for rep in reps)
-
-
 def spread(reps: Sequence[Rep], measure: str = "rate") -> float:
     """Say how far the repetitions lie apart: the distance from the least to the most, as a share of the median."""
     values = [rep[measure] for rep in reps]

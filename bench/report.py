@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from bench.cases import CASES, GROWTHS, MEMORY, OURS, PAIRS, PEER, TARGETS, Case, Target
+from bench.cases import CASES, GROWTHS, MEMORY, MEMORY_OF_CASES, OURS, PACED, PAIRS, PEER, TARGETS, Case, Target
 from bench.forest import SHAPES
-from bench.ratios import middle, ratio, spread, tail
+from bench.ratios import middle, ratio, spread
 from bench.start import STARTS
 
 Figures = Mapping[str, Any]
@@ -33,11 +33,14 @@ def tables(figures: Figures) -> list[Table]:
         Table(
             "To reach",
             ("what", "bound", "measured", ""),
-            (*_targets(over_http), *_pairs(figures), *_growths(grown), *_memory(figures), *_starts(figures)),
+            (*_targets(over_http), *_paced(figures), *_pairs(figures), *_growths(grown), *_memory(figures), *_starts(figures)),
         ),
         Table(
-            "Over HTTP", ("case", "req/s", "p50 ms", "p99 ms", "CPU µs", "MiB", "of the limit", "of the peer"), _cases(over_http)
+            "Over HTTP",
+            ("case", "req/s", "p50 ms", "p99 ms", "CPU µs", "MiB", "of the limit", "before", "of the peer"),
+            _cases(over_http, figures.get("before", {}).get("shares", {})),
         ),
+        Table("At a fixed rate", ("load and contestant", "req/s", "p50 ms", "p99 ms"), _paced_rows(figures)),
         Table("All contestants", ("case and contestant", "req/s", "± %", "p50 ms", "p99 ms", "CPU µs", "MiB"), _all(over_http)),
         Table("Starts", ("what", "CPU ms", "the import beside it", "CPU ms", "ratio"), _start_rows(figures)),
         Table("Side by side", ("what", "ms", "beside", "ms", "ratio"), _pair_rows(figures)),
@@ -89,15 +92,7 @@ def _targets(over_http: Figures) -> Iterator[tuple[str, ...]]:
         reps = over_http.get(target.case)
         if reps is None:
             continue
-        if target.against is None:
-            value = tail(reps[OURS])
-            yield (
-                f"{_TITLES[target.case]}: p99",
-                f"≤ {target.bound:g} × p50",
-                f"{value:.1f} ×",
-                verdict(value, target.bound, at_most=True),
-            )
-        elif target.against in reps:
+        if target.against in reps:
             yield _compared(target, ratio(reps[OURS], reps[target.against]))
 
 
@@ -105,6 +100,14 @@ def _compared(target: Target, value: float) -> tuple[str, ...]:
     bound = f"≥ {target.bound:.2f}" if target.bound < 1 else f"≥ {target.bound:g} ×"
     told = f"{value:.2f}" if target.bound < 1 else f"{value:.1f} ×"
     return f"{_TITLES[target.case]}, to {target.against}", bound, told, verdict(value, target.bound)
+
+
+def _paced(figures: Figures) -> Iterator[tuple[str, ...]]:
+    for load in PACED:
+        if found := figures.get("paced", {}).get(load.name):
+            value = ratio(found["reps"][OURS], found["reps"]["hello"], "p99")
+            what = f"p99 of {load.title} at half of the best rate, to hello's at that rate"
+            yield what, f"≤ {load.bound:g} ×", f"{value:.1f} ×", verdict(value, load.bound, at_most=True)
 
 
 def _growths(grown: Grown) -> Iterator[tuple[str, ...]]:
@@ -122,14 +125,14 @@ def _growths(grown: Grown) -> Iterator[tuple[str, ...]]:
 
 
 def _memory(figures: Figures) -> Iterator[tuple[str, ...]]:
-    found = [(f"over {worker['forums']:,} forums", worker["memory"]) for worker in figures.get("workers", ())]
+    found = [(f"over {worker['forums']:,} forums", worker["memory"], MEMORY) for worker in figures.get("workers", ())]
     cases = [(rep["memory"], _TITLES.get(case, case)) for case, reps in figures.get("http", {}).items() for rep in reps[OURS]]
     if cases:
         most, case = max(cases)
-        found.append((f"most: {case}", most))
-    for what, memory in found:
-        bound, told = f"< {MEMORY // 2**20} MiB", f"{memory / 2**20:.0f} MiB"
-        yield f"memory of a worker, {what}", bound, told, verdict(memory, MEMORY, at_most=True)
+        found.append((f"most: {case}", most, MEMORY_OF_CASES))
+    for what, memory, bound in found:
+        told = f"{memory / 2**20:.0f} MiB"
+        yield f"memory of a worker, {what}", f"< {bound // 2**20} MiB", told, verdict(memory, bound, at_most=True)
 
 
 def _starts(figures: Figures) -> Iterator[tuple[str, ...]]:
@@ -195,13 +198,14 @@ def _known(over_http: Figures) -> Iterator[tuple[Case, Mapping[str, Sequence[Map
             yield case, over_http[case.name]
 
 
-def _cases(over_http: Figures) -> tuple[tuple[str, ...], ...]:
+def _cases(over_http: Figures, before: Mapping[str, float]) -> tuple[tuple[str, ...], ...]:
     rows = []
     for case, reps in _known(over_http):
         ours = reps[OURS]
         limit = f"{ratio(ours, reps[case.limit]):.2f}" if case.limit is not None and case.limit in reps else "–"
         peer = f"{ratio(ours, reps[PEER]):.1f} ×" if PEER in reps else "–"
-        rows.append((case.title, *_middles(ours), limit, peer))
+        last = f"{before[case.name]:.2f}" if case.name in before else "–"
+        rows.append((case.title, *_middles(ours), limit, last, peer))
     return tuple(rows)
 
 
@@ -222,6 +226,20 @@ def _middles(reps: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
         f"{middle(reps, 'p99') / 1000:.2f}",
         f"{middle(reps, 'cpu'):.1f}",
         f"{memory / 2**20:.0f}" if memory else "–",
+    )
+
+
+def _paced_rows(figures: Figures) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (
+            f"{load.title}: {name}",
+            f"{found['rate']:,.0f}",
+            f"{middle(reps, 'p50') / 1000:.2f}",
+            f"{middle(reps, 'p99') / 1000:.2f}",
+        )
+        for load in PACED
+        if (found := figures.get("paced", {}).get(load.name))
+        for name, reps in found["reps"].items()
     )
 
 

@@ -80,16 +80,19 @@ class Housekeeping:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        next_purge = loop.time() + _PURGE_INTERVAL
+        next_purge, next_round = loop.time() + _PURGE_INTERVAL, loop.time() + _INTERVAL
         with suppress(Refused):
             await self._purges.note_beginning()
         while not self._stopping:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_INTERVAL):
+                async with asyncio.timeout_at(next_round):
                     await self._log.urgent.wait()
             if not self._stopping:
                 self._log.urgent.clear()
             await self._log.flush()
+            if loop.time() < next_round:
+                continue
+            next_round = loop.time() + _INTERVAL
             await self.index_names()
             await self.run_calls("The failed sign-ins could not be told.", find_failed_sign_ins)
             await self.run_calls("Proposals that have expired could not be closed.", find_overdue)

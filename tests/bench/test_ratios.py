@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.ratios import middle, ratio, spread, tail
+from bench.ratios import middle, ratio, spread
 
 _OURS = [{"rate": 80.0, "p50": 1.0, "p99": 3.0}, {"rate": 40.0, "p50": 2.0, "p99": 4.0}, {"rate": 90.0, "p50": 1.0, "p99": 9.0}]
 _LIMIT = [{"rate": 100.0}, {"rate": 50.0}, {"rate": 90.0}]
@@ -14,10 +14,6 @@ def test_a_ratio_is_the_median_of_the_ratios_of_neighbours() -> None:
 
 def test_the_middle_is_the_median() -> None:
     assert middle(_OURS, "rate") == 80.0
-
-
-def test_the_tail_is_how_many_times_p50_the_p99_is() -> None:
-    assert tail(_OURS) == 3.0
 
 
 def test_the_spread_is_the_distance_from_least_to_most() -> None:

@@ -20,7 +20,7 @@ from trellis.store.requests import KeylessCount, Request
 log = logging.getLogger(__name__)
 
 _MAX_WAITING: Final = 50_000  # the most requests in memory; the oldest are dropped if the database cannot be written to
-_URGENT: Final = 10_000  # requests in memory from which on they should be written soon
+_URGENT: Final = 2_000  # requests in memory from which on they should be written: others wait while many are
 _BATCH: Final = 10_000  # large, since SQLite has to refill its cache after each
 _ADDRESSES: Final = 100  # that are counted apart in a minute; further ones are counted together
 _EXAMPLES: Final = 5  # of an address in a minute

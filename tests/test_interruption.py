@@ -27,6 +27,12 @@ def test_that_hangs(serve, _folder):
     print(f"\\n{_folder}", flush=True)
     time.sleep(600)
 """
+# What a shell starts in the background ignores SIGINT, and so does all that it starts.
+RUN: Final = """if True:
+    import signal, sys, pytest
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(pytest.main(sys.argv[1:]))
+"""
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,7 +44,7 @@ pytestmark = [
 def test_an_interrupted_run_leaves_nothing(tmp_path: Path, signals: list[signal.Signals]) -> None:
     (tmp_path / "test_hanging.py").write_text(HANGING)
     options = ("-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", ROOT, "-c", ROOT / "pyproject.toml", "-s")
-    command = (sys.executable, "-m", "pytest", *options, tmp_path / "test_hanging.py")
+    command = (sys.executable, "-c", RUN, *options, tmp_path / "test_hanging.py")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with running(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
         assert run.stdout is not None

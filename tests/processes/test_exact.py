@@ -66,4 +66,4 @@ def test_answers_in_memory_are_those_of_the_database(
     finally:
         readers.end()
     print(f"{compared.answers:,} answers compared, {editor.done} edits, {editor.refused} refused; stale: {len(compared.stale)}")  # noqa: T201
-    assert editor.done > EDITS // 3
+    assert editor.done > EDITS // 4  # of the others, most are about nodes that are gone

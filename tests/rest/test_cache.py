@@ -213,6 +213,32 @@ def test_a_page_by_id_moves_up_when_something_before_it_goes(make_api: MakeApiCl
     assert told(api, page) == told(forgetful, page)
 
 
+def test_an_edit_leaves_what_is_below_in_memory_and_a_new_name_or_parent_does_not(
+    api: ApiClient, run: Run, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+    read = api.application.rest._run_read
+
+    def counted(*given: Any, **more: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return read(*given, **more)
+
+    monkeypatch.setattr(api.application.rest, "_run_read", counted)
+    path = f"/forums/forums/{community.betas}"  # below releases, which is below news
+    first = api.get(path).json()
+    for change, read_again, shown in (
+        ({"description": "<p>Edited.</p>"}, 0, first["path"]),
+        ({"name": "Renamed"}, 1, first["path"].replace("News", "Renamed")),
+    ):
+        run("forums.update", community.news, **change)
+        before = reads
+        assert api.get(path).json()["path"] == shown
+        assert reads - before == read_again, change
+    run("forums.update", community.releases, parentId=None)
+    assert api.get(path).json()["path"] == "Releases > Betas"
+
+
 def event_of(run: Run, type: str) -> int:
     """Return the number of the newest event of a type."""
     return int(run("events.list", type=type, order="newest", limit=1)["results"][0]["seq"])

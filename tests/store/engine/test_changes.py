@@ -5,7 +5,7 @@ import pytest
 from trellis.store.engine import changes
 from trellis.store.engine.changes import Changes, NodeChange, Shown
 
-FORUM = Shown("forums", rows=(5, 2, 1), orders=(2,))
+FORUM = Shown("forums", rows=(5,), above=(2, 1), orders=(2,))
 BY_ID = Shown("forums", rows=(5, 6), orders=(2,), members=True)
 CHILDREN = Shown("forums", rows=(2, 5, 6), orders=(2,), children=(2,))
 WHOLE = Shown("forums", whole=True)
@@ -17,6 +17,10 @@ def inserted(id: int, parent: int = 9) -> NodeChange:
 
 def updated(id: int, kind: str = "forums") -> NodeChange:
     return NodeChange(kind, id, 9, "update")
+
+
+def edited(id: int) -> NodeChange:
+    return NodeChange("forums", id, 9, "edit")
 
 
 def deleted(id: int, parent: int = 9) -> NodeChange:
@@ -32,6 +36,8 @@ def ordered(parent: int) -> NodeChange:
     [
         (updated(5), {FORUM, BY_ID, CHILDREN, WHOLE}),
         (updated(1), {FORUM, WHOLE}),  # a name above it
+        (edited(1), {WHOLE}),
+        (edited(5), {FORUM, BY_ID, CHILDREN, WHOLE}),
         (updated(6), {BY_ID, CHILDREN, WHOLE}),
         (updated(7), {WHOLE}),
         (updated(5, "calendars"), set()),

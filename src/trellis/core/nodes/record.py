@@ -33,7 +33,7 @@ def serialize_page_of_nodes(
     orders = {n.parent_id or 0 for n in found} if kind.ordered else ()
     return (
         [serialize_node(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found],
-        Shown(kind.name, (*(n.id for n in found), *line), tuple(orders)),
+        Shown(kind.name, tuple(n.id for n in found), tuple(line), tuple(orders)),
     )
 
 
@@ -82,7 +82,7 @@ def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -
 def shown_by(kind: NodeKind, found: Located) -> Shown:
     """Return what the record of one node shows: its row, the names above it, and its place among its siblings."""
     orders = (found.node.parent_id or 0,) if kind.ordered else ()
-    return Shown(kind.name, (found.node.id, *found.line), orders)
+    return Shown(kind.name, (found.node.id,), found.line, orders)
 
 
 @lru_cache(maxsize=4096)

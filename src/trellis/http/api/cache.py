@@ -133,6 +133,6 @@ class ResponseCache:
 def _size(name: Name, response: CachedResponse) -> int:
     """Return about how many bytes of memory an entry takes."""
     headers = sum(len(part) + len(value) for part, value in response.headers)
-    shown = sum(_SHOWN + _NUMBER * sum(map(len, (one.rows, one.orders, one.children))) for one in response.shows or ())
+    shown = sum(_SHOWN + _NUMBER * sum(map(len, (one.rows, one.above, one.orders, one.children))) for one in response.shows or ())
     renewal = 0 if response.renew is None else _RENEWAL + len(name[0]) + len(name[2])  # the URL
     return sum(map(len, name)) + len(response.body) + len(response.tag) + headers + shown + renewal + _OVERHEAD

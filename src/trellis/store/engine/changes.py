@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 MOST: Final = 300  # entries of the journal that are looked at; after more of them everything counts as changed
 _REMEMBERED: Final = 50_000  # nodes and orders whose changes are remembered
 _LOOKED_AT: Final = 1000  # of the nodes that came or went since, after which any may have
+_OF_WHAT_STAYS: Final = frozenset(("update", "edit"))
 _STAMPS: Final = count(1)  # of all databases of a process, so that no stamp ever comes back
 
 
@@ -27,14 +28,15 @@ def next_stamp() -> int:
 class Shown(NamedTuple):
     """What an answer shows of the nodes of a kind.
 
-    `rows` are the ids of the nodes in it and of those above them; `orders` are the parents (0: the top level) whose children's
-    positions it shows, and `children` those of whose children it depends which they are, and in which order. `members`: it depends
-    on which nodes there are; with `up_to`, on those with ids up to this one, and of the others only on how many they are. `whole`:
-    it depends on everything about the kind.
+    `rows` are the ids of the nodes in it, `above` of those above them, of which it shows the names; `orders` are the parents (0:
+    the top level) whose children's positions it shows, and `children` those of whose children it depends which they are, and in
+    which order. `members`: it depends on which nodes there are; with `up_to`, on those with ids up to this one, and of the others
+    only on how many they are. `whole`: it depends on everything about the kind.
     """
 
     kind: str
     rows: tuple[int, ...] = ()
+    above: tuple[int, ...] = ()
     orders: tuple[int, ...] = ()
     children: tuple[int, ...] = ()
     members: bool = False
@@ -45,7 +47,8 @@ class Shown(NamedTuple):
 class NodeChange(NamedTuple):
     """An entry of the journal. `parent` is that of the node before the change, after it for an insert; 0 is the top level.
 
-    `change` is insert, update, delete; order, for which `id` is 0: children of `parent` have other positions; or all: everything.
+    `change` is insert, update, delete; edit, an update that leaves name and parent as they were; order, for which `id` is 0:
+    children of `parent` have other positions; or all: everything.
     """
 
     kind: str
@@ -62,6 +65,7 @@ class _Kind:
     members: int = 0
     came_or_went: list[tuple[int, int]] = field(default_factory=list)  # when which node did, the latest last
     rows: dict[int, int] = field(default_factory=dict)
+    places: dict[int, int] = field(default_factory=dict)  # name or parent
     orders: dict[int, int] = field(default_factory=dict)
     children: dict[int, int] = field(default_factory=dict)
 
@@ -71,7 +75,9 @@ class _Kind:
             self.orders[change.parent] = self.children[change.parent] = stamp
         else:
             self.rows[change.id] = stamp
-            if change.change != "update":
+            if change.change != "edit":
+                self.places[change.id] = stamp
+            if change.change not in _OF_WHAT_STAYS:
                 self.came_or_went.append((stamp, change.id))
                 self.members = self.children[change.parent] = stamp
         self.whole = stamp
@@ -83,6 +89,7 @@ class _Kind:
             shown.whole
             or (shown.members and self.members > since and not (but_total and self._came_or_went_behind(shown.up_to, since)))
             or _is_newer(self.rows, shown.rows, since)
+            or _is_newer(self.places, shown.above, since)
             or _is_newer(self.orders, shown.orders, since)
             or _is_newer(self.children, shown.children, since)
         )

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partialmethod
 from pathlib import Path
-from typing import Final
+from ssl import SSLContext
+from typing import Any, Final
 
+import httpx
 import pytest
 from jinja2 import Environment
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
@@ -30,6 +32,20 @@ def share_templates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Environment, "__init__", partialmethod(Environment.__init__, bytecode_cache=compiled))
 
 
+def _share_certificates(patch: pytest.MonkeyPatch) -> None:
+    """Let clients that ask for nothing special have one TLS context: each reads all authorities of the world for its own.
+
+    The tests' clients speak to services without TLS; those with certificates of their own get a context of their own.
+    """
+    make, shared = httpx.create_ssl_context, httpx.create_ssl_context(trust_env=False)
+
+    def create(*, verify: Any = True, cert: Any = None, trust_env: bool = True) -> SSLContext:
+        named = trust_env and ("SSL_CERT_FILE" in os.environ or "SSL_CERT_DIR" in os.environ)
+        return shared if verify is True and cert is None and not named else make(verify, cert, trust_env)
+
+    patch.setattr("httpx._transports.default.create_ssl_context", create)
+
+
 @contextmanager
 def known_beforehand(folder: Path) -> Iterator[None]:
     """Find out once what does not change while tests run; a folder keeps it for all processes of the run.
@@ -41,6 +57,7 @@ def known_beforehand(folder: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(FOLDER, str(folder))
         share_templates(patch)
+        _share_certificates(patch)
         patch.setattr("httpx._transports.asgi.is_running_trio", lambda: False)
         yield
 

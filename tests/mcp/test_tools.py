@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import combinations
 from typing import Any, Final
 
@@ -39,12 +40,18 @@ def expect_tools(granted: set[str]) -> list[str]:
     return [one.name for one in TOOLS if ways[one.access](one)]
 
 
-def count_tokens(answer: bytes) -> int:
-    """Count the tokens of a vocabulary that comes with its package."""
+@cache
+def _vocabulary() -> Any:
+    """Load the vocabulary that comes with its package, which takes longer than to count the tokens of hundreds of answers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from bpe_openai import get_encoding  # type: ignore[import-untyped]  # noqa: PLC0415  # it warns when it is imported
-    return len(get_encoding("o200k_base").encode(answer.decode()))
+    return get_encoding("o200k_base")
+
+
+def count_tokens(answer: bytes) -> int:
+    """Count the tokens of an answer."""
+    return len(_vocabulary().encode(answer.decode()))
 
 
 def test_a_key_with_every_grant_has_them_all_but_what_shows_a_secret(agent: AgentClient, key: MakeKey) -> None:

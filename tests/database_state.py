@@ -95,6 +95,10 @@ def _select(table: sa.Table) -> sa.Select[Any]:
     return sa.select(*columns).order_by(*table.primary_key.columns)
 
 
-@cache
+_commands: Final[dict[tuple[sa.Table, str], str]] = {}  # by table and engine: each database has a dialect of its own
+
+
 def _command(table: sa.Table, dialect: sa.Dialect) -> str:
-    return str(_select(table).compile(dialect=dialect))
+    if (command := _commands.get((table, dialect.name))) is None:
+        command = _commands[table, dialect.name] = str(_select(table).compile(dialect=dialect))
+    return command

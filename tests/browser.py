@@ -36,7 +36,7 @@ _ALL: Final = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21
 _COLOURS: Final = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 
 # What is right is not sent here; no rule asks for the text of the styles or for the selectors of what it has found.
-_ASK: Final = """async runOnly => (await axe.run(document, {
+_ASK: Final = """async runOnly => !("axe" in window) ? null : (await axe.run(document, {
     runOnly, resultTypes: ["violations"], preload: {assets: ["media"]}, selectors: false,
 })).violations"""
 
@@ -149,9 +149,12 @@ def _axe_source() -> str:
 
 def violations(page: Page, *, colours: bool = False) -> list[str]:
     """Ask axe for everything on a page that somebody could not see, read or use, or only for what is wrong with its colours."""
-    if not page.evaluate("'axe' in window"):
+    rules = _COLOURS if colours else _ALL
+    found: list[dict[str, Any]] | None = page.evaluate(_ASK, rules)
+    if found is None:
         page.evaluate(_axe_source())
-    found: list[dict[str, Any]] = page.evaluate(_ASK, _COLOURS if colours else _ALL)
+        found = page.evaluate(_ASK, rules)
+    assert found is not None
     return [
         f"{violation['id']}: {violation['help']} – " + "; ".join(node["html"][:160] for node in violation["nodes"][:3])
         for violation in found

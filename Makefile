@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers collect audit format lock snapshot catalogues docs release screenshots bench browser clean
+.PHONY: help setup setup-dev serve test lint types layers collect audit format lock snapshot catalogues docs release screenshots bench bench-others browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,7 @@ lock: setup-dev ## pin the newest dependencies in requirements/
 	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
 	@$(LOCK) --upgrade --extra traces --constraints requirements/dev.txt pyproject.toml --output-file requirements/traces.txt
 	@$(LOCK) --upgrade --group bench --constraints requirements/dev.txt pyproject.toml --output-file requirements/bench.txt
+	@$(LOCK) --upgrade --group others --output-file requirements/others.txt
 
 catalogues: setup-dev ## bring the texts of the panel's languages up to date with the code
 	@$(BIN)/python -m scripts.catalogues
@@ -91,6 +92,9 @@ screenshots: setup-dev browser ## take the screenshots of the README and the doc
 
 bench: $(VENV)/.bench ## measure it, in 12 to 30 minutes; BENCH=quick takes two, BENCH='quick --only read-hot' less
 	@$(BIN)/python -W 'ignore:XDG_RUNTIME_DIR is not set' -m bench $(BENCH)
+
+bench-others: $(VENV)/.dev $(VENV)/.bench ## measure it beside Datasette and Directus, which it installs into var/bench, in five minutes
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench.others $(BENCH_OTHERS)
 
 browser: ## see that the tests have a browser
 	@scripts/browser

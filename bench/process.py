@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 _PATIENCE: Final = 60.0  # seconds for a start
-_ADDRESS: Final = re.compile(r"(?:Address|Base URL): +(http://127\.0\.0\.1:[0-9]+)")
+_ADDRESS: Final = re.compile(r"(?:Address: +|Base URL: +|running on |Server started at )(http://127\.0\.0\.1:[0-9]+)")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -28,10 +28,12 @@ def pinned(command: Sequence[str], core: int) -> list[str]:
 
 
 class Server:
-    """A running server. As a context it ends with SIGTERM."""
+    """A running server, of Python or of another program. As a context it ends with SIGTERM."""
 
-    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str], core: int | None) -> None:
-        self._command = [sys.executable, *command] if core is None else pinned([sys.executable, *command], core)
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], core: int | None, *, program: str = sys.executable
+    ) -> None:
+        self._command = [program, *command] if core is None else pinned([program, *command], core)
         self._folder = folder
         self._environment = own_environment() | dict(environment)
         self._process: subprocess.Popen[bytes] | None = None

@@ -63,9 +63,11 @@ def judged(load: Load, *, refusals: bool, size: int | None) -> Load:
     return load
 
 
-def wrk(address: str, mode: str, arguments: Sequence[str], seconds: int, core: int, clients: int = 32) -> Load:
+def wrk(
+    address: str, mode: str, arguments: Sequence[str], seconds: int, core: int, clients: int = 32, *, script: Path = SCRIPT
+) -> Load:
     """Load a service for so many seconds, from one thread on one core."""
-    command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "20s", "-s", str(SCRIPT), address, "--", mode]
+    command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "20s", "-s", str(script), address, "--", mode]
     environment = {**os.environ, "LOAD_MODE": mode}
     done = subprocess.run(
         pinned([*command, *arguments], core),

@@ -31,7 +31,13 @@ class Server:
     """A running server, of Python or of another program. As a context it ends with SIGTERM."""
 
     def __init__(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], core: int | None, *, program: str = sys.executable
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        core: int | None,
+        *,
+        program: str = sys.executable,
     ) -> None:
         self._command = [program, *command] if core is None else pinned([program, *command], core)
         self._folder = folder

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-REQUIREMENTS: Final = ("requirements/runtime.txt", "requirements/traces.txt", "requirements/dev.txt", "requirements/bench.txt")
+REQUIREMENTS: Final = tuple(f"requirements/{name}.txt" for name in ("runtime", "traces", "dev", "bench", "others"))
 _ROOT: Final = Path(__file__).parent.parent
 _OPTIONS: Final = ("--require-hashes", "--disable-pip", "--format=json", "--progress-spinner=off", "--timeout=10")
 

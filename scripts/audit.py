@@ -6,10 +6,13 @@ Exits with 1 if one of them is known to be vulnerable, and with 0 if none is, or
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-REQUIREMENTS: Final = tuple(f"requirements/{name}.txt" for name in ("runtime", "traces", "dev", "bench", "others"))
+# Those that are installed together have the same version of what both name; pip-audit takes no others in one call.
+_TOGETHER: Final = (("runtime", "traces", "dev", "bench"), ("others",))
+REQUIREMENTS: Final = tuple(tuple(f"requirements/{name}.txt" for name in names) for names in _TOGETHER)
 _ROOT: Final = Path(__file__).parent.parent
 _OPTIONS: Final = ("--require-hashes", "--disable-pip", "--format=json", "--progress-spinner=off", "--timeout=10")
 
@@ -33,7 +36,11 @@ def report(dependencies: list[dict[str, Any]]) -> tuple[list[str], bool]:
 
 def audit() -> list[dict[str, Any]]:
     """Ask pip-audit; return what it says of each dependency, nothing if it could not ask."""
-    files = [f"--requirement={name}" for name in REQUIREMENTS]
+    return [one for files in REQUIREMENTS for one in _audit_together(files)]
+
+
+def _audit_together(names: Sequence[str]) -> list[dict[str, Any]]:
+    files = [f"--requirement={name}" for name in names]
     ran = subprocess.run(
         [sys.executable, "-m", "pip_audit", *_OPTIONS, *files], cwd=_ROOT, capture_output=True, text=True, check=False
     )

@@ -1,6 +1,7 @@
 """The audit of dependencies: it fails for a known vulnerability, and not where nobody can be asked."""
 
 import subprocess
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,25 @@ def test_an_audit_that_could_not_ask_anybody_has_found_nothing(monkeypatch: pyte
     assert audit() == []
 
 
+def versions(file: str) -> dict[str, set[str]]:
+    """Return the versions that a file pins, by package: several where markers choose."""
+    found: dict[str, set[str]] = {}
+    for line in (Path(__file__).parents[2] / file).read_text().splitlines():
+        if "==" in line and not line.startswith((" ", "#")):
+            name, _, version = line.split()[0].partition("==")
+            found.setdefault(name.partition("[")[0], set()).add(version)
+    return found
+
+
+def test_pins_that_are_audited_together_are_the_same() -> None:
+    for files in REQUIREMENTS:
+        for one, other in combinations(map(versions, files), 2):
+            assert {name: one[name] for name in one.keys() & other} == {name: other[name] for name in one.keys() & other}
+
+
 def test_every_file_of_pins_is_audited_and_each_pin_has_its_hash() -> None:
     folder = Path(__file__).parents[2] / "requirements"
-    assert {f"requirements/{file.name}" for file in folder.glob("*.txt")} == set(REQUIREMENTS)
+    assert {f"requirements/{file.name}" for file in folder.glob("*.txt")} == {file for files in REQUIREMENTS for file in files}
     for file in folder.glob("*.txt"):
         pins = [
             line for line in file.read_text().replace("\\\n", " ").splitlines() if "==" in line and not line.startswith((" ", "#"))

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from bench.cases import CASES, Case
+from bench.cases import CASES, FORUMS, Case
 from bench.document import ROOT
 from bench.flame_graph import draw_flames, parse_stacks
 from bench.over_http import Databases, Run, seeded
@@ -30,14 +30,13 @@ def main() -> None:
     """Profile and draw each case."""
     parser = argparse.ArgumentParser(prog="python -m bench.flames", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=15, help="how long each case is looked at")
-    parser.add_argument("--forums", type=int, default=100_000, help="how many there are")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the pictures go")
     parser.add_argument("--only", nargs="+", choices=COMMON, default=COMMON)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, steps(len(given.only) + 1) as line:
-        databases = seeded(Path(place), given.forums, lambda who, done: line.say(f"seeding {who}: {done:,} of {given.forums:,}"))
-        line.done(f"Seeded {given.forums:,} forums.")
+        databases = seeded(Path(place), FORUMS, lambda who, done: line.say(f"seeding {who}: {done:,} of {FORUMS:,}"))
+        line.done(f"Seeded {FORUMS:,} forums.")
         for case in (case for case in CASES if case.name in given.only):
             line.say(f"{case.title}: looking for {given.seconds} s")
             stacks, cost = profile(case, databases, given.seconds)

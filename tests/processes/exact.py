@@ -171,9 +171,12 @@ class Editor:
     run: Run
     done: int = 0
     refused: int = 0
+    newest: tuple[int, ...] = ()  # of the forums that there are, before the last edit
 
     def edit(self, service: Service) -> Service | None:
         """Edit something; return the service that has acknowledged it, None if it was the terminal."""
+        listed = self.run("forums.list", sortBy="id", sortDir="desc", perPage=40)["results"]
+        self.newest = tuple(one["id"] for one in listed)
         if self.dice.random() < 0.2:
             self._count(self._on_the_terminal())
             return None
@@ -186,7 +189,7 @@ class Editor:
         self.refused += not done
 
     def _forum(self) -> int:
-        return int(self.dice.choice((1, 2, 3, *range(1, 41))))
+        return int(self.dice.choice((1, 2, 3, *range(1, 41), *self.newest)))
 
     def _words(self) -> str:
         return f"{self.dice.choice(('Tea', 'Elder', 'Moss', 'Peat'))} {self.dice.randrange(1000)}"

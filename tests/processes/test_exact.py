@@ -54,7 +54,8 @@ def test_answers_in_memory_are_those_of_the_database(
             editor.edit(dice.choice(services))
             compared.wait(services)
             readers.awake.clear()
-            paths = [*dice.sample(LISTS, 12), *(f"{FORUMS}/{forum}" for forum in dice.sample(range(1, 61), 20))]
+            forums = dice.sample(sorted({*range(1, 61), *editor.newest}), 20)  # of which some are gone
+            paths = [*dice.sample(LISTS, 12), *(f"{FORUMS}/{forum}" for forum in forums)]
             compared.compare(services, paths)
             assert compared.stale == [], (number, compared.stale)
             if number % 50 == 0:
@@ -66,4 +67,4 @@ def test_answers_in_memory_are_those_of_the_database(
     finally:
         readers.end()
     print(f"{compared.answers:,} answers compared, {editor.done} edits, {editor.refused} refused; stale: {len(compared.stale)}")  # noqa: T201
-    assert editor.done > EDITS // 4  # of the others, most are about nodes that are gone
+    assert editor.done > EDITS // 3

@@ -8,6 +8,7 @@ import httpx
 
 from trellis.asgi import Application
 from trellis.http.api import Receive, Scope, Send
+from trellis.http.server import Whole
 from trellis.refusals import REFUSALS
 
 BASE_URL: Final = "http://api.example:8000"
@@ -57,9 +58,11 @@ class ApiClient:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the server does: with the response that is in memory, or else by the application."""
-        if (whole := find_in_memory(self.application, scope)) is None:
-            await self.application(scope, receive, send)
+        found = _look(self.application, scope)
+        if not isinstance(found, Whole):
+            await (found or self.application)(scope, receive, send)
             return
+        whole = _read(found)
         await send({"type": "http.response.start", "status": whole.status, "headers": whole.headers})
         await send({"type": "http.response.body", "body": whole.body})
 
@@ -104,10 +107,17 @@ class InMemory(NamedTuple):
 
 def find_in_memory(application: Application, scope: Scope) -> InMemory | None:
     """Ask for what the server asks for before it starts the application; in the event loop of this."""
+    found = _look(application, scope)
+    return _read(found) if isinstance(found, Whole) else None
+
+
+def _look(application: Application, scope: Scope) -> Any:
     reads = application.hooks.reads
     reads.begin()
-    if (whole := reads.find(scope)) is None:
-        return None
+    return reads.find(scope)
+
+
+def _read(whole: Whole) -> InMemory:
     lines = [line.split(b": ", 1) for line in whole.headers.split(b"\r\n")[:-1]]
     return InMemory(int(whole.status.split()[1]), [(name, value) for name, value in lines], whole.body)
 

@@ -2,6 +2,7 @@
 
 import re
 import socket
+import time
 from collections import Counter
 from typing import Final
 
@@ -102,3 +103,45 @@ def test_what_one_process_changes_is_not_answered_from_the_memory_of_another(
         assert writer.call("GET", path, text).json()["name"] == f"Name {number}"
         if writer.settings.database_url.startswith("sqlite"):
             assert reader.call("GET", path, text).json()["name"] == f"Name {number}"
+
+
+@pytest.fixture
+def many_forums(run: Run) -> None:
+    """Fifty forums, whose list is a little less than what is sent in one piece; twice as many are more than that."""
+    for number in range(100):
+        run("forums.create", name=f"{number}", description="x" * 900)
+
+
+@pytest.mark.usefixtures("many_forums")
+@pytest.mark.parametrize("cache", [0, 33_554_432])
+def test_a_list_too_large_for_one_piece_is_read_counted_and_logged_once_behind_a_proxy_too(
+    serve: MakeService, key: MakeKey, database: DatabaseState, cache: int
+) -> None:
+    service = serve(trusted_proxies=("127.0.0.1",), answer_cache=cache)
+    text, path = key("forums.*", rateLimit=50), "/forums/forums?perPage=100"
+    answers = [service.call("GET", path, text, FORWARDED) for _ in range(4)]
+    assert {len(answer.content) > 100_000 for answer in answers} == {True}
+    assert [answer.headers["x-ratelimit-remaining"] for answer in answers] == ["49", "48", "47", "46"]
+    assert service.terminate() == 0
+    logged = [row for row in database.requests() if row["path"] == "/api/forums/forums"]
+    assert [(row["address"], row["status"]) for row in logged] == [("203.0.113.9", 200)] * 4
+    assert all(row["duration"] > 0 for row in logged)
+
+
+@pytest.mark.usefixtures("many_forums")
+def test_what_is_asked_by_somebody_who_does_not_read_is_counted_and_logged_once(
+    serve: MakeService, key: MakeKey, database: DatabaseState
+) -> None:
+    service, text, asked = serve(), key("forums.*", rateLimit=1000), 150
+    path = "/forums/forums?perPage=45"
+    assert 50_000 < len(service.call("GET", path, text).content) < 65_536
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
+        for number in range(asked):
+            connection.sendall(build_request("GET", path, text, number))
+        time.sleep(1)  # until the service has sent what the system takes
+        connection.sendall(build_request("GET", path, text, asked, "Connection: close"))
+        read = read_until_closed(connection)
+    left = re.findall(rb"x-ratelimit-remaining: ([0-9]+)\r\n", read)
+    assert left == [b"%d" % (998 - number) for number in range(asked + 1)]
+    assert service.terminate() == 0
+    assert len([row for row in database.requests() if row["path"] == "/api/forums/forums"]) == asked + 2

@@ -4,7 +4,7 @@ The server calls these from the calls of its parser, and never reads HTTP by its
 """
 
 from collections import Counter
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from enum import Enum
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -54,6 +54,9 @@ class Whole(NamedTuple):
     body: bytes
 
 
+App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]  # of ASGI
+
+
 class Reads:
     """The responses to reads that can be sent at once. This one has none."""
 
@@ -62,10 +65,11 @@ class Reads:
     def begin(self) -> None:
         """Expect requests that have come by now, one after the other."""
 
-    def find(self, scope: MutableMapping[str, Any]) -> Whole | None:  # noqa: ARG002
+    def find(self, scope: MutableMapping[str, Any]) -> Whole | App | None:  # noqa: ARG002
         """Return the response to a request, by its ASGI scope, as the application would send it; None: let that answer.
 
         What the application does beside, such as counting and logging the request, is done if there is a response, and only then.
+        One that is not to be sent in one piece is an application, which sends it, and does this when it has.
         """
         return None
 

@@ -213,6 +213,16 @@ class Rest:
         response.operation = None if route.verb.response is Response.FEED else operation  # which is read in lines, too, and waits
         return response
 
+    async def send_in_parts(
+        self, request: ApiRequest, response: ApiResponse, started: int, _scope: Scope, _receive: Receive, send: Send
+    ) -> None:
+        """Send a response that `read_at_once` has made and that is too large to be sent in one piece."""
+        await self.service.answer(request, send, self._hold(request, response), self._refuse, started)
+
+    async def _hold(self, request: ApiRequest, response: ApiResponse) -> ApiResponse:
+        self.service.under_way.admit(request.caller, response.body)
+        return response
+
     # --- responding ---------------------------------------------------------------------------------------------------
 
     def _refuse(self, request: ApiRequest, refused: Refused) -> tuple[ApiResponse, str]:

@@ -5,6 +5,7 @@ What these cannot say at once, or would refuse, is None: then the application an
 """
 
 import os
+from functools import cache, partial
 from hashlib import blake2b
 from http import HTTPStatus
 from time import perf_counter_ns
@@ -15,7 +16,6 @@ from trellis.core.operation import Operation
 from trellis.errors import Refused
 from trellis.http.addresses import LONGEST_ADDRESS, rewrite_address
 from trellis.http.api import (
-    ADMITTED,
     Allowance,
     ApiRequest,
     CachedResponse,
@@ -26,7 +26,7 @@ from trellis.http.api import (
     is_not_modified,
 )
 from trellis.http.sending import PART
-from trellis.http.server import Reads, Whole
+from trellis.http.server import App, Reads, Whole
 from trellis.rest.app import Rest
 from trellis.rest.responses import respond_to_read
 from trellis.store.requests import Request
@@ -72,6 +72,7 @@ class Immediate(Reads):
         self._salt = os.urandom(16)
         self._bearers: dict[bytes, Bearer] = {}  # by a digest of the headers that have the key
         self._bases: dict[tuple[str, bytes], str] = {}
+        self._also = service.settings.transport_headers
 
     def begin(self) -> None:
         self._version = self._service.version.renew()
@@ -80,7 +81,7 @@ class Immediate(Reads):
             self._key_version = key_version
             self._bearers.clear()
 
-    def find(self, scope: Scope) -> Whole | None:
+    def find(self, scope: Scope) -> Whole | App | None:
         started = perf_counter_ns()
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if self._key_version is None or not self._is_plain(scope, headers):
@@ -163,7 +164,7 @@ class Immediate(Reads):
             raise _ForApplication
         return allowance
 
-    def _read(self, scope: Scope, bearer: Bearer, started: int) -> Whole | None:
+    def _read(self, scope: Scope, bearer: Bearer, started: int) -> Whole | App | None:
         """Read what a request asks for, if that is done in this thread. Raises Refused, _ForApplication."""
         rewrite_address(scope, self._prefix)
         request = self._service.read_request(scope, _receive, self._prefix)
@@ -174,13 +175,11 @@ class Immediate(Reads):
             return None
         request.allowance = self._admit(bearer)
         response, error = self._rest.read_at_once(request, *found)
-        if len(response.body) > PART:  # the application sends it in parts, and finds it in memory
-            scope[ADMITTED] = request.allowance, response
-            return None
-        status = HTTPStatus(response.status)
-        headers = build_headers(request, response, None, self._service.settings.transport_headers)
+        if len(response.body) > PART:
+            return partial(self._rest.send_in_parts, request, response, started)
+        headers = build_headers(request, response, None, self._also)
         self._service.log_request(request, response.status, error, started)
-        return Whole(_write_status(status), b"".join(b"%b: %b\r\n" % header for header in headers), response.body)
+        return Whole(_write_status(response.status), b"".join(b"%b: %b\r\n" % header for header in headers), response.body)
 
     def _respond(
         self, cached: CachedResponse, wanted: bytes | None, request_id: str, allowance: Allowance | None
@@ -222,13 +221,14 @@ class _Form(NamedTuple):
 def _prepare(service: Service, prefix: str, status: HTTPStatus) -> _Form:
     return _Form(
         status.value,
-        _write_status(status),
+        _write_status(status.value),
         *(_prepare_headers(service, prefix, status, allowance) for allowance in (None, Allowance(0, 0, 0))),
     )
 
 
-def _write_status(status: HTTPStatus) -> bytes:
-    return f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
+@cache
+def _write_status(status: int) -> bytes:
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
 
 
 def _prepare_headers(service: Service, prefix: str, status: HTTPStatus, allowance: Allowance | None) -> bytes:

@@ -187,7 +187,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def answer(self, cycle: Any, app: Any, response: Whole | None) -> None:
         """Send the response to a request that has come in this turn of the event loop, or let the application answer."""
-        if response is None or self.flow.write_paused or cycle.disconnected:
+        if response is None:
             super()._start_asgi_task(cycle, app)
             return
         cycle.response_started = cycle.response_complete = True

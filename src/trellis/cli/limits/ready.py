@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, cast
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from trellis.http.server import Reads, ServerHooks, Whole
+from trellis.http.server import App, Reads, ServerHooks, Whole
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +22,7 @@ class Connection(Protocol):
 
     loop: Any
     transport: Any
+    flow: Any
 
     def answer(self, cycle: Any, app: Any, response: Whole | None) -> None:
         """Send the response, or let the application answer."""
@@ -54,12 +55,17 @@ class ReadyRequests:
             reads = Reads()
         for connection, cycle, app in came:
             try:
-                connection.answer(cycle, app, None if cycle.disconnected else self._find(reads, cycle.scope))
+                # Asked for is only what can be sent: whoever does not read, or has gone, is the application's.
+                found = None if cycle.disconnected or connection.flow.write_paused else self._find(reads, cycle.scope)
+                if isinstance(found, Whole):
+                    connection.answer(cycle, app, found)
+                else:
+                    connection.answer(cycle, found or app, None)
             except Exception:  # the others have to be answered
                 log.exception("A response from memory could not be sent.")
                 connection.transport.abort()
 
-    def _find(self, reads: Reads, scope: Any) -> Whole | None:
+    def _find(self, reads: Reads, scope: Any) -> Whole | App | None:
         try:
             return reads.find(self._find_caller(scope))
         except Exception:

@@ -9,7 +9,6 @@ from trellis.http.api.limits import Allowance
 from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options
 from trellis.http.api.request import (
-    ADMITTED,
     PAGE,
     PAGE_REFUSED,
     REQUEST,
@@ -24,7 +23,6 @@ from trellis.http.api.request import (
 from trellis.http.api.service import Service, require_bearer
 
 __all__ = [
-    "ADMITTED",
     "BOUNDS",
     "PAGE",
     "PAGE_REFUSED",

@@ -16,10 +16,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 
-# In the scope of a request: what is known of it; its allowance, if it was counted already, and what was read for it; the route of
-# the panel's page that it is for; why that was refused.
+# In the scope of a request: what is known of it; the route of the panel's page that it is for; why that was refused.
 REQUEST: Final = "trellis.request"
-ADMITTED: Final = "trellis.admitted"
 PAGE: Final = "trellis.page"
 PAGE_REFUSED: Final = "trellis.refused"
 JSON: Final = b"application/json"

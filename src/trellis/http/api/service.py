@@ -20,7 +20,7 @@ from trellis.http.api.headers import accept_request_id, generate_request_ids
 from trellis.http.api.identify import find_key, refuse_key_in_url
 from trellis.http.api.limits import Allowance, Throttle
 from trellis.http.api.log import RequestLog
-from trellis.http.api.request import ADMITTED, REQUEST, ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
+from trellis.http.api.request import REQUEST, ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
 from trellis.http.api.waiting import WaitingRequests
 from trellis.http.large import LARGE, LargeRequests, run_by_size
 from trellis.http.reading import CountedReads, read_in_thread
@@ -97,8 +97,6 @@ class Service:
             self.gate.now(),
             receive,
         )
-        if (admitted := scope.get(ADMITTED)) is not None:
-            request.allowance = admitted[0]
         return request
 
     def find_base_url(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
@@ -117,9 +115,14 @@ class Service:
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
-    async def answer(self, request: ApiRequest, send: Send, responding: Awaitable[ApiResponse], fail: Fail) -> None:
-        """Send the response to a request, or what `fail` makes of a refusal, and log it. `fail` also returns the error's code."""
-        started = time.perf_counter_ns()
+    async def answer(
+        self, request: ApiRequest, send: Send, responding: Awaitable[ApiResponse], fail: Fail, started: int | None = None
+    ) -> None:
+        """Send the response to a request, or what `fail` makes of a refusal, and log it. `fail` also returns the error's code.
+
+        It was received at `started`, in nanoseconds of the performance counter, or is just now.
+        """
+        started = time.perf_counter_ns() if started is None else started
         error: str | None = None
         try:
             response = await responding
@@ -170,7 +173,7 @@ class Service:
         """Find out whose request it is, and count it. Raises Refused."""
         await self.throttle.admit_address(request.address)
         bearer = request.bearer = await self._identify(request)
-        if request.allowance is None and (limit := self.find_rate_limit(bearer)):
+        if limit := self.find_rate_limit(bearer):
             request.allowance = await self.throttle.admit_key(bearer.public, limit)
         return bearer
 
@@ -246,9 +249,9 @@ class Service:
         """
         if self.reads_at_once(request, operation, slow=slow, size=size):
             return self.read_at_once(request, operation, name, run)
-        if (cached := self._find(request, operation, name)) is not None:
-            return cached
         version = _find_version(request, operation)
+        if (cached := self._find(version, name)) is not None:
+            return cached
         if _is_counted(request, operation) or (slow and require_bearer(request).actor.is_counted):  # by what it runs
             cached = await self._counted.run(run)
         else:
@@ -264,14 +267,13 @@ class Service:
         self, request: ApiRequest, operation: Operation, name: Name, run: Callable[[], CachedResponse]
     ) -> CachedResponse:
         """Return the cached answer of this name, or that of `run`, which is called in this thread. Raises Refused."""
-        if (cached := self._find(request, operation, name)) is not None:
-            return cached
         version = _find_version(request, operation)
+        if (cached := self._find(version, name)) is not None:
+            return cached
         return run() if version is None else self.responses.add(version, name, run())
 
-    def _find(self, request: ApiRequest, operation: Operation, name: Name) -> CachedResponse | None:
-        """Return the cached answer of a name, and count whether there is one."""
-        version = _find_version(request, operation)
+    def _find(self, version: int | None, name: Name) -> CachedResponse | None:
+        """Return the cached answer of a name, none without a data version, and count whether there is one."""
         cached = None if version is None else self.responses.find(version, name) or self._renew(version, name)
         if self.counts is not None:
             if cached is None:

@@ -1,10 +1,10 @@
 """The shapes of requests: what many have in common stands in the log once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
+import orjson
 import sqlalchemy as sa
-from sqlalchemy import bindparam
 
 from trellis.store.engine import IdIn, Statement, Transaction
 from trellis.store.requests.request import Shape
@@ -12,28 +12,43 @@ from trellis.store.tables import request_shapes, requests
 
 _c = request_shapes.c
 _COLUMNS: Final = tuple(_c[name] for name in Shape._fields)
-_FIND: Final = Statement(sa.select(_c.id).where(*(column == bindparam(column.name) for column in _COLUMNS)))
-_INSERT: Final = Statement(
-    sa.insert(request_shapes).values({column.name: bindparam(column.name) for column in _COLUMNS}).returning(_c.id)
+_NAMES: Final = ", ".join(Shape._fields)
+
+
+def _for_both(sql: str) -> dict[bool, Statement]:
+    """Build a statement about shapes that come as JSON, `wanted` in it, for SQLite and for PostgreSQL."""
+    numbers = {"key_id": "BIGINT", "status": "INTEGER"}
+    fields = {
+        True: (f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(Shape._fields)),
+        False: (f"CAST(value ->> {at} AS {numbers.get(name, 'TEXT')}) AS {name}" for at, name in enumerate(Shape._fields)),
+    }
+    rows = {True: "json_each(:shapes)", False: "jsonb_array_elements(CAST(:shapes AS JSONB))"}
+    wanted = {sqlite: f"(SELECT {', '.join(fields[sqlite])} FROM {rows[sqlite]}) AS wanted" for sqlite in (True, False)}  # noqa: S608  # our own text
+    return {sqlite: Statement(sa.text(sql.format(wanted=wanted[sqlite]))) for sqlite in (True, False)}
+
+
+_FIND: Final = _for_both(
+    f"SELECT request_shapes.id, {', '.join(f'request_shapes.{name}' for name in Shape._fields)} "  # noqa: S608  # our own text
+    f"FROM {{wanted}} JOIN request_shapes ON {' AND '.join(f'request_shapes.{name} = wanted.{name}' for name in Shape._fields)}"
 )
+_INSERT: Final = _for_both(f"INSERT INTO request_shapes ({_NAMES}) SELECT {_NAMES} FROM {{wanted}} RETURNING id, {_NAMES}")  # noqa: S608  # our own text
 _DELETE_UNUSED: Final = Statement(
     sa.delete(request_shapes).where(IdIn(_c.id, "shapes"), ~sa.exists().where(requests.c.shape == _c.id)).returning(*_COLUMNS)
 )
 
 
-def find_or_insert(tx: Transaction, shapes: Iterable[tuple[Any, ...]]) -> tuple[dict[tuple[Any, ...], int], list[Shape]]:
+def find_or_insert(tx: Transaction, shapes: Collection[tuple[Any, ...]]) -> tuple[dict[tuple[Any, ...], int], list[Shape]]:
     """Return the id of each of these shapes, and those of them that are new. Of all writers one is at work at a time."""
-    ids: dict[tuple[Any, ...], int] = {}
-    new: list[Shape] = []
-    for one in shapes:
-        shape = Shape(*one)
-        stored = encode(shape)
-        if rows := tx.fetch(_FIND, **stored):
-            ids[one] = rows[0][0]
-        else:
-            ids[one] = tx.fetch(_INSERT, **stored)[0][0]
-            new.append(shape)
-    return ids, new
+    stored = {one: _encode(*one) for one in shapes}
+    ids = _run(tx, _FIND, set(stored.values()))
+    if new := set(stored.values()) - ids.keys():
+        ids |= _run(tx, _INSERT, new)
+    return {one: ids[row] for one, row in stored.items()}, [decode(row) for row in new]
+
+
+def _run(tx: Transaction, statement: dict[bool, Statement], rows: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
+    found = tx.fetch(statement[tx.sqlite], shapes=orjson.dumps(sorted(rows)).decode())
+    return {tuple(row[1:]): row[0] for row in found}
 
 
 def delete_unused(tx: Transaction, shapes: Iterable[int]) -> list[Shape]:
@@ -42,9 +57,11 @@ def delete_unused(tx: Transaction, shapes: Iterable[int]) -> list[Shape]:
     return [decode(row) for row in tx.fetch(_DELETE_UNUSED, shapes=tx.id_list(wanted))] if wanted else []
 
 
-def encode(shape: Shape) -> dict[str, Any]:
-    """Return the columns of a shape, which has no null: nulls would never be the same."""
-    return shape._asdict() | {"key_id": shape.key_id or 0, "operation": shape.operation or "", "error": shape.error or ""}
+def _encode(
+    key_id: int | None, operation: str | None, method: str, address: str, status: int, error: str | None
+) -> tuple[int, str, str, str, int, str]:
+    """Return the columns of a shape, of which none is null: nulls would never be the same."""
+    return key_id or 0, operation or "", method, address, status, error or ""
 
 
 def decode(row: Sequence[Any]) -> Shape:

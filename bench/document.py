@@ -9,14 +9,19 @@ from bench.report import markdown
 ROOT: Final = Path(__file__).parent.parent
 DOCUMENT: Final = ROOT / "docs" / "benchmarks.md"
 KEPT: Final = ROOT / "docs" / "benchmarks"
-_START: Final = "<!-- figures: start -->"
-_END: Final = "<!-- figures: end -->"
+_FIGURES: Final = "figures"  # the name of its place in the document
 
 
 def told(document: str, figures: Mapping[str, Any] | None) -> str:
     """Put the measured part into the text of the document. Raises ValueError if it has no place for it."""
-    before, start, rest = document.partition(_START)
-    _, end, after = rest.partition(_END)
-    if not start or not end:
-        raise ValueError(f"The document needs '{_START}' and '{_END}'.")
-    return f"{before}{start}\n\n{markdown(figures)}\n{end}{after}"
+    return put(document, _FIGURES, markdown(figures))
+
+
+def put(document: str, place: str, text: str) -> str:
+    """Put a text between two comments of a document that name its place. Raises ValueError if there are none."""
+    start, end = (f"<!-- {place}: {which} -->" for which in ("start", "end"))
+    before, found, rest = document.partition(start)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        raise ValueError(f"The document needs '{start}' and '{end}'.")
+    return f"{before}{start}\n\n{text}\n{end}{after}"

@@ -1,4 +1,4 @@
--- What wrk sends. Arguments: the mode, the key, a seed, and what the mode needs. `done` prints one line of JSON.
+-- What wrk sends. Arguments: the mode, the key, a seed, and what the mode needs.
 
 local mode, auth, host, first, last, path, writes
 local json = "application/json"
@@ -69,10 +69,4 @@ if os.getenv("LOAD_MODE") ~= "fixed" then
   function request() return modes[mode]() end
 end
 
-function done(summary, latency, requests)
-  local wrong = summary.errors
-  io.write(string.format(
-    '\nFIGURES {"requests": %d, "seconds": %.6f, "bytes": %d, "p50": %.1f, "p99": %.1f, "refused": %d, "broken": %d}\n',
-    summary.requests, summary.duration / 1e6, summary.bytes, latency:percentile(50), latency:percentile(99),
-    wrong.status, wrong.connect + wrong.read + wrong.write + wrong.timeout))
-end
+dofile(os.getenv("LOAD_FIGURES"))

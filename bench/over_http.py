@@ -8,28 +8,24 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-import psycopg
-
+from bench import growth
 from bench.cases import FORUMS, FORUMS_ON_POSTGRESQL, OURS, PEER, Case
 from bench.databases import postgresql
 from bench.forest import forest
+from bench.growth import Site
+from bench.hot import make_key
 from bench.peers.fastapi_peer import seed as peer_seed
 from bench.process import Server, cores, own_environment, pinned
-from bench.seed import PERMISSIONS, fill
+from bench.seed import PERMISSIONS
 from bench.wrk import Load, Starved, Unusable, judged, wrk
-from trellis.compose import compose
-from trellis.core.actor import TERMINAL
 from trellis.core.keys.secret import new_secret
-from trellis.core.operation import Call
-from trellis.settings import Settings
-from trellis.store.migrate import migrate
 
 Say = Callable[[str], None]
 Rep = dict[str, float]
-_MOST: Final = "10000000"  # a limit that is counted, and never reached
+_MOST: Final = 10_000_000  # a limit that is counted, and never reached
 _BAD_KEYS: Final = "1000000"
 
 
@@ -64,7 +60,7 @@ class Databases:
 
 def seeded(folder: Path, forums: int, progress: Callable[[str, int], None]) -> Databases:
     """Make both databases with the same forums and the same key."""
-    key = _seed(f"sqlite:///{folder}/trellis.db", forums, lambda done: progress(OURS, done))
+    key = fill_with_key(f"sqlite:///{folder}/trellis.db", forums, lambda done: progress(OURS, done))
     databases = Databases(folder, key)
     peer_seed.fill(databases.peers, key, PERMISSIONS, forest("realistic", forums)[0], lambda done: progress(PEER, done))
     return databases
@@ -75,23 +71,15 @@ def with_postgresql(databases: Databases, progress: Callable[[str, int], None]) 
     """Start a PostgreSQL server, and add a database there."""
     with postgresql(databases.folder) as server:
         url = server.get_uri()
-        key = _seed(url, FORUMS_ON_POSTGRESQL, lambda done: progress(f"{OURS}, PostgreSQL", done))
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("VACUUM ANALYZE")  # what autovacuum does within a minute
+        key = fill_with_key(url, FORUMS_ON_POSTGRESQL, lambda done: progress(f"{OURS}, PostgreSQL", done))
         yield replace(databases, postgresql=url, key_there=key)
 
 
-def _seed(url: str, forums: int, progress: Callable[[int], None]) -> str:
-    """Fill a database, and return a key with all grants."""
-    settings = Settings.load({"TRELLIS_DATABASE_URL": url}, None)
-    migrate(settings)
-    gate = compose(settings)
-    try:
-        fill(gate, forest("realistic", forums)[0], progress)
-        raw = {"name": "Bench", "grants": ["*"], "rateLimit": int(_MOST)}
-        return str(gate.run(Call("keys.create", TERMINAL, raw)).value["key"])
-    finally:
-        gate.store.close()
+def fill_with_key(url: str, forums: int, progress: Callable[[int], None], **settings: Any) -> str:
+    """Fill a database of trellis, and return a key with all grants, or these settings, and a limit that is never reached."""
+    site = Site("postgresql" if url.startswith("postgresql") else "sqlite", "realistic", forums, url)
+    with growth.seeded(site, progress) as (gate, _):
+        return make_key(gate, {"rateLimit": _MOST, **settings})
 
 
 def measured(case: Case, databases: Databases, plan: Plan, say: Say) -> dict[str, list[Rep]]:

@@ -54,12 +54,13 @@ def markdown(figures: Figures | None) -> str:
     if figures is None:
         return "Nothing has been measured yet: `make bench` writes this part.\n"
     parts = [_machine(figures)]
-    parts += [f"### {table.title}\n\n{_as_markdown(table)}" for table in tables(figures)]
+    parts += [f"### {table.title}\n\n{as_markdown(table)}" for table in tables(figures)]
     parts += [f"![{plot['title']}](benchmarks/{plot['file']})\n" for plot in figures.get("plots", ())]
     return "\n".join(parts)
 
 
-def _as_markdown(table: Table) -> str:
+def as_markdown(table: Table) -> str:
+    """Write a table in Markdown."""
     lines = [table.columns, ("---", *("---:" for _ in table.columns[1:])), *table.rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -13,6 +13,7 @@ from typing import Final
 from bench.process import pinned
 
 SCRIPT: Final = Path(__file__).parent / "load.lua"
+_DONE: Final = SCRIPT.with_name("figures.lua")  # what each script prints at its end
 _FIGURES: Final = re.compile(r"^FIGURES (\{.*\})$", re.MULTILINE)
 
 
@@ -68,7 +69,7 @@ def wrk(
 ) -> Load:
     """Load a service for so many seconds, from one thread on one core."""
     command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "20s", "-s", str(script), address, "--", mode]
-    environment = {**os.environ, "LOAD_MODE": mode}
+    environment = {**os.environ, "LOAD_MODE": mode, "LOAD_FIGURES": str(_DONE)}
     done = subprocess.run(
         pinned([*command, *arguments], core),
         capture_output=True,

@@ -3,23 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from bench.document import KEPT
+from bench.document import KEPT, put
 from bench.others.cases import BOUND, CASES, OURS
 from bench.ratios import middle, ratio
-from bench.report import Table, verdict
+from bench.report import Table, as_markdown, verdict
 
 FILE: Final = KEPT / "others.json"
-_START: Final = "<!-- others: start -->"
-_END: Final = "<!-- others: end -->"
+_PLACE: Final = "others"  # its name in the document
 
 
 def told(document: str, figures: Mapping[str, Any] | None) -> str:
     """Put the table into the text of the document. Raises ValueError if it has no place for it."""
-    before, start, rest = document.partition(_START)
-    _, end, after = rest.partition(_END)
-    if not start or not end:
-        raise ValueError(f"The document needs '{_START}' and '{_END}'.")
-    return f"{before}{start}\n\n{markdown(figures)}\n{end}{after}"
+    return put(document, _PLACE, markdown(figures))
 
 
 def table(figures: Mapping[str, Any]) -> Table:
@@ -35,8 +30,6 @@ def markdown(figures: Mapping[str, Any] | None) -> str:
     """Write the measured part of the section."""
     if figures is None:
         return "Nothing has been measured yet: `make bench-others` writes this part.\n"
-    found = table(figures)
-    lines = [found.columns, ("---", *("---:" for _ in found.columns[1:])), *found.rows]
     of, plan = figures["machine"], figures["plan"]
     services = ", ".join(f"{name} {version}" for name, version in figures["services"].items())
     skipped = "".join(f" {name} was skipped: {reason}" for name, reason in figures["skipped"].items())
@@ -45,7 +38,7 @@ def markdown(figures: Mapping[str, Any] | None) -> str:
         f"{of['cores']} cores, {of['memory']}; {of['system']}, {of['disk']}; {of['python']}, node {figures['node']}; "
         f"{plan['forums']:,} forums, {plan['repetitions']} × {plan['seconds']} s each. Load average before the run: "
         f"{of['load']}.{skipped} Every repetition is in [others.json](benchmarks/others.json).\n\n"
-    ) + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    ) + as_markdown(table(figures))
 
 
 def _rows(measured: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

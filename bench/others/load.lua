@@ -34,10 +34,4 @@ function request()
   return head .. "Content-Type: application/json\r\nContent-Length: " .. #body .. "\r\n\r\n" .. body
 end
 
-function done(summary, latency, requests)
-  local wrong = summary.errors
-  io.write(string.format(
-    '\nFIGURES {"requests": %d, "seconds": %.6f, "bytes": %d, "p50": %.1f, "p99": %.1f, "refused": %d, "broken": %d}\n',
-    summary.requests, summary.duration / 1e6, summary.bytes, latency:percentile(50), latency:percentile(99),
-    wrong.status, wrong.connect + wrong.read + wrong.write + wrong.timeout))
-end
+dofile(os.getenv("LOAD_FIGURES"))

@@ -6,19 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import trellis
-from bench.forest import forest
 from bench.others.cases import FORUMS, OURS, PAGE, Kind, Request, Service
-from bench.over_http import asked
+from bench.over_http import asked, fill_with_key
 from bench.process import Server
-from bench.seed import fill
-from trellis.compose import compose
-from trellis.core.actor import TERMINAL
-from trellis.core.operation import Call
-from trellis.settings import Settings
-from trellis.store.migrate import migrate
 
 _PATH: Final = "/api/forums/forums"
-_MOST: Final = 10_000_000  # requests a minute: a limit that is counted, and never reached
 _REQUESTS: Final[dict[Kind, Request]] = {
     "read": Request("GET", f"{_PATH}/{{id}}"),
     "list": Request("GET", f"{_PATH}?perPage={PAGE}"),
@@ -33,26 +25,14 @@ _REQUESTS: Final[dict[Kind, Request]] = {
 def service(folder: Path, core: int) -> Iterator[Service]:
     """Make the database, and run trellis over it."""
     address = f"sqlite:///{folder}/trellis.db"
-    key = _filled(address)
+    grants = ["forums.list", "forums.get", "forums.create", "forums.update"]
+    key = fill_with_key(address, FORUMS, lambda _done: None, grants=grants)
     with Server(["-m", "trellis", "serve", "--port", "0"], folder, {"TRELLIS_DATABASE_URL": address}, core) as server:
 
         def total() -> int:
             return asked(server.address, f"{_PATH}?perPage=1", key, {}).total
 
         yield Service(OURS, trellis.__version__, server, key, _REQUESTS, _records, total)
-
-
-def _filled(address: str) -> str:
-    """Make the database and a key for it; give the key."""
-    settings = Settings.load({"TRELLIS_DATABASE_URL": address}, None)
-    migrate(settings)
-    gate = compose(settings)
-    try:
-        fill(gate, forest("realistic", FORUMS)[0], lambda _done: None)
-        raw = {"name": "Bench", "grants": ["forums.list", "forums.get", "forums.create", "forums.update"], "rateLimit": _MOST}
-        return str(gate.run(Call("keys.create", TERMINAL, raw)).value["key"])
-    finally:
-        gate.store.close()
 
 
 def _records(body: Any) -> list[dict[str, Any]]:

@@ -67,8 +67,14 @@ def _some() -> list[Request]:
     ]
 
 
-# Few shapes are looked for one by one, of more those with the newest rows, and where they are too many all rows are looked at.
-SHAPES: dict[str, dict[str, int]] = {"as it is": {}, "few": {"_FEW": 500}, "more": {"_FEW": 1}, "too many": {"_FEW": 1, "_MANY": 1}}
+# Of many shapes those with the newest rows are enough, unless rows have to be compared: then all of them count, if these are rare.
+SHAPES: dict[str, dict[str, int]] = {
+    "as it is": {},
+    "few": {"_FEW": 500},
+    "more": {"_FEW": 1},
+    "rare": {"_FEW": 1, "_RARE": 0},
+    "too many": {"_FEW": 1, "_MANY": 1},
+}
 
 
 @pytest.fixture(params=SHAPES)

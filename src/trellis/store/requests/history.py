@@ -1,24 +1,29 @@
 """Searching the request log: among the shapes that pass the filters, a limited number of rows at a time.
 
-A search never reads the whole log. Filters of what a shape has select shapes; their rows are found by an index, in the order of
-time. Where other filters have to look at rows, or the shapes are too many, it examines one chunk after another, newest first, until
-its time limit, and returns where to continue.
+A search never reads the whole log. Filters of what a shape has select shapes, whose rows an index finds by time: one window of time
+after another, newest first, as wide as has not too many of them. Where the shapes are too many, or there is no such filter, it
+examines chunks of all rows. It ends at its time limit, and returns where to continue.
 """
 
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Contains, Transaction, WithoutIndex
+from trellis.store.engine import Contains, IdIn, Transaction, WithoutIndex
 from trellis.store.requests.request import Request, Shape
 from trellis.store.requests.shapes import decode
 from trellis.store.tables import request_shapes, requests
 
 TIME_LIMIT: Final = 0.03  # seconds
 _CHUNK: Final = 5_000  # rows that one statement examines
-_FEW: Final = 64  # shapes whose rows are looked for shape by shape
+_WINDOW: Final = 3600.0  # seconds that are tried first; then a factor less or more
+_FACTOR: Final = 8
+_SHORTEST: Final = 0.001
+_FEW: Final = 64  # shapes of which it does not matter which has the newest rows
+_RARE: Final = 20  # one row of so many, or fewer
 _MANY: Final = 4_000  # shapes that are looked at one by one for which has the newest rows
 _c, _s = requests.c, request_shapes.c
 _MEMBERS: Final = (_c.id, _c.at, _c.path, _c.duration, _c.request_id, *(_s[name] for name in Shape._fields))
@@ -61,20 +66,24 @@ def search(
     selected = _shape_conditions(filters) if among is None else []
     if selected:  # a join would let SQLite begin with the shapes
         others.append(sa.exists().where(_s.id == WithoutIndex(_c.shape), *selected).correlate(requests))
-    rows_of = [] if among is None else [_c.shape.in_(among)]
+    rows_of = [] if among is None else [IdIn(_c.shape, "shapes")]
+    params = {"path": filters.get("path"), "shapes": None if among is None else tx.id_list(among)}
     deadline = time.perf_counter() + time_limit
     found: list[LoggedRequest] = []
-    position = before
+    position, seconds = before, _WINDOW
     while True:
         chunk = span + _before(position)
-        end = _find_end(tx, chunk, among) if others or among else None
+        if among is None:
+            end = _find_end(tx, chunk) if others else None
+        else:
+            end, seconds = _find_window(tx, [*chunk, *rows_of], params, filters, position, seconds)
         ids = (
             sa.select(_c.id)
             .where(*chunk, *rows_of, *others, *([_c.at >= end] if end else []))
             .order_by(_c.at.desc(), _c.id.desc())
             .limit(limit + 1 - len(found))
         )
-        found += _read(tx, [row[0] for row in tx.connection.execute(ids, {"path": filters.get("path")})])
+        found += _read(tx, [row[0] for row in tx.connection.execute(ids, params)])
         if len(found) > limit:
             last = found[limit - 1]
             return Search(found[:limit], (last.request.at, last.id))
@@ -95,10 +104,12 @@ def _find_shapes(
     if not (selected := _shape_conditions(filters)):
         return None
     ids = list(tx.connection.execute(sa.select(_s.id).where(*selected).limit(_MANY + 1)).scalars())
+    if len(ids) > _MANY:
+        return None
     if len(ids) <= _FEW:
         return ids
-    if has_others or len(ids) > _MANY:
-        return None
+    if has_others:
+        return None if _is_frequent(tx, selected, span) else ids
     newest = requests.alias()
     first = sa.select(_c.id).where(_c.shape == _s.id, *span).order_by(_c.at.desc(), _c.id.desc()).limit(1)
     with_newest = (
@@ -109,6 +120,13 @@ def _find_shapes(
         .limit(count)
     )
     return list(tx.connection.execute(with_newest).scalars())
+
+
+def _is_frequent(tx: Transaction, selected: Sequence[sa.ColumnElement[bool]], span: Sequence[sa.ColumnElement[bool]]) -> bool:
+    """Return whether of the newest rows so many are of some shapes that looking at all of them costs less than at each shape."""
+    newest = sa.select(_c.shape).where(*span).order_by(_c.at.desc()).limit(_CHUNK).subquery()
+    of_these = sa.select(sa.func.count()).select_from(newest).where(sa.exists().where(_s.id == newest.c.shape, *selected))
+    return int(tx.connection.execute(of_these).scalar_one()) * _RARE >= _CHUNK
 
 
 def _shape_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
@@ -139,14 +157,44 @@ def _other_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]
     return found
 
 
-def _find_end(tx: Transaction, chunk: Sequence[sa.ColumnElement[bool]], among: Sequence[int] | None) -> str | None:
-    """Return the timestamp at which a chunk of all rows, or of those of some shapes, ends; None if the log ends before that."""
-    nth = sa.select(_c.at).where(*chunk).order_by(_c.at.desc()).limit(1)
-    if among is None:
-        return tx.connection.execute(nth.offset(_CHUNK)).scalar()
-    of_each = nth.where(_c.shape == _s.id).offset(max(1, _CHUNK // len(among))).correlate(request_shapes).scalar_subquery()
-    each = sa.select(of_each.label("at")).where(_s.id.in_(among)).subquery()
-    return tx.connection.execute(sa.select(sa.func.max(each.c.at))).scalar()
+def _find_end(tx: Transaction, chunk: Sequence[sa.ColumnElement[bool]]) -> str | None:
+    """Return the timestamp at which a chunk ends; None if the log ends before that."""
+    return tx.connection.execute(sa.select(_c.at).where(*chunk).order_by(_c.at.desc()).limit(1).offset(_CHUNK)).scalar()
+
+
+def _find_window(
+    tx: Transaction,
+    rows: Sequence[sa.ColumnElement[bool]],
+    params: Mapping[str, Any],
+    filters: Mapping[str, Any],
+    position: LogPosition | None,
+    seconds: float,
+) -> tuple[str | None, float]:
+    """Return the timestamp at which a window of time begins, and for how many seconds to try the next one.
+
+    It ends at the position, and has at most as many of the rows as a chunk, or is a millisecond. None if the log begins later.
+    """
+    ends = (
+        sa.select(end(_c.at)).scalar_subquery() for end in (sa.func.min, sa.func.max)
+    )  # of which each is one look into an index
+    oldest, newest = tx.connection.execute(sa.select(*ends)).one()
+    if newest is None:
+        return None, seconds
+    last = min(newest, filters.get("until", newest)) if position is None else position[0]
+    while True:
+        begin = _subtract(last, seconds)
+        some = sa.select(sa.literal(1)).where(*rows, _c.at >= begin).limit(_CHUNK + 1).subquery()
+        many = int(tx.connection.execute(sa.select(sa.func.count()).select_from(some), params).scalar_one())
+        if many > _CHUNK and seconds > _SHORTEST:
+            seconds = max(_SHORTEST, seconds / _FACTOR)
+        else:
+            wider = seconds * _FACTOR if many * _FACTOR <= _CHUNK else seconds
+            return (None if begin <= max(oldest, filters.get("since", oldest)) else begin), wider
+
+
+def _subtract(at: str, seconds: float) -> str:
+    """Return the timestamp so many seconds before another one."""
+    return (datetime.fromisoformat(at) - timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _read(tx: Transaction, ids: Sequence[int]) -> list[LoggedRequest]:

@@ -122,6 +122,20 @@ def test_pages_follow_on_each_other_without_a_gap(
     assert len(whole) > 50
 
 
+@pytest.mark.parametrize("at", ["", "0001-01-01T00:00:00.000Z", "2026-01-31T00:00:01.000Z", "9999-12-31T23:59:59.999Z"])
+@pytest.mark.parametrize("filters", [{}, {"key_id": 1}, {"key_id": 1, "path": "forums"}])
+def test_a_search_goes_on_from_any_position(store: Store, write: Write, at: str, filters: dict[str, Any]) -> None:
+    write([request(1), request(2)])
+    with store.reading() as tx:
+        found = requests.search(tx, filters, 10, (at, 99))
+        assert [one.request.request_id for one in found.found] == [f"r-{n}" for n in (2, 1) if request(n).at <= at]
+        assert (found.next, found.complete) == (None, True)
+        limits = {"since": "0001-01-01T00:00:00.000Z", "until": "9999-12-31T23:59:59.999Z"}
+        assert len(requests.search(tx, filters | limits, 10).found) == 2
+        assert requests.search(tx, filters | {"until": limits["since"]}, 10).found == []
+        assert requests.search(tx, filters | {"since": limits["until"]}, 10).found == []
+
+
 def test_requests_without_a_key_are_found_by_0(store: Store, write: Write) -> None:
     write([request(1), request(2, key_id=None, status=401)])
     with store.reading() as tx:

@@ -174,13 +174,14 @@ def _find_window(
 
     It ends at the position, and has at most as many of the rows as a chunk, or is a millisecond. None if the log begins later.
     """
-    ends = (
-        sa.select(end(_c.at)).scalar_subquery() for end in (sa.func.min, sa.func.max)
-    )  # of which each is one look into an index
+    ends = (sa.select(end(_c.at)).scalar_subquery() for end in (sa.func.min, sa.func.max))  # each is one look into an index
     oldest, newest = tx.connection.execute(sa.select(*ends)).one()
     if newest is None:
         return None, seconds
-    last = min(newest, filters.get("until", newest)) if position is None else position[0]
+    first = max(oldest, filters.get("since", oldest))
+    last = min(newest, filters.get("until", newest) if position is None else position[0])
+    if last <= first:
+        return None, seconds
     while True:
         begin = _subtract(last, seconds)
         some = sa.select(sa.literal(1)).where(*rows, _c.at >= begin).limit(_CHUNK + 1).subquery()
@@ -189,7 +190,7 @@ def _find_window(
             seconds = max(_SHORTEST, seconds / _FACTOR)
         else:
             wider = seconds * _FACTOR if many * _FACTOR <= _CHUNK else seconds
-            return (None if begin <= max(oldest, filters.get("since", oldest)) else begin), wider
+            return (None if begin <= first else begin), wider
 
 
 def _subtract(at: str, seconds: float) -> str:

@@ -179,6 +179,20 @@ def test_a_drag_drops_where_the_pointer_is_after_a_branch_has_opened_below_it(pa
     assert {one["name"] for one in run("forums.list", parentId=community.releases)["results"]} == {"Betas", "Staff"}
 
 
+def test_what_a_drag_has_opened_stays_open_when_the_page_is_brought_up_to_date(page: Page, community: Community, run: Run) -> None:
+    page.goto("/admin/forums")
+    _take(page, "Staff")
+    page.mouse.move(*_middle(page, "Help"), steps=4)
+    page.mouse.up()
+    expect(_message(page)).to_contain_text("“Staff” is under “Help”")
+    expect(_children(page, "Help")).to_have_text(["Staff"])
+    run("forums.update", community.news, name="Bulletin")
+    expect(_row(page, "Bulletin")).to_be_visible()
+    expect(_children(page, "Help")).to_have_text(["Staff"])
+    page.reload()
+    expect(_children(page, "Help")).to_have_text(["Staff"])
+
+
 def test_an_aborted_drag_leaves_everything(page: Page, community: Community, events: Events) -> None:
     before = events()
     page.goto("/admin/forums")

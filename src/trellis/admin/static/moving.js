@@ -213,6 +213,9 @@ export async function inside(view, node) {
     node.append(list);
   }
   list.hidden = false;
-  if (!("ownPage" in toggle.dataset)) toggle.setAttribute("aria-expanded", "true");
+  if (!("ownPage" in toggle.dataset)) {
+    toggle.setAttribute("aria-expanded", "true");
+    view.remember(); // or what keeps the page up to date would close it
+  }
   return list.isConnected ? { list, next: list.querySelector(":scope > .more") } : null;
 }

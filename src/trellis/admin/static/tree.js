@@ -19,6 +19,7 @@ export function tree(list) {
     sending: Promise.resolve(),
     rows: () => [...list.querySelectorAll(".node")].filter((node) => node.offsetParent !== null),
     open: (node, isWanted) => attempt(() => open(view, node, isWanted), { otherwise: toggleOf(node)?.href }),
+    remember: () => remember(view),
     announce: say,
     countTop,
   };

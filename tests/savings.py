@@ -4,21 +4,36 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partialmethod
+from functools import cache, partialmethod
 from pathlib import Path
 from ssl import SSLContext
+from types import CodeType
 from typing import Any, Final
 
 import httpx
 import pytest
 from jinja2 import Environment
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
+from starlette.routing import compile_path
 
 FOLDER: Final = "SAVINGS_OF_TRELLIS"  # names the folder to the services of the tests; not behind TRELLIS_, where the settings are
 
 
 class _CompiledTemplates(FileSystemBytecodeCache):
     """What templates were compiled to, for all processes of a test run; it is used again only for the same source."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self._loaded: dict[str, CodeType] = {}  # in this process, by name
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        name = self._get_cache_filename(bucket)
+        if name in self._loaded:
+            bucket.code = self._loaded[name]
+            return
+        super().load_bytecode(bucket)
+        if bucket.code is not None:
+            self._loaded[name] = bucket.code
 
     def _get_cache_filename(self, bucket: Bucket) -> str:
         """Name a template: what the panel and the reference share is compiled for each, since the panel formats values."""
@@ -30,6 +45,11 @@ def share_templates(patch: pytest.MonkeyPatch) -> None:
     """Let every template be compiled once in a run: that takes longer than most of the tests of pages do."""
     compiled = _CompiledTemplates(os.environ[FOLDER])
     patch.setattr(Environment, "__init__", partialmethod(Environment.__init__, bytecode_cache=compiled))
+
+
+def _share_paths(patch: pytest.MonkeyPatch) -> None:
+    """Let the path of each page and endpoint be compiled once, and not for each application that a test makes."""
+    patch.setattr("starlette.routing.compile_path", cache(compile_path))
 
 
 def _share_certificates(patch: pytest.MonkeyPatch) -> None:
@@ -58,6 +78,7 @@ def known_beforehand(folder: Path) -> Iterator[None]:
         patch.setenv(FOLDER, str(folder))
         share_templates(patch)
         _share_certificates(patch)
+        _share_paths(patch)
         patch.setattr("httpx._transports.asgi.is_running_trio", lambda: False)
         yield
 

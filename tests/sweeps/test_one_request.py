@@ -62,7 +62,7 @@ class OneRequest:
         """Compare hostile requests with an ordinary one. What holds the loop is sent twice more: it must do so each time."""
         with asyncio.Runner() as runner:
             self._measure(runner, ask, media, ordinary)
-            cost = median(self._measure(runner, ask, media, ordinary).total for _ in range(5))
+            cost = median(self._measure(runner, ask, media, ordinary).total for _ in range(3))
             bound = MOST * max(cost, FLOOR)
             for body in hostile:
                 longest = min(self._try(runner, ask, body, bound))
@@ -153,7 +153,7 @@ def test_no_form_holds_the_loop(gate: Gate, settings: Settings, run: Run, commun
                 return send_request(panel, "POST", path, headers, content)
 
             hostile = some(form_bodies(["name", "login", "permissions.view", "grants"]), path + name)
-            hostile = hostile if NUMBER == "all" else hostile[:2]
+            hostile = hostile if NUMBER == "all" else hostile[: 2 if name == "session" else 1]
             sweep.compare(f"{path} with {name}", ask, b"name=x", hostile, FORM)
     assert sweep.held == []
     assert max(sweep.statuses) < 500

@@ -29,6 +29,7 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.passwords import Cost
 from trellis.settings import PREFIX, Settings
+from trellis.store import search_time
 from trellis.store.migrate import migrate
 from trellis.store.siblings import btree
 
@@ -189,6 +190,14 @@ def _known_beforehand(_folder: Path) -> Iterator[None]:
 def _kept_connections() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         kept_connections.keep_connections(patch)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_searches() -> Iterator[None]:
+    """Let no search end for want of time, which on a crowded machine it would; tests of that say so."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_time, "LONGEST", 60.0)
         yield
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partialmethod
@@ -14,8 +15,12 @@ import httpx
 import pytest
 from jinja2 import Environment
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
+from sqlalchemy import Engine
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.util import LRUCache
 from starlette.routing import compile_path
 
+_STATEMENTS: Final = 5_000  # that are kept compiled
 FOLDER: Final = "SAVINGS_OF_TRELLIS"  # names the folder to the services of the tests; not behind TRELLIS_, where the settings are
 
 
@@ -52,6 +57,22 @@ def _share_paths(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("starlette.routing.compile_path", cache(compile_path))
 
 
+def _share_statements(patch: pytest.MonkeyPatch) -> None:
+    """Let SQLAlchemy compile a statement once for an engine, SQLite or PostgreSQL, and not for each database.
+
+    All stores set up their dialects alike, so that one of a class is as good as another.
+    """
+    make, compiled = Engine.__init__, defaultdict[type, LRUCache[Any, Any]](lambda: LRUCache(_STATEMENTS))
+
+    def create(engine: Engine, *arguments: Any, **options: Any) -> None:
+        make(engine, *arguments, **options)
+        engine._compiled_cache = compiled[type(engine.dialect)]
+
+    patch.setattr(Engine, "__init__", create)
+    patch.setattr(DefaultDialect, "__hash__", lambda dialect: hash(type(dialect)))
+    patch.setattr(DefaultDialect, "__eq__", lambda dialect, other: type(dialect) is type(other))
+
+
 def _share_certificates(patch: pytest.MonkeyPatch) -> None:
     """Let clients that ask for nothing special have one TLS context: each reads all authorities of the world for its own.
 
@@ -79,6 +100,7 @@ def known_beforehand(folder: Path) -> Iterator[None]:
         share_templates(patch)
         _share_certificates(patch)
         _share_paths(patch)
+        _share_statements(patch)
         patch.setattr("httpx._transports.asgi.is_running_trio", lambda: False)
         yield
 

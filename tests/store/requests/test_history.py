@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import requests
+from trellis.store import requests, search_time
 from trellis.store.engine.store import Store
 from trellis.store.requests import Request
 
@@ -94,7 +94,7 @@ def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write
         filters = {name: FILTERS[name][0] for name in names}
         passing = [r for r in everything[::-1] if all(FILTERS[name][1](r) for name in names)]
         with store.reading() as tx:
-            found = requests.search(tx, filters, 1000, time_limit=60)
+            found = requests.search(tx, filters, 1000)
         assert [one.request for one in found.found] == passing, names
         assert (found.next, found.complete) == (None, True)
         visited += 1
@@ -110,10 +110,11 @@ def test_pages_follow_on_each_other_without_a_gap(
     monkeypatch.setattr("trellis.store.requests.history._CHUNK", 50)
     write(_some())
     with store.reading() as tx:
-        whole = [one.id for one in requests.search(tx, filters, 1000, time_limit=60).found]
+        whole = [one.id for one in requests.search(tx, filters, 1000).found]
+        monkeypatch.setattr(search_time, "LONGEST", time_limit)
         pages, place = list[int](), None
         for _ in range(200):
-            result = requests.search(tx, filters, 7, place, time_limit)
+            result = requests.search(tx, filters, 7, place)
             pages += [one.id for one in result.found]
             place = result.next
             if place is None:

@@ -1,16 +1,15 @@
 """Searching the event log: newest first, a limited number of events at a time."""
 
-import time
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from trellis.store import search_time
 from trellis.store.engine import JsonMember, Transaction, WithoutIndex
 from trellis.store.events.log import Event
 from trellis.store.tables import events
 
-TIME_LIMIT: Final = 0.03  # seconds
 _CHUNK: Final = 2_000  # events that one statement examines; they are numbered without gaps
 _EQUAL: Final = ("operation", "resource_id", "request_id", "change_set")
 _COLUMNS: Final = tuple(events.c[name] for name in Event.__slots__)
@@ -28,9 +27,7 @@ class Search(NamedTuple):
     complete: bool = True
 
 
-def search(
-    tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, time_limit: float = TIME_LIMIT
-) -> Search:
+def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None) -> Search:
     """Search the log, newest first.
 
     `filters` may contain wanted (a Wanted), operation, resource, resources (several), resource_id, request_id, change_set,
@@ -39,7 +36,7 @@ def search(
     top, bottom = _find_range(tx, filters, before)
     conditions = _conditions(filters)
     step = _CHUNK if conditions and not _is_indexed(filters) else top
-    deadline = time.perf_counter() + time_limit
+    is_late = search_time.begin()
     found: list[Event] = []
     while top > bottom:
         end = max(bottom, top - step)
@@ -53,7 +50,7 @@ def search(
         if len(found) > limit:
             return Search(found[:limit], found[limit - 1].seq)
         top = end
-        if time.perf_counter() > deadline and top > bottom:
+        if top > bottom and is_late():
             return Search(found, top, complete=False)
     return Search(found, None)
 

@@ -5,19 +5,18 @@ after another, newest first, as wide as has not too many of them. Where the shap
 examines chunks of all rows. It ends at its time limit, and returns where to continue.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from trellis.store import search_time
 from trellis.store.engine import Contains, IdIn, Transaction, WithoutIndex
 from trellis.store.requests.request import Request, Shape
 from trellis.store.requests.shapes import decode
 from trellis.store.tables import request_shapes, requests
 
-TIME_LIMIT: Final = 0.03  # seconds
 _CHUNK: Final = 5_000  # rows that one statement examines
 _WINDOW: Final = 3600.0  # seconds that are tried first; then a factor less or more
 _FACTOR: Final = 8
@@ -51,9 +50,7 @@ class Search(NamedTuple):
     complete: bool = True
 
 
-def search(
-    tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None = None, time_limit: float = TIME_LIMIT
-) -> Search:
+def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None = None) -> Search:
     """Search the log, newest first.
 
     `filters` may contain key_id (0: requests without a valid key), operation, address, status, method, `path` (a part of it),
@@ -68,7 +65,7 @@ def search(
         others.append(sa.exists().where(_s.id == WithoutIndex(_c.shape), *selected).correlate(requests))
     rows_of = [] if among is None else [IdIn(_c.shape, "shapes")]
     params = {"path": filters.get("path"), "shapes": None if among is None else tx.id_list(among)}
-    deadline = time.perf_counter() + time_limit
+    is_late = search_time.begin()
     found: list[LoggedRequest] = []
     position, seconds = before, _WINDOW
     while True:
@@ -90,7 +87,7 @@ def search(
         if end is None:
             return Search(found, None)
         position = (end, 0)
-        if time.perf_counter() > deadline:
+        if is_late():
             return Search(found, position, complete=False)
 
 

@@ -1,19 +1,18 @@
 """The delivery log: searching it, reading a delivery with its attempts, and purging."""
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, get_args
 
 import sqlalchemy as sa
 
+from trellis.store import search_time
 from trellis.store.engine import Transaction, WithoutIndex
 from trellis.store.tables import attempts, deliveries, webhooks
 from trellis.store.webhooks.outbox import COLUMNS, Attempt, Delivery, State
 
 _c = deliveries.c
 _STATES: Final = get_args(State)
-PATIENCE: Final = 0.03  # seconds
 _STRETCH: Final = 5_000  # deliveries
 _LAG: Final = 600  # seconds by which the order of ids may differ from the order of creation times
 
@@ -32,9 +31,7 @@ def find(tx: Transaction, delivery: int) -> Delivery | None:
     return Delivery(*row) if row else None
 
 
-def search(
-    tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, patience: float = PATIENCE
-) -> Search:
+def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None) -> Search:
     """Search the deliveries, newest first.
 
     `filters` may contain webhook_id, state, type, seq, `since` and `until` (times of creation; the latter not included).
@@ -46,7 +43,7 @@ def search(
     top, bottom = _find_id_range(tx, filters, before)
     if (by_index := _conditions_by_index(tx, filters, leading)) is not None:
         return _page(_read(tx, [*by_index, *others], WithoutIndex(_c.id), top, bottom, limit + 1), limit)
-    deadline = time.perf_counter() + patience
+    is_late = search_time.begin()
     found: list[Delivery] = []
     while top > bottom:
         end = _end(tx, [*leading, _c.id < top, _c.id >= bottom]) if others else None
@@ -54,7 +51,7 @@ def search(
         if end is None or len(found) > limit:
             break
         top = end
-        if time.perf_counter() > deadline and top > bottom:
+        if top > bottom and is_late():
             return Search(found, top, complete=False)
     return _page(found, limit)
 

@@ -56,21 +56,26 @@ def _tell_plan(plan: Plan, database: str) -> None:
     show()
     if plan.at is None:
         return
-    show(f"With the rows that there are it may take {_write_span(plan.seconds, alone=True)}; on a slower machine, longer.")
+    show(f"With the rows that are in it now, this may take {_write_span(plan.seconds, alone=True)}, or longer on a slower machine.")
     if plan.blocked:
-        show(f"Meanwhile whoever writes waits, and whoever reads {', '.join(plan.blocked)}.")
+        show(f"Meanwhile all writes have to wait, and so do reads of {', '.join(plan.blocked)}.")
     else:
-        show("Meanwhile others read on, and whoever writes waits.")
+        show("Meanwhile reads go on, and writes have to wait.")
     show(_ADVICE[plan.reads, plan.writes], style="bold")
     if plan.reads and plan.unknown:
-        show(f"It knows nothing of {', '.join(plan.unknown)}: use none until it has stopped.")
+        show("It does not know of these; do not use them until its last process has stopped:")
+        for unknown in plan.unknown:
+            show(f"- {unknown}")
     show("Nothing was changed.")
 
 
 _ADVICE: Final = {
-    (False, False): "The release before does not work with it afterwards: stop every process first.",
-    (True, False): "The release before can still read afterwards, but what it writes is not complete: let nobody write with it.",
-    (True, True): "The release before works with it afterwards too: its processes can be replaced one by one.",
+    (False, False): "The release before does not work with the database afterwards: stop every process first.",
+    (
+        True,
+        False,
+    ): "The release before can still read the database afterwards, but what it writes is incomplete: let nobody write with it.",
+    (True, True): "The release before still works with the database afterwards: you can replace its processes one by one.",
 }
 
 

@@ -9,7 +9,7 @@ revision = "0022"
 down_revision = "0021"
 branch_labels = None
 depends_on = None
-effect = Effect(blocks=("api_keys",), unknown="keys that are paused or limited in a day")
+effect = Effect(blocks=("api_keys",), unknown="paused keys, and keys with a limit for each day")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

@@ -1,4 +1,4 @@
-"""What lists, counts and purges proposals reads indexes alone: the rows hold content, which may be large."""
+"""Proposals are listed, counted and purged from indexes alone, since their rows may be large."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Events keep the trace of their request."""
+"""Events keep the trace of the request that caused them."""
 
 import sqlalchemy as sa
 from alembic import op

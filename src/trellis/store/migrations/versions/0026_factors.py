@@ -11,7 +11,7 @@ revision = "0026"
 down_revision = "0025"
 branch_labels = None
 depends_on = None
-effect = Effect(unknown="second factors, which it does not ask for")
+effect = Effect(unknown="second factors: it asks only for passwords")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

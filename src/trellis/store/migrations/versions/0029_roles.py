@@ -1,4 +1,4 @@
-"""Administrators have roles. Those that there are may do everything, as before."""
+"""Administrators have roles; existing administrators may do everything, as before."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,7 +9,7 @@ revision = "0029"
 down_revision = "0028"
 branch_labels = None
 depends_on = None
-effect = Effect(blocks=("administrators",), unknown="roles of administrators, so that it lets all of them do everything")
+effect = Effect(blocks=("administrators",), unknown="roles of administrators: it lets all of them do everything")
 
 _PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 

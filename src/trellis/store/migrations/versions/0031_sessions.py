@@ -1,4 +1,4 @@
-"""Sessions tell what they were confirmed with. Of those that there are it is not known."""
+"""Sessions record how they were confirmed, which is not known of existing ones."""
 
 import sqlalchemy as sa
 from alembic import op

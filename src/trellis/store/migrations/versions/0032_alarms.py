@@ -9,7 +9,7 @@ revision = "0032"
 down_revision = "0031"
 branch_labels = None
 depends_on = None
-effect = Effect(blocks=("administrators",), unknown="alarms, which it does not raise, and invitations, which it does not take")
+effect = Effect(blocks=("administrators",), unknown="alarms, which it does not raise, and invitations, which it does not accept")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

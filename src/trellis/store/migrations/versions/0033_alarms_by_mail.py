@@ -9,7 +9,7 @@ revision = "0033"
 down_revision = "0032"
 branch_labels = None
 depends_on = None
-effect = Effect(blocks=("administrators", "alarms"), unknown="addresses for mail, which it does not show")
+effect = Effect(blocks=("administrators", "alarms"), unknown="mail addresses of administrators, which it does not show")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

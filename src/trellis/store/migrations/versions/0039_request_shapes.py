@@ -1,4 +1,4 @@
-"""What many logged requests have in common stands in the request log once."""
+"""The request log stores what many requests have in common only once."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -46,7 +46,7 @@ ROWS: Final = (
                 Member("endedAt", {"type": "string", "format": "date-time"}, "when it ended.", "2026-01-31T09:30:00.000Z"),
             )),
     Refusal("1T114/2", "GRANT_USED_UP", 429, "The grant is used up for today", Scope.GRANTED,
-            when="The key may run this operation so many times a day, and has. The next day begins at midnight, UTC.",
+            when="The key has run this operation as many times as it may in a day. The next day begins at midnight, UTC.",
             example="The key 'Plugin' may run {operation} 100 times a day, and has done so today.",
             members=(
                 _RETRY_AFTER,
@@ -130,7 +130,7 @@ ROWS: Final = (
             example="The body is larger than 1,048,576 bytes, the limit of this service."),
     Refusal("1T100/4", "INVALID_HEADER", 400, "A header has a value that is not allowed", Scope.WRITES,
             when="`Idempotency-Key` or `X-Audit-Log-Reason` is too long or contains characters that are not allowed, "
-                 "or `If-Match` is not a list of tags, or was sent with an operation that changes no record that is there already.",
+                 "or `If-Match` is not a list of tags, or was sent with an operation that changes no existing record.",
             example="X-Audit-Log-Reason must be at most 500 characters without control characters."),
     Refusal("1T101/1", "UNKNOWN_PARAMETER", 400, "There is no such parameter", Scope.EVERY,
             when="The operation does not have this parameter. `detail` suggests the nearest one.",
@@ -195,11 +195,11 @@ ROWS: Final = (
             ),
             headers={"Retry-After": "{retryAfter}"}),
     Refusal("1T103/2", "TOO_MANY_WAITING", 429, "Too many requests wait for events", Scope.DECLARED,
-            when="As many requests of the key wait for events already as may, or of all keys.",
+            when="The key already has as many requests that wait for events as it may, or all keys together have.",
             example="4 requests of this key wait already. Ask without wait, or wait for these.",
             headers={"Retry-After": "1"}),
     Refusal("1T103/9", "TOO_MUCH_UNREAD", 503, "Too many large answers wait to be read", Scope.EVERY,
-            when="Large answers to earlier requests have not been read yet: by this key, or by all. Only reads answer this.",
+            when="Large answers to earlier requests have not been read yet: by this key, or by all. Only reads return this.",
             example="67,108,864 bytes of earlier answers wait to be read by this caller. Read them, or end the connections.",
             headers={"Retry-After": "1"}),
     # --- the panel and the terminal -------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ ROWS: Final = (
             when="Another administrator has this login. Only the panel and the terminal return this.",
             at_fault="login"),
     Refusal("1T108/2", "LAST_ADMINISTRATOR", 409, "This is the only owner who can sign in", Scope.NONE,
-            when="Nobody else could give roles and reset passwords in the panel. Only the panel and the terminal answer this."),
+            when="Nobody else could give roles and reset passwords in the panel. Only the panel and the terminal return this."),
     Refusal("1T108/A", "ROLE_NEEDED", 403, "Your role may not do this", Scope.NONE,
             when="An administrator has a role that may not run the operation. Only the panel returns this.",
             example="keys.create is for owners and key managers. Ada is an auditor. An owner can change roles.",
@@ -219,21 +219,21 @@ ROWS: Final = (
             )),
     Refusal("1T108/3", "LINK_SPENT", 409, "The link cannot be used any more", Scope.NONE,
             when="The link of an administrator, to make the first one or to accept an invitation, is used, withdrawn or too old. "
-                 "Only the panel and the terminal answer this."),
+                 "Only the panel and the terminal return this."),
     Refusal("1T108/B", "NOT_INVITED", 409, "They cannot be invited", Scope.NONE,
             when="An administrator who is to be invited is disabled, or has chosen a password already. Only the panel and the "
-                 "terminal answer this."),
+                 "terminal return this."),
     Refusal("1T108/5", "WRONG_SECOND_FACTOR", 403, "The second factor is not right", Scope.NONE,
             when="The code or the passkey of an administrator is wrong, was used before, or cannot be added. Only the panel "
-                 "and the terminal answer this."),
+                 "and the terminal return this."),
     Refusal("1T108/S", "SIGN_ON_REFUSED", 403, "Signing in at the provider did not do", Scope.NONE,
-            when="Somebody whom the provider vouches for is no administrator, has no group with a role, or came back too late or "
-                 "twice. Only the panel answers this."),
+            when="Somebody whom the provider vouches for is not an administrator, has no group with a role, or came back too late "
+                 "or twice. Only the panel returns this."),
     Refusal("1T108/T", "IDENTITY_TAKEN", 409, "The account at the provider is linked already", Scope.NONE,
             when="An account at the provider belongs to another administrator, or an administrator has another one. Only the "
-                 "panel answers this."),
+                 "panel returns this."),
     Refusal("1T108/U", "LOCAL_SIGN_IN_OFF", 409, "Sign in at the provider", Scope.NONE,
-            when="An administrator who is to sign in at the provider has shown a password or a passkey. Only the panel answers "
+            when="An administrator who is to sign in at the provider has shown a password or a passkey. Only the panel returns "
                  "this."),
     Refusal("4T108/4", "TOO_MANY_PASSWORDS", 503, "Too many passwords wait", Scope.DECLARED,
             when="Too many passwords of this key, this person or this address wait to be checked or kept, which is slow on "
@@ -257,12 +257,12 @@ ROWS: Final = (
                  "Setting one is slow on purpose.",
             example="This sets 21 passwords, and one request may set at most 20. Nothing was done. Set fewer of them at once."),
     Refusal("1T111/1", "RESTORE_CONFLICTS", 409, "Some events cannot be undone", Scope.DECLARED,
-            when="Some of the events cannot be undone, and nothing was changed. `conflicts` says which, and why; `purgedCount` how "
-                 "many are no longer kept.",
+            when="Some of the events cannot be undone, and nothing was changed. `conflicts` says which, and why; `purgedCount` "
+                 "says how many are no longer kept.",
             example="1 of 2 events cannot be undone, so nothing was changed. Send skipConflicts to undo the others.",
             members=(
                 Member("conflicts", {"type": "array", "items": {"type": "object"}}, "the events that cannot be undone.", []),
-                Member("purgedCount", {"type": ["integer", "null"], "minimum": 0}, "how many events more are no longer kept.", 0),
+                Member("purgedCount", {"type": ["integer", "null"], "minimum": 0}, "how many more events are no longer kept.", 0),
             )),
     Refusal("1T111/3", "CHANGE_SET_TOO_LARGE", 409, "There are too many events to undo at once", Scope.DECLARED,
             when="There are more events than can be undone in one transaction. `detail` says how to undo them in parts.",
@@ -283,7 +283,7 @@ ROWS: Final = (
             example="12 nodes would be deleted, and maxDeletes allows 10.",
             members=(Member("deletes", _COUNT, "how many nodes would be deleted.", 12),)),
     Refusal("1T112/4", "PLAN_OUTDATED", 409, "The community has changed since the plan", Scope.DECLARED,
-            when="Something of what the plan read has changed since. `changes` lists the events. Plan again.",
+            when="Something that the plan read has changed since. `changes` lists the events. Plan again.",
             example="1 change has been made since the plan: event 814, forums.update of 7. Nothing was done. Plan again.",
             members=(
                 Member("changes", {"type": "array", "items": {"type": "object"}}, "the events since the plan; at most 100.", []),
@@ -309,8 +309,8 @@ ROWS: Final = (
                        [{"resource": "forums", "id": 12, "field": "name", "then": "Roses", "now": "Rose garden"}]),
             )),
     Refusal("1T115/3", "PROPOSAL_REFUSED", 409, "The call that was proposed was refused", Scope.DECLARED,
-            when="The call was refused, run as whoever proposed it: its key was revoked or lost the grant, the record is gone, … "
-                 "`problem` says why. The proposal stays open.",
+            when="The call was refused when it was run as whoever proposed it: the key was revoked or lost the grant, the record "
+                 "is gone, … `problem` says why. The proposal stays open.",
             example="Nothing was done: forums.delete, run as Gardener, was refused. There is no forum with the id 12.",
             members=(Member("problem", {"type": "object"}, "the problem document of the call."),)),
     Refusal("1T115/4", "TOO_MANY_PROPOSALS", 409, "The key has too many open proposals", Scope.PROPOSABLE,
@@ -323,7 +323,7 @@ ROWS: Final = (
                  "approves.",
             example="A password cannot be proposed, since it would have to be kept until somebody approves it. Nothing was done."),
     Refusal("1T115/6", "OWN_PROPOSAL", 403, "It is the caller's own proposal", Scope.DECLARED,
-            when="Nobody decides on what it has proposed itself.",
+            when="Nobody can decide on a proposal of their own.",
             example="Proposal 5 was made by the caller itself. Somebody else has to decide on it."),
     # --- undo -----------------------------------------------------------------------------------------------------
     Refusal("1T106/1", "NOT_RESTORABLE", 409, "This event cannot be undone", Scope.DECLARED,
@@ -365,7 +365,7 @@ ROWS: Final = (
             when="There are 100 webhooks already: delete one that is not needed.",
             example="There are 100 webhooks already. Delete one that is not needed."),
     Refusal("1T107/E", "ALARMS_ARE_FOR_OWNERS", 403, "Alarms are for owners", Scope.DECLARED,
-            when="A webhook was to get alarms, or those that it gets were to go to another address, and whoever asked is no owner.",
+            when="Only owners can have alarms sent to a webhook, or change the address of one that gets them.",
             example="Only an owner, or the terminal, can have alarm.* sent to an address: alarms tell who may do what here, and "
                     "who signs in. Nothing was changed."),
     Refusal("1T107/9", "WEBHOOK_OFF", 409, "The webhook is switched off", Scope.NONE,

@@ -137,6 +137,17 @@ def test_a_search_goes_on_from_any_position(store: Store, write: Write, at: str,
         assert requests.search(tx, filters | {"since": limits["until"]}, 10).found == []
 
 
+@pytest.mark.parametrize("filters", [{}, {"key_id": 1}, {"path": "forums"}, {"key_id": 1, "slower": 1}])
+def test_a_log_of_a_few_rows_is_searched_whole_however_little_time_there_is(
+    store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any]
+) -> None:
+    write([request(number, at=f"20{number + 10}-01-31T00:00:00.000Z") for number in range(10)])
+    monkeypatch.setattr(search_time, "LONGEST", 0.0)
+    with store.reading() as tx:
+        found = requests.search(tx, filters, 100)
+    assert (len(found.found), found.next, found.complete) == (10, None, True)
+
+
 def test_requests_without_a_key_are_found_by_0(store: Store, write: Write) -> None:
     write([request(1), request(2, key_id=None, status=401)])
     with store.reading() as tx:

@@ -30,6 +30,7 @@ function clear(hasSignedOut) {
   document.title = text.textContent;
   document.body.className = "bare";
   document.body.replaceChildren(main);
+  document.dispatchEvent(new CustomEvent("panel:cleared"));
   return true;
 }
 

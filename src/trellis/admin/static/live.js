@@ -31,6 +31,7 @@ export function live() {
   if (!page) return;
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
   addEventListener("pagehide", stop);
+  document.addEventListener("panel:cleared", rest);
   addEventListener("pageshow", (event) => event.persisted && start());
   start();
 }
@@ -104,10 +105,14 @@ function take(position, news) {
   }
 }
 
-function end() {
+function rest() {
   isOver = true;
   stop();
   state("nothing");
+}
+
+function end() {
+  rest();
   if (clearAll()) return;
   say(t("You are signed out, so this page is not kept up to date any more."), { stay: true, buttons: [[t("Sign in"), () => location.reload()]] });
 }

@@ -18,7 +18,8 @@ from trellis.store.requests.shapes import decode
 from trellis.store.tables import request_shapes, requests
 
 _CHUNK: Final = 5_000  # rows that one statement examines
-_WINDOW: Final = 3600.0  # seconds that are tried first; then a factor less or more
+_ALL: Final = float("inf")  # seconds that are tried first: most logs, and most keys' parts of one, have no more rows than a chunk
+_WINDOW: Final = 3600.0  # seconds that are tried next; then a factor less or more
 _FACTOR: Final = 8
 _SHORTEST: Final = 0.001
 _FEW: Final = 64  # shapes of which it does not matter which has the newest rows
@@ -67,7 +68,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogP
     params = {"path": filters.get("path"), "shapes": None if among is None else tx.id_list(among)}
     is_late = search_time.begin()
     found: list[LoggedRequest] = []
-    position, seconds = before, _WINDOW
+    position, seconds = before, _ALL
     while True:
         chunk = span + _before(position)
         if among is None:
@@ -180,11 +181,11 @@ def _find_window(
     if last <= first:
         return None, seconds
     while True:
-        begin = _subtract(last, seconds)
+        begin = first if seconds == _ALL else _subtract(last, seconds)
         some = sa.select(sa.literal(1)).where(*rows, _c.at >= begin).limit(_CHUNK + 1).subquery()
         many = int(tx.connection.execute(sa.select(sa.func.count()).select_from(some), params).scalar_one())
         if many > _CHUNK and seconds > _SHORTEST:
-            seconds = max(_SHORTEST, seconds / _FACTOR)
+            seconds = _WINDOW if seconds == _ALL else max(_SHORTEST, seconds / _FACTOR)
         else:
             wider = seconds * _FACTOR if many * _FACTOR <= _CHUNK else seconds
             return (None if begin <= first else begin), wider

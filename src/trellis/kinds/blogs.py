@@ -13,7 +13,8 @@ BLOGS: Final = NodeKind(
     application="Blogs",
     path="/blog/blogs",
     example="Notes from the greenhouse",
-    doc="The blog of a member or a team. Blogs can be created and changed only in the administration panel.",
+    doc="The blog of a member or a team. Blogs are created and changed in the administration panel and at the terminal, not with a "
+    "key.",
     code="B366",
     over_rest=(LIST, GET, DELETE),
     ordered=False,

@@ -60,8 +60,8 @@ GROUPS: Final = NodeKind(
     application="Core",
     path="/core/groups",
     example="Master gardeners",
-    doc="Members belong to groups, and permissions are given to groups. Groups can be created and changed only in the "
-    "administration panel.",
+    doc="Members belong to groups, and permissions are given to groups. Groups are created and changed in the "
+    "administration panel and at the terminal, not with a key.",
     code="C358",
     codes={"delete": "1C358/2", "NO_TITLE": "1C358/4"},
     over_rest=(LIST, GET, DELETE),

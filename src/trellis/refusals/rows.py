@@ -221,7 +221,7 @@ ROWS: Final = (
             when="The link of an administrator, to make the first one or to accept an invitation, is used, withdrawn or too old. "
                  "Only the panel and the terminal return this."),
     Refusal("1T108/B", "NOT_INVITED", 409, "They cannot be invited", Scope.NONE,
-            when="An administrator who is to be invited is disabled, or has chosen a password already. Only the panel and the "
+            when="An administrator who is to be invited is disabled, or can sign in already. Only the panel and the "
                  "terminal return this."),
     Refusal("1T108/5", "WRONG_SECOND_FACTOR", 403, "The second factor is not right", Scope.NONE,
             when="The code or the passkey of an administrator is wrong, was used before, or cannot be added. Only the panel "

@@ -206,7 +206,7 @@ def test_new_keys_are_written_to_a_file_that_only_its_owner_may_read(
     assert all(keys[one["name"]].startswith(one["public"]) for one in listed)
     told = result.output + str(events()) + str(listed)
     assert not any(key in told for key in keys.values())
-    assert result.stdout.endswith("--skip-conflicts  (changes of keys stay)\n")
+    assert result.stdout.endswith("--skip-conflicts  (new keys stay)\n")
 
 
 def test_the_file_of_keys_must_be_new(trellis: Trellis, write: Write, unchanged: Any) -> None:

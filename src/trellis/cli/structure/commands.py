@@ -249,7 +249,7 @@ def _report(gate: Gate, done: Result, keys_file: KeysFile | None, *, json: bool,
     show_summary(value, done=True)
     if done.change_set is not None:
         has_keys = any(change["resource"] == "keys" for change in value["changes"])
-        keys = " --skip-conflicts  (changes of keys stay)" if has_keys else ""
+        keys = " --skip-conflicts  (new keys stay)" if has_keys else ""
         show(f"To undo it: trellis restore --change-set {done.change_set}{keys}")
     if not secrets or is_kept:
         return

@@ -19,8 +19,7 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Environment, GroupRole, Operation, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
 from trellis.core.passwords import BreachedPasswords
 from trellis.core.roles import ROLES
-from trellis.setting_types import split_group_roles
-from trellis.settings import Settings, SettingsError
+from trellis.settings import Settings, SettingsError, split_group_roles
 from trellis.store.engine import Store
 from trellis.traced_gate import TracedGate
 from trellis.traces import Traces

@@ -1,17 +1,12 @@
-"""One frozen settings object, read from TRELLIS_* variables and a .env file when the program starts, and not before."""
+"""What an operator can set: a field for each setting, with its default, how its text is read, and what it is for."""
 
-import difflib
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, fields
-from functools import cache
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
-from trellis.setting_types import (
+from trellis.settings.texts import (
     SettingsError,
     choice,
-    is_encrypted_database,
-    is_this_machine,
     number,
     parse_counter,
     parse_database_url,
@@ -29,26 +24,9 @@ from trellis.setting_types import (
     parse_secret,
     parse_sender,
     parse_web_address,
-    read_dotenv,
     read_secret_file,
+    variable,
 )
-
-__all__ = ["PREFIX", "Settings", "SettingsError", "definitions", "description", "variable"]
-
-PREFIX = "TRELLIS_"
-# Settings that may be in a file, which TRELLIS_…_FILE names: where a vault, or a container's secrets, puts them.
-_MAY_BE_IN_A_FILE = ("database_url", "rate_limit_storage", "webhook_key", "second_factor_key", "metrics_token")
-# Where OpenTelemetry sends spans; it reads these by itself.
-_OTHER_ADDRESSES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-_MAY_HOLD_A_PASSWORD = {
-    "database_url",
-    "rate_limit_storage",
-    "webhook_key",
-    "metrics_token",
-    "second_factor_key",
-    "sso_client_secret",
-    "smtp_password",
-}
 
 
 def _setting(default: Any, parse: Callable[[str], Any], description: str) -> Any:
@@ -56,8 +34,8 @@ def _setting(default: Any, parse: Callable[[str], Any], description: str) -> Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Everything that an operator can set. Names of variables are the fields' names in capitals behind TRELLIS_."""
+class SettingFields:
+    """The fields, and what follows from them."""
 
     database_url: str = _setting(
         "sqlite:///trellis.db",
@@ -305,15 +283,6 @@ class Settings:
         return bool(self.metrics_token or self.metrics_allow)
 
     @property
-    def changed(self) -> dict[str, str]:
-        """The settings that are not at their defaults, by variable, as they may be shown: without what may hold a password."""
-        return {
-            variable(name): "(set)" if name in _MAY_HOLD_A_PASSWORD else _write(value)
-            for name, setting in definitions().items()
-            if (value := getattr(self, name)) != setting.default
-        }
-
-    @property
     def is_https(self) -> bool:
         """Whether callers reach this service under https, as its public address says."""
         return (self.public_url or "").lower().startswith("https://")
@@ -324,64 +293,6 @@ class Settings:
         value = b"max-age=31536000; includeSubDomains" if self.hsts_subdomains else b"max-age=31536000"
         return ((b"strict-transport-security", value),) if self.is_https else ()
 
-    @classmethod
-    def load(cls, environment: Mapping[str, str] | None = None, dotenv: str | None = ".env") -> Self:
-        """Read the settings.
-
-        The environment wins over the .env file, and a variable that is empty counts as not set. Raises SettingsError, with a
-        sentence that names the setting, when one is unknown or malformed.
-        """
-        given = read_dotenv(dotenv, PREFIX) | dict(os.environ if environment is None else environment)
-        values = {name.removeprefix(PREFIX).lower(): text for name, text in given.items() if name.startswith(PREFIX)}
-        for name in _MAY_BE_IN_A_FILE:
-            if path := values.pop(f"{name}_file", None):
-                if values.get(name):
-                    raise SettingsError(f"{variable(name)} and {variable(name)}_FILE are both set: leave one out.")
-                values[name] = read_secret_file(f"{variable(name)}_FILE", path)
-        known = definitions()
-        for name in values:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f" Did you mean {variable(near[0])}?" if near else " docs/settings.md lists the settings."
-                raise SettingsError(f"{variable(name)} is not a setting of Trellis.{hint}")
-        settings = cls(**{name: _parse(known[name], text) for name, text in values.items() if text})  # set to nothing is not set
-        settings.require_whole()
-        if settings.require_tls:
-            settings.require_encrypted({name: given.get(name) or "" for name in _OTHER_ADDRESSES})
-        return settings
-
-    def require_encrypted(self, other_addresses: Mapping[str, str]) -> None:
-        """Refuse settings, and these variables, with which data would go to another machine in clear. Raises SettingsError."""
-        redis, mail = self.rate_limit_storage, f"//{self.smtp_host or 'localhost'}"
-        wanted = {
-            "database_url": (is_encrypted_database(self.database_url), "needs sslmode=verify-full in its address"),
-            "rate_limit_storage": (not redis.startswith("redis:") or is_this_machine(redis), "must begin with rediss://"),
-            "smtp_tls": (self.smtp_tls != "off" or is_this_machine(mail), "must not be off"),
-            "public_url": (self.is_https, "must begin with https://"),
-        }
-        told = {variable(name): judged for name, judged in wanted.items()}
-        for name, url in other_addresses.items():
-            told[name] = (not url or url.startswith("https://") or is_this_machine(url), "must begin with https://")
-        for name, (holds, what) in told.items():
-            if not holds:
-                raise SettingsError(f"{variable('require_tls')} is on: {name} {what}, unless it is about this machine alone.")
-
-    def require_whole(self) -> None:
-        """Require the settings without which others are worth nothing. Raises SettingsError."""
-        self.require_whole_mail()
-        if self.sso_issuer is None:
-            return
-        if self.sso_client_id is None:
-            raise SettingsError("TRELLIS_SSO_ISSUER is set and TRELLIS_SSO_CLIENT_ID is not. The provider gives it out.")
-        if self.public_url is None:
-            raise SettingsError(
-                "TRELLIS_SSO_ISSUER is set and TRELLIS_PUBLIC_URL is not: the provider sends people back to an address below it, "
-                "/admin/sign-on/callback, which has to be registered there."
-            )
-        if self.sso_new_administrators and not self.sso_roles:
-            raise SettingsError("TRELLIS_SSO_NEW_ADMINISTRATORS needs TRELLIS_SSO_ROLES: nobody would have a role.")
-        self.read_client_secret()
-
     def read_client_secret(self) -> str | None:
         """Return the secret of the OpenID client; None for a public one. Raises SettingsError."""
         if self.sso_client_secret_file is None:
@@ -389,48 +300,3 @@ class Settings:
         if self.sso_client_secret is not None:
             raise SettingsError("TRELLIS_SSO_CLIENT_SECRET and TRELLIS_SSO_CLIENT_SECRET_FILE are both set: leave one out.")
         return read_secret_file(variable("sso_client_secret_file"), self.sso_client_secret_file)
-
-    def require_whole_mail(self) -> None:
-        """Refuse settings of mail that do not fit together. Raises SettingsError."""
-        if self.smtp_host is None:
-            return
-        if self.smtp_from is None:
-            raise SettingsError("TRELLIS_SMTP_HOST is set, but not TRELLIS_SMTP_FROM: say whom mail is from.")
-        if self.smtp_password and self.smtp_password_file:
-            raise SettingsError("TRELLIS_SMTP_PASSWORD and TRELLIS_SMTP_PASSWORD_FILE are both set: leave one out.")
-        if self.smtp_user and not (self.smtp_password or self.smtp_password_file):
-            raise SettingsError("TRELLIS_SMTP_USER is set, but neither TRELLIS_SMTP_PASSWORD nor TRELLIS_SMTP_PASSWORD_FILE.")
-        if self.smtp_user and self.smtp_tls == "off" and self.smtp_host not in {"localhost", "127.0.0.1", "::1"}:
-            raise SettingsError("TRELLIS_SMTP_TLS is off, and TRELLIS_SMTP_USER is set: the password could be read on its way.")
-
-
-def _parse(setting: "Field[Any]", text: str) -> Any:
-    try:
-        return setting.metadata["parse"](text)
-    except ValueError as error:
-        shown = "" if setting.name in _MAY_HOLD_A_PASSWORD else f" to {text!r}"
-        raise SettingsError(
-            f"{variable(setting.name)} is set{shown}, which is not allowed: {error}. {description(setting.name)}"
-        ) from None
-
-
-def _write(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-def definitions() -> "dict[str, Field[Any]]":
-    """Return the settings by name."""
-    return {setting.name: setting for setting in fields(Settings)}
-
-
-def description(name: str) -> str:
-    """Return the sentence that says what a setting is for."""
-    return str(definitions()[name].metadata["description"])
-
-
-@cache
-def variable(name: str) -> str:
-    """Return the environment variable of a field: `rate_limit` → `TRELLIS_RATE_LIMIT`."""
-    return PREFIX + name.upper()

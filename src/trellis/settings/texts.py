@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from io import StringIO
 from ipaddress import ip_address, ip_interface, ip_network
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
+PREFIX: Final = "TRELLIS_"  # of the variables
 _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
     ("0", "false", "f", "no", "n", "off"), False
 )
@@ -242,3 +244,9 @@ def read_dotenv(path: str | None, prefix: str) -> dict[str, str | None]:
         if line.value is None and (line.key or "").startswith(prefix):
             raise SettingsError(f"Line {at} of the settings file {path} has no value: write {line.key}=VALUE.")
     return dotenv_values(stream=StringIO(text))
+
+
+@cache
+def variable(name: str) -> str:
+    """Return the environment variable of a field: `rate_limit` → `TRELLIS_RATE_LIMIT`."""
+    return PREFIX + name.upper()

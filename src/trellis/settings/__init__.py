@@ -1,0 +1,9 @@
+"""What an operator can set: read from TRELLIS_* variables, files and .env when the program starts, checked, and frozen.
+
+`fields` has a field for each, `texts` reads the texts of variables, and `checks` refuses settings that do not fit together.
+"""
+
+from trellis.settings.settings import Settings, definitions, description
+from trellis.settings.texts import PREFIX, SettingsError, split_group_roles, variable
+
+__all__ = ["PREFIX", "Settings", "SettingsError", "definitions", "description", "split_group_roles", "variable"]

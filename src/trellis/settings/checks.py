@@ -1,0 +1,54 @@
+"""Settings that do not fit together, or with which data would go to another machine in clear, are refused."""
+
+from collections.abc import Mapping
+
+from trellis.settings.fields import SettingFields
+from trellis.settings.texts import SettingsError, is_encrypted_database, is_this_machine, variable
+
+
+def require_encrypted(settings: SettingFields, other_addresses: Mapping[str, str]) -> None:
+    """Refuse settings, and these variables, with which data would go to another machine in clear. Raises SettingsError."""
+    redis, mail = settings.rate_limit_storage, f"//{settings.smtp_host or 'localhost'}"
+    wanted = {
+        "database_url": (is_encrypted_database(settings.database_url), "needs sslmode=verify-full in its address"),
+        "rate_limit_storage": (not redis.startswith("redis:") or is_this_machine(redis), "must begin with rediss://"),
+        "smtp_tls": (settings.smtp_tls != "off" or is_this_machine(mail), "must not be off"),
+        "public_url": (settings.is_https, "must begin with https://"),
+    }
+    told = {variable(name): judged for name, judged in wanted.items()}
+    for name, url in other_addresses.items():
+        told[name] = (not url or url.startswith("https://") or is_this_machine(url), "must begin with https://")
+    for name, (holds, what) in told.items():
+        if not holds:
+            raise SettingsError(f"{variable('require_tls')} is on: {name} {what}, unless it is about this machine alone.")
+
+
+def require_whole(settings: SettingFields) -> None:
+    """Require the settings without which others are worth nothing. Raises SettingsError."""
+    _require_whole_mail(settings)
+    if settings.sso_issuer is None:
+        return
+    if settings.sso_client_id is None:
+        raise SettingsError("TRELLIS_SSO_ISSUER is set and TRELLIS_SSO_CLIENT_ID is not. The provider gives it out.")
+    if settings.public_url is None:
+        raise SettingsError(
+            "TRELLIS_SSO_ISSUER is set and TRELLIS_PUBLIC_URL is not: the provider sends people back to an address below it, "
+            "/admin/sign-on/callback, which has to be registered there."
+        )
+    if settings.sso_new_administrators and not settings.sso_roles:
+        raise SettingsError("TRELLIS_SSO_NEW_ADMINISTRATORS needs TRELLIS_SSO_ROLES: nobody would have a role.")
+    settings.read_client_secret()
+
+
+def _require_whole_mail(settings: SettingFields) -> None:
+    """Refuse settings of mail that do not fit together. Raises SettingsError."""
+    if settings.smtp_host is None:
+        return
+    if settings.smtp_from is None:
+        raise SettingsError("TRELLIS_SMTP_HOST is set, but not TRELLIS_SMTP_FROM: say whom mail is from.")
+    if settings.smtp_password and settings.smtp_password_file:
+        raise SettingsError("TRELLIS_SMTP_PASSWORD and TRELLIS_SMTP_PASSWORD_FILE are both set: leave one out.")
+    if settings.smtp_user and not (settings.smtp_password or settings.smtp_password_file):
+        raise SettingsError("TRELLIS_SMTP_USER is set, but neither TRELLIS_SMTP_PASSWORD nor TRELLIS_SMTP_PASSWORD_FILE.")
+    if settings.smtp_user and settings.smtp_tls == "off" and settings.smtp_host not in {"localhost", "127.0.0.1", "::1"}:
+        raise SettingsError("TRELLIS_SMTP_TLS is off, and TRELLIS_SMTP_USER is set: the password could be read on its way.")

@@ -1,0 +1,91 @@
+"""The settings as they are read: from TRELLIS_* variables and a .env file when the program starts, and not before."""
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
+from typing import Any, Self
+
+from trellis.settings.checks import require_encrypted, require_whole
+from trellis.settings.fields import SettingFields
+from trellis.settings.texts import PREFIX, SettingsError, read_dotenv, read_secret_file, variable
+
+# Settings that may be in a file, which TRELLIS_…_FILE names: where a vault, or a container's secrets, puts them.
+_MAY_BE_IN_A_FILE = ("database_url", "rate_limit_storage", "webhook_key", "second_factor_key", "metrics_token")
+# Where OpenTelemetry sends spans; it reads these by itself.
+_OTHER_ADDRESSES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_MAY_HOLD_A_PASSWORD = {
+    "database_url",
+    "rate_limit_storage",
+    "webhook_key",
+    "metrics_token",
+    "second_factor_key",
+    "sso_client_secret",
+    "smtp_password",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(SettingFields):
+    """Everything that an operator can set. Names of variables are the fields' names in capitals behind TRELLIS_."""
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """The settings that are not at their defaults, by variable, as they may be shown: without what may hold a password."""
+        return {
+            variable(name): "(set)" if name in _MAY_HOLD_A_PASSWORD else _write(value)
+            for name, setting in definitions().items()
+            if (value := getattr(self, name)) != setting.default
+        }
+
+    @classmethod
+    def load(cls, environment: Mapping[str, str] | None = None, dotenv: str | None = ".env") -> Self:
+        """Read the settings.
+
+        The environment wins over the .env file, and a variable that is empty counts as not set. Raises SettingsError, with a
+        sentence that names the setting, when one is unknown or malformed.
+        """
+        given = read_dotenv(dotenv, PREFIX) | dict(os.environ if environment is None else environment)
+        values = {name.removeprefix(PREFIX).lower(): text for name, text in given.items() if name.startswith(PREFIX)}
+        for name in _MAY_BE_IN_A_FILE:
+            if path := values.pop(f"{name}_file", None):
+                if values.get(name):
+                    raise SettingsError(f"{variable(name)} and {variable(name)}_FILE are both set: leave one out.")
+                values[name] = read_secret_file(f"{variable(name)}_FILE", path)
+        known = definitions()
+        for name in values:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f" Did you mean {variable(near[0])}?" if near else " docs/settings.md lists the settings."
+                raise SettingsError(f"{variable(name)} is not a setting of Trellis.{hint}")
+        settings = cls(**{name: _parse(known[name], text) for name, text in values.items() if text})  # set to nothing is not set
+        require_whole(settings)
+        if settings.require_tls:
+            require_encrypted(settings, {name: given.get(name) or "" for name in _OTHER_ADDRESSES})
+        return settings
+
+
+def _parse(setting: "Field[Any]", text: str) -> Any:
+    try:
+        return setting.metadata["parse"](text)
+    except ValueError as error:
+        shown = "" if setting.name in _MAY_HOLD_A_PASSWORD else f" to {text!r}"
+        raise SettingsError(
+            f"{variable(setting.name)} is set{shown}, which is not allowed: {error}. {description(setting.name)}"
+        ) from None
+
+
+def _write(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def definitions() -> "dict[str, Field[Any]]":
+    """Return the settings by name."""
+    return {setting.name: setting for setting in fields(Settings)}
+
+
+def description(name: str) -> str:
+    """Return the sentence that says what a setting is for."""
+    return str(definitions()[name].metadata["description"])

@@ -112,7 +112,7 @@ def live(older: str, newer: str, old_database: str) -> None:
     run("install", "-o", "trellis", "-m", "0600", old_database, str(DATA / "old.db"))
     assert "Restored" in run("trellis", "backup", "restore", str(DATA / "old.db"))
     os.environ["TRELLIS_DATABASE_URL"] = f"sqlite:///{DATA}/old.db"
-    assert "works with it afterwards too" in run("trellis", "migrate", "--plan", status=3)
+    assert "still works with the database afterwards" in run("trellis", "migrate", "--plan", status=3)
     assert "is ready" in run("trellis", "migrate")
     del os.environ["TRELLIS_DATABASE_URL"]
     start()

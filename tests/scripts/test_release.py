@@ -151,7 +151,7 @@ def test_the_wheel_runs_where_there_is_nothing_else(release: list[Path], tmp_pat
     assert "Restored" in trellis("backup", "restore", "old.db")
     migrate(Settings(database_url=f"sqlite:///{folder}/new/old.db"), to="0013")
     old = "sqlite:///new/old.db"
-    assert "works with it afterwards too" in trellis("migrate", "--plan", status=3, database=old)
+    assert "still works with the database afterwards" in trellis("migrate", "--plan", status=3, database=old)
     assert "is ready" in trellis("migrate", database=old)
     assert "at the newest step" in trellis("doctor")
 

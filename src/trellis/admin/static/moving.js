@@ -212,10 +212,6 @@ export async function inside(view, node) {
     list = document.createElement("ul");
     node.append(list);
   }
-  list.hidden = false;
-  if (!("ownPage" in toggle.dataset)) {
-    toggle.setAttribute("aria-expanded", "true");
-    view.remember(); // or what keeps the page up to date would close it
-  }
+  view.unfold(node);
   return list.isConnected ? { list, next: list.querySelector(":scope > .more") } : null;
 }

@@ -19,7 +19,7 @@ export function tree(list) {
     sending: Promise.resolve(),
     rows: () => [...list.querySelectorAll(".node")].filter((node) => node.offsetParent !== null),
     open: (node, isWanted) => attempt(() => open(view, node, isWanted), { otherwise: toggleOf(node)?.href }),
-    remember: () => remember(view),
+    unfold: (node) => unfold(view, node),
     announce: say,
     countTop,
   };
@@ -112,10 +112,17 @@ async function open(view, node, isWanted = () => true) {
       node.append(made);
     }
   }
+  unfold(view, node);
+  return true;
+}
+
+// Shows what is in a node. Its toggle and the address say so, unless the toggle leads to a page of the node's own.
+function unfold(view, node) {
   node.querySelector(":scope > ul").hidden = false;
+  const toggle = toggleOf(node);
+  if ("ownPage" in toggle.dataset) return;
   toggle.setAttribute("aria-expanded", "true");
   remember(view);
-  return true;
 }
 
 function close(view, node) {

@@ -32,7 +32,6 @@ _ARGUMENTS: Final = (
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
 _TOLD: Final = 2_000  # characters of a page that a failed test tells
-Rules = tuple[str, ...]
 _ALL: Final = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS: Final = ("color-contrast", "link-in-text-block")
 PLACES: Final = ("target-size", "scrollable-region-focusable", "region")
@@ -149,9 +148,9 @@ def _axe_source() -> str:
     return (npm_package("axe-core") / "axe.min.js").read_text(encoding="utf-8")
 
 
-def violations(page: Page, *about: Rules) -> list[str]:
+def violations(page: Page, about: tuple[str, ...] = ()) -> list[str]:
     """Ask axe for everything on a page that somebody could not see, read or use, or only for what is about colours or places."""
-    rules = {"type": "rule", "values": [rule for one in about for rule in one]} if about else _ALL
+    rules = {"type": "rule", "values": about} if about else _ALL
     found: list[dict[str, Any]] | None = page.evaluate(_ASK, rules)
     if found is None:
         page.evaluate(_axe_source())
@@ -172,15 +171,12 @@ def faults(page: Page) -> dict[str, list[str]]:
     """Return what axe finds on a page, and whether it is too wide, in each look; those without a fault are left out.
 
     The page is loaded once and looked at in each: its scripts do not ask for the width or the theme. It is left in the last one.
-    In all but the first axe is asked only for what can differ; what is shown in one of them alone is asked for everything where
-    every page is (tests/admin/test_every_page_browser.py).
     """
     found = {}
     for width, theme in LOOKS:
         page.set_viewport_size({"width": width, "height": _HEIGHT})
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         wide = [f"{pixels} px too wide"] if (pixels := overflow(page)) > 0 else []
-        about = () if (width, theme) == LOOKS[0] else (COLOURS, PLACES)
-        if wrong := violations(page, *about) + wide:
+        if wrong := violations(page) + wide:
             found[f"{width} {theme}"] = wrong
     return found

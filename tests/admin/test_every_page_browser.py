@@ -1,4 +1,7 @@
-"""What axe finds on every page of the panel that a link leads to and in every dialog: at each width and zoom, in both themes."""
+"""What axe finds on every page of the panel that a link leads to and in every dialog: at each width and zoom, in both themes.
+
+It is asked for everything at the widest and the narrowest, and elsewhere for what the width or the theme decides.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,8 +30,8 @@ def _look(page: Page, where: str) -> Iterator[str]:
         page.set_viewport_size({"width": width, "height": 900})
         if (wide := overflow(page)) > 0:
             yield f"{where} at {width}: {wide} px too wide"
-        about = () if width in _ENDS else (PLACES,)
-        yield from (f"{where} at {width}, light: {wrong}" for wrong in violations(page, *about))
+        about = () if width in _ENDS else PLACES
+        yield from (f"{where} at {width}, light: {wrong}" for wrong in violations(page, about))
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     for width in reversed(_ENDS):
         page.set_viewport_size({"width": width, "height": 900})

@@ -22,6 +22,7 @@ from tests import cleanup, kept_connections, savings
 from tests.community import COMMUNITY_URL, Community, create_community
 from tests.databases import Databases, OnPostgresql, OnSqlite
 from tests.fixture_types import Clock, Events, MakeKey, Run
+from tests.wait import search_patiently
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.admins import passwords
@@ -29,7 +30,6 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.passwords import Cost
 from trellis.settings import PREFIX, Settings
-from trellis.store import search_time
 from trellis.store.migrate import migrate
 from trellis.store.siblings import btree
 
@@ -195,9 +195,8 @@ def _kept_connections() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _patient_searches() -> Iterator[None]:
-    """Let no search end for want of time, which on a crowded machine it would; tests of that say so."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_time, "LONGEST", 60.0)
+        search_patiently(patch)
         yield
 
 

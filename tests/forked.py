@@ -16,6 +16,7 @@ from typing import Final
 import pytest
 
 from tests import savings
+from tests.wait import search_patiently
 
 _LOADED: Final = (__name__, "trellis.asgi", "trellis.cli.serve", "trellis.admin.app", "trellis.rest.docs.reference", "psycopg")
 
@@ -72,7 +73,6 @@ class ForkedProcess:
 
 def _run(arguments: list[str], folder: str, environment: dict[str, str], output: str) -> None:
     from trellis.cli import main  # noqa: PLC0415  # in the forked process alone
-    from trellis.store import search_time  # noqa: PLC0415  # the same
 
     os.setpgid(0, 0)  # Ctrl-C is for the test run, which then ends this
     os.chdir(folder)
@@ -83,9 +83,10 @@ def _run(arguments: list[str], folder: str, environment: dict[str, str], output:
     os.dup2(number, sys.stderr.fileno())
     os.close(number)
     sys.argv = ["trellis", *arguments]
+    patch = pytest.MonkeyPatch()  # until this process ends
     if savings.FOLDER in os.environ:
-        savings.share_templates(pytest.MonkeyPatch())  # until this process ends
-    search_time.LONGEST = 60.0  # type: ignore[misc]  # no search ends for want of time, which on a crowded machine it would
+        savings.share_templates(patch)
+    search_patiently(patch)
     try:
         main()
     finally:

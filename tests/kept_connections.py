@@ -73,13 +73,8 @@ def _database_of(made: str) -> str:
     return str(conninfo_to_dict(made)["dbname"])
 
 
-def _has_no_name(made: str) -> bool:
-    """Return whether PostgreSQL is not told what a connection is for: tests look for those of which it is."""
-    return "application_name" not in conninfo_to_dict(made)
-
-
 def keep_connections(patch: pytest.MonkeyPatch) -> None:
-    """Let the connections of stores in this process be kept."""
+    """Let the connections of stores in this process be kept, but for those that have a name, for which tests look."""
     connect, close = LimitedConnection._connect_gen.__func__, LimitedConnection.close  # type: ignore[attr-defined]
 
     def connect_or_take(cls: type[LimitedConnection], made: str) -> Any:
@@ -87,12 +82,12 @@ def keep_connections(patch: pytest.MonkeyPatch) -> None:
             connection = yield from connect(cls, made)
         else:
             connection = cls(kept)
-        connection.made = made
+        connection.made = made if "application_name" not in conninfo_to_dict(made) else None
         return connection
 
     def keep_or_close(connection: Any) -> None:
         held = connection.pgconn
-        if not connection.closed and _has_no_name(connection.made) and KEPT.keep(connection.made, held):
+        if not connection.closed and connection.made is not None and KEPT.keep(connection.made, held):
             connection._closed, connection.pgconn = True, PGconn()  # as one that is closed
         else:
             close(connection)

@@ -71,10 +71,7 @@ def _tell_plan(plan: Plan, database: str) -> None:
 
 _ADVICE: Final = {
     (False, False): "The release before does not work with the database afterwards: stop every process first.",
-    (
-        True,
-        False,
-    ): "The release before can still read the database afterwards, but what it writes is incomplete: let nobody write with it.",
+    (True, False): "The release before can still read the database afterwards, but writes incomplete data: do not let it write.",
     (True, True): "The release before still works with the database afterwards: you can replace its processes one by one.",
 }
 

@@ -45,7 +45,7 @@ class Settings(SettingFields):
         The environment wins over the .env file, and a variable that is empty counts as not set. Raises SettingsError, with a
         sentence that names the setting, when one is unknown or malformed.
         """
-        given = read_dotenv(dotenv, PREFIX) | dict(os.environ if environment is None else environment)
+        given = read_dotenv(dotenv) | dict(os.environ if environment is None else environment)
         values = {name.removeprefix(PREFIX).lower(): text for name, text in given.items() if name.startswith(PREFIX)}
         for name in _MAY_BE_IN_A_FILE:
             if path := values.pop(f"{name}_file", None):

@@ -222,7 +222,7 @@ def read_secret_file(name: str, path: str) -> str:
     return secret
 
 
-def read_dotenv(path: str | None, prefix: str) -> dict[str, str | None]:
+def read_dotenv(path: str | None) -> dict[str, str | None]:
     """Return what a file of settings says; nothing if there is none. Raises SettingsError."""
     if path is None or not Path(path).is_file():
         return {}
@@ -241,7 +241,7 @@ def read_dotenv(path: str | None, prefix: str) -> dict[str, str | None]:
             raise SettingsError(
                 f"Line {at} of the settings file {path} is not of the form NAME=VALUE, or a quote in it does not end."
             )
-        if line.value is None and (line.key or "").startswith(prefix):
+        if line.value is None and (line.key or "").startswith(PREFIX):
             raise SettingsError(f"Line {at} of the settings file {path} has no value: write {line.key}=VALUE.")
     return dotenv_values(stream=StringIO(text))
 

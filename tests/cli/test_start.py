@@ -35,6 +35,11 @@ def packages(names: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
+def dialects(names: set[str]) -> set[str]:
+    """Return the engines for which SQLAlchemy has loaded what it knows of them."""
+    return {name.split(".")[2] for name in names if name.startswith("sqlalchemy.dialects.")} & {"sqlite", "postgresql"}
+
+
 @pytest.fixture
 def typer(settings: Settings) -> set[str]:
     """Return the packages that Typer loads."""
@@ -73,6 +78,7 @@ def test_the_list_of_keys_needs_the_database_and_the_operations_on_keys(engine: 
 
     assert packages(loaded) <= {*typer, *packages(modules(driver, settings)), "apsw", "orjson", "trellis"}
     assert packages(loaded) & SLOW == set()
+    assert dialects(loaded) == {engine}
     assert {name.split(".")[1] for name in loaded if name.startswith("trellis.")} == {
         "cli",
         "compose",
@@ -91,11 +97,12 @@ def test_the_list_of_keys_needs_the_database_and_the_operations_on_keys(engine: 
     )
 
 
-def test_a_worker_needs_nothing_that_only_some_requests_use(settings: Settings) -> None:
+def test_a_worker_needs_nothing_that_only_some_requests_use(engine: str, settings: Settings) -> None:
     loaded = modules("from trellis.asgi import create; create()", settings)
 
     assert packages(loaded) & SLOW == set()
-    assert ("psycopg" in loaded) == settings.database_url.startswith("postgresql")
+    assert dialects(loaded) == {engine}
+    assert ("psycopg" in loaded) == (engine == "postgresql")
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

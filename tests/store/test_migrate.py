@@ -68,6 +68,21 @@ def test_the_migrations_make_the_tables_that_the_code_knows(settings: Settings) 
     }
 
 
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
+def test_the_partial_indexes_are_those_that_the_code_knows(engine: str, settings: Settings) -> None:
+    known = {str(index.name): index.info.get("where") for table in METADATA.sorted_tables for index in table.indexes}
+    opened = create_engine(settings)
+    inspector = sa.inspect(opened)
+    found = {
+        str(index["name"]): None if condition is None else str(condition).strip("()").replace('"', "")
+        for table in METADATA.sorted_tables
+        for index in inspector.get_indexes(table.name)
+        for condition in [index.get("dialect_options", {}).get(f"{engine}_where")]
+    }
+    opened.dispose()
+    assert {name: found[name] for name in known} == known
+
+
 def test_every_community_begins_with_three_groups_and_nothing_else(settings: Settings) -> None:
     store = Store(settings)
     with store.reading() as tx:

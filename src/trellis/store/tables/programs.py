@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from trellis.store.column_types import JSON, NUMBER, PLAIN
-from trellis.store.tables.metadata import METADATA
+from trellis.store.tables.metadata import METADATA, partial_index
 
 keys = sa.Table(
     "api_keys",
@@ -58,8 +58,7 @@ events = sa.Table(
     sa.Index("events_by_record", "resource", "resource_id", "seq"),
     sa.Index("events_by_time", "at"),
 )
-_in_change_set = events.c.change_set.is_not(None)
-sa.Index("events_by_change_set", events.c.change_set, events.c.seq, sqlite_where=_in_change_set, postgresql_where=_in_change_set)
+partial_index("events_by_change_set", events.c.change_set, events.c.seq, where="change_set IS NOT NULL")
 
 # Events that belong together: those of one batch, and those whose caller sent the same name.
 change_sets = sa.Table(
@@ -72,11 +71,9 @@ change_sets = sa.Table(
     sa.Column("at", PLAIN, nullable=False),  # of its first event
     sa.Column("operation", PLAIN),  # the one that began it
 )
-_named = change_sets.c.name.is_not(None)
 _owner = (change_sets.c.actor_type, change_sets.c.actor_id, change_sets.c.name)
-sa.Index("change_sets_by_name", *_owner, unique=True, sqlite_where=_named, postgresql_where=_named)
-_undoing = events.c.undoes.is_not(None)
-sa.Index("events_by_undone", events.c.undoes, sqlite_where=_undoing)
+partial_index("change_sets_by_name", *_owner, unique=True, where="name IS NOT NULL")
+partial_index("events_by_undone", events.c.undoes, where="undoes IS NOT NULL")
 
 # The rows that an event deleted or changed, as they were before it, including password hashes. No interface shows them.
 snapshots = sa.Table(

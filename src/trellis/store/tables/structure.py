@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from trellis.store.column_types import JSON, NUMBER, PLAIN
-from trellis.store.tables.metadata import METADATA
+from trellis.store.tables.metadata import METADATA, partial_index
 
 nodes = sa.Table(
     "nodes",
@@ -27,17 +27,8 @@ nodes = sa.Table(
     sa.Index("nodes_by_created", "kind", "created_at", "id"),
     sa.Index("nodes_by_updated", "kind", "updated_at", "id"),
 )
-_has_external_id = nodes.c.external_id.is_not(None)
-sa.Index(
-    "nodes_by_external_id",
-    nodes.c.kind,
-    nodes.c.external_id,
-    unique=True,
-    sqlite_where=_has_external_id,
-    postgresql_where=_has_external_id,
-)
-_in_block_0 = nodes.c.block == sa.text("0")
-sa.Index("nodes_by_position", nodes.c.kind, nodes.c.block_offset, nodes.c.id, sqlite_where=_in_block_0)
+partial_index("nodes_by_external_id", nodes.c.kind, nodes.c.external_id, unique=True, where="external_id IS NOT NULL")
+partial_index("nodes_by_position", nodes.c.kind, nodes.c.block_offset, nodes.c.id, where="block = 0")
 
 # The blocks of a counted B-tree for each parent with more than 64 children: see `trellis.store.siblings`.
 sibling_blocks = sa.Table(
@@ -52,8 +43,7 @@ sibling_blocks = sa.Table(
     sa.Column("size", NUMBER, nullable=False),  # how many siblings it contains, at any depth
     sa.Index("sibling_blocks_by_parent_block", "parent_block"),
 )
-_root = sibling_blocks.c.parent_block == sa.text("0")
-sa.Index("sibling_blocks_roots", sibling_blocks.c.kind, sibling_blocks.c.parent_id, unique=True, sqlite_where=_root)
+partial_index("sibling_blocks_roots", sibling_blocks.c.kind, sibling_blocks.c.parent_id, unique=True, where="parent_block = 0")
 
 # One row per sequence (a kind, or `events`): the last number assigned, and the current number of rows.
 counters = sa.Table(

@@ -1,5 +1,6 @@
 """Permissions of hundreds of groups, and many nodes at once, in a real Chromium: with scripts and without, and axe on each page."""
 
+import re
 from collections.abc import Iterator
 from typing import Protocol
 from urllib.parse import parse_qsl
@@ -146,6 +147,21 @@ def test_rows_are_chosen_by_mouse_and_keyboard(panel: OpenPanel, community: Comm
     page.get_by_role("button", name="Undo 2 events").click()
     expect(page.locator(".flash")).to_contain_text("2 events were undone.")
     assert _top(run) == ["News", "Help", "Wiki", "Staff"]
+
+
+def test_back_leads_to_the_list_and_sends_no_preview_again(panel: OpenPanel, community: Community, run: Run) -> None:
+    page = panel(scripts=True)
+    page.goto("/admin/forums?perPage=50")
+    page.get_by_role("checkbox", name="Choose Wiki").check()
+    page.locator("[data-many]").get_by_role("button", name="Move…").click()
+    page.get_by_role("radio", name="News").check()
+    page.get_by_role("button", name="Show what would change").last.click()
+    page.get_by_role("button", name="Move 1 forum").click()
+    expect(page.locator(".flash")).to_contain_text("1 forum has moved.")
+    for _ in ("what would change", "the choice of where to"):
+        page.go_back()
+        expect(page).to_have_url(re.compile(r"/admin/forums\?perPage=50$"))
+        expect(page.get_by_role("heading", name="Forums", exact=True)).to_be_visible()
 
 
 def test_what_is_ticked_without_scripts_is_deleted(panel: OpenPanel, community: Community, run: Run) -> None:

@@ -6,6 +6,7 @@ import { live } from "./live.js";
 import { announceFlash } from "./messages.js";
 import { palette } from "./palette.js";
 import { ranging } from "./ranging.js";
+import { returning } from "./returning.js";
 import { tellZone, tick } from "./times.js";
 import { guard } from "./unsaved.js";
 import { working } from "./working.js";
@@ -28,4 +29,5 @@ for (const form of document.querySelectorAll("form[data-asks]")) {
 working(document); // behind what cancels a form: it disables none that goes nowhere
 guard(); // last: it counts only what is sent
 leaving();
+returning();
 live();

@@ -434,8 +434,8 @@ def test_unused_grants_go_by_choice_and_come_back(old_key: None, page: Page, run
     page.goto("/admin/keys/1")
     assert faults(page) == {}
     page.get_by_role("checkbox", name="forums.list").uncheck()
-    page.get_by_role("button", name="Take away what is ticked").dblclick()
-    expect(page.locator(".flash")).to_contain_text("2 unused operations were taken away.")
+    page.get_by_role("button", name="Remove the ticked grants").dblclick()
+    expect(page.locator(".flash")).to_contain_text("2 unused grants were removed.")
     assert run("keys.get", 1)["grants"] == ["forums.list"]
     page.get_by_role("link", name="Undo…", exact=True).first.click()
     expect(page.get_by_text("goes back to what it was, and may do more than now")).to_be_visible()

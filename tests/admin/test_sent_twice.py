@@ -32,7 +32,7 @@ def _make_webhook(run: Run, _: Community) -> None:
         ("/forums/new", "/forums/new", {"name": "Twice", "_action": "save"}, None, "Twice was created."),
         ("/administrators/new", "", {"name": "Ada", "login": "ada"}, None, "shown once"),
         ("/keys/new", "", {"name": "Twice"}, None, "shown once"),
-        ("/keys/1/revoke", "", {}, _make_key, "The key is revoked for good."),
+        ("/keys/1/revoke", "", {}, _make_key, "The key is revoked permanently."),
         ("/keys/1/pause", "", {}, _make_key, "The key is paused."),
         ("/keys/1/resume", "", {}, _make_paused_key, "The key may be used again."),
         ("/webhooks/new", "", {"url": "https://hooks.example/two", "events": "*"}, None, "shown once"),

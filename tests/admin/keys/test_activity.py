@@ -143,7 +143,7 @@ def test_the_last_hour_is_taken_back_after_a_look_at_it(admin: Visitor, did: Do,
     clock.move(minutes=30)
     admin.sign_in()
     page = admin.get("/keys/1/activity")
-    assert "Take back the last hour" in page_text(page)
+    assert "Undo the last hour" in page_text(page)
     asked = admin.get("/keys/1/undo?last=hour")
     assert asked.status_code == 303
     target = urlsplit(asked.headers["location"])

@@ -95,7 +95,7 @@ def test_a_shown_key_is_not_shown_again(chrome: Browser, mira: int, service: Ser
     page.get_by_role("button", name="Create the key").last.click()
     text = _new_key(page)
     page.reload()
-    expect(page.get_by_role("heading", name="the key was shown before")).to_be_visible()
+    expect(page.get_by_role("heading", name="the key has already been shown")).to_be_visible()
     assert text not in page.content()
     page.goto("/admin/keys")
     with pytest.raises(Error, match="ERR_CACHE_MISS"):  # the browser asks whether to send the form again

@@ -47,15 +47,15 @@ def test_an_agent_from_its_making_to_the_switch(chrome: Browser, mira: int, serv
     assert service.call("DELETE", "/blog/blogs/999", text).status_code in {403, 404}
     _see_refusal(page)
     expect(page.locator(".acts li", has_text="Gardener created forum Olds")).to_be_visible()
-    page.get_by_role("link", name="Take back the last hour").click()
+    page.get_by_role("link", name="Undo the last hour").click()
     page.get_by_role("button", name="Undo 1 event").click()
     expect(page.get_by_text("1 event was undone.")).to_be_visible()
     assert run("forums.list", name="Olds")["totalResults"] == 0
     page.goto("/admin/keys")
     page.get_by_role("link", name="Pause all agents").click()
     page.get_by_label("Why").fill("Too much at once")
-    page.get_by_role("button", name="Pause it").click()
-    expect(page.get_by_text("1 key is paused. Its next request will be refused.")).to_be_visible()
+    page.get_by_role("button", name="Pause this key").click()
+    expect(page.get_by_text("1 key is paused. Its requests are refused from now on.")).to_be_visible()
     assert service.call("GET", "/forums/forums", text).status_code == 401
     page.goto("/admin/keys/1")
     page.get_by_role("link", name="Resume").click()

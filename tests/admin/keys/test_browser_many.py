@@ -45,8 +45,8 @@ def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, mira: int, s
     page.keyboard.press("Shift+ArrowDown")
     expect(page.get_by_role("link", name="Feed", exact=True)).to_be_focused()
     expect(bar).to_contain_text("2 keys chosen")
-    bar.get_by_role("button", name="Give or take grants…").click()
-    expect(page.get_by_role("heading", name="Give or take grants of 2 keys")).to_be_visible()
+    bar.get_by_role("button", name="Add or remove grants…").click()
+    expect(page.get_by_role("heading", name="Add or remove grants of 2 keys")).to_be_visible()
     page.get_by_role("button", name="Forums (tick or clear the row)").click()
     page.get_by_role("button", name="Nothing").click()
     page.get_by_role("checkbox", name="Create a forum").check()
@@ -54,7 +54,7 @@ def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, mira: int, s
     expect(page.get_by_text("2 keys would change")).to_be_visible()
     _look(page)
     page.get_by_role("button", name="Change the grants of 2 keys").click()
-    expect(page.locator(".flash")).to_contain_text("The grants of 2 keys have changed.")
+    expect(page.locator(".flash")).to_contain_text("The grants of 2 keys were changed.")
     assert run("keys.get", 3)["grants"] == ["forums.create", "forums.list"]
     page.get_by_role("link", name="Undo…").click()
     page.get_by_role("button", name="Undo 2 events").click()
@@ -77,6 +77,6 @@ def test_keys_are_revoked_without_scripts(chrome: Browser, mira: int, service: S
     expect(page.get_by_text("2 keys would be revoked")).to_be_visible()
     page.get_by_label("Why").fill("The partner left")
     page.get_by_role("button", name="Revoke 2 keys").click()
-    expect(page.locator(".flash")).to_contain_text("2 keys are revoked for good.")
+    expect(page.locator(".flash")).to_contain_text("2 keys are revoked permanently.")
     assert [run("keys.get", number)["state"] for number in (1, 2, 3)] == ["revoked", "active", "revoked"]
     context.close()

@@ -89,7 +89,7 @@ def test_a_button_ticks_or_clears(button: str, before: list[str], after: int) ->
         (["forums.create"], "Create a forum"),
         (["forums.create", "forums.list", "blogs.delete"], f"3 of {GRANTABLE} operations"),
         (sorted(GRID.reading), "Read everything"),
-        ([f"forums.{verb}" for verb in GRID.columns], "Everything about forums"),
+        ([f"forums.{verb}" for verb in GRID.columns], "All operations on forums"),
         (sorted(GRID.names), "Everything"),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_key_is_made_and_shown_once(admin: Visitor, events: Events, run: Run, 
     assert (event["after"]["rateLimit"], event["after"]["expiresAt"]) == (60, "2026-05-01T09:30:00.000Z")
     again = admin.post("/keys/new", sent)  # a reload
     assert again.status_code == 200
-    assert "the key was shown before" in page_text(again)
+    assert "the key has already been shown" in page_text(again)
     assert _key_in(again) is None
     assert len(events()) == len(before) + 1
     rows = DatabaseState(gate).rows()
@@ -183,8 +183,8 @@ def test_the_buttons_of_the_grid_work_without_scripts(admin: Visitor, events: Ev
         ({"expires": "date"}, "Date is missing"),
         ({"expires": "date", "until": "2020-01-01T00:00"}, "is in the past"),
         ({"expires": "soon"}, "Expires must be"),
-        ({"grants": ["", "forums.lost"]}, "no box of this form is called 'forums.lost'"),
-        ({"grants": ["*"]}, "no box of this form"),
+        ({"grants": ["", "forums.lost"]}, "this form has no operation called 'forums.lost'"),
+        ({"grants": ["*"]}, "this form has no operation called"),
         ({"revokedAt": "now"}, "no field 'revokedAt'"),
         ({"digest": "0" * 64}, "no field 'digest'"),
         ({"name": HOSTILE, "rateLimit": HOSTILE}, "Requests per minute"),

@@ -41,7 +41,7 @@ def test_a_key_shows_its_requests_grants_and_settings(admin: Visitor, key: MakeK
     assert "Get a forum GET / forums/ forums/ {id} not used yet" in page
     assert "Requested, but not granted forums.delete 2 times" in page
     assert "192.0.2.0/24" in page
-    assert "All its requests" in page
+    assert "All requests with this key" in page
 
 
 def test_what_was_held_for_30_days_without_use_can_be_taken_away(
@@ -68,7 +68,7 @@ def test_what_was_held_for_30_days_without_use_can_be_taken_away(
     )
     shown = admin.get("/keys/1")
     assert "not used in 30 days" not in page_text(shown)
-    assert "2 unused operations were taken away. Undo…" in page_text(shown)
+    assert "2 unused grants were removed. Undo…" in page_text(shown)
     way_back = f"/events/{event['seq']}/undo"
     assert f'href="/admin{way_back}"' in shown.text
     assert f'href="/admin{way_back}"' in admin.get(f"/events/{event['seq']}").text
@@ -98,9 +98,9 @@ def test_nothing_is_called_unused_where_requests_are_not_logged(admin: Visitor, 
     key(["forums.list"], logRequests=False)
     clock.move(days=40)
     admin.sign_in()
-    assert "not known what it uses" in page_text(admin.get("/keys/1"))
+    assert "not known which grants are unused" in page_text(admin.get("/keys/1"))
     run("keys.update", 1, logRequests=True)
-    assert "not known what it uses" in page_text(admin.get("/keys/1"))
+    assert "not known which grants are unused" in page_text(admin.get("/keys/1"))
 
 
 def test_taking_away_takes_no_more_than_was_shown(admin: Visitor, key: MakeKey, run: Run, events: Events) -> None:
@@ -203,7 +203,7 @@ def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, key: Mak
     conflict = admin.post("/keys/1/edit", sent)
     assert conflict.status_code == 409
     said = page_text(conflict)
-    assert "Somebody else has changed this key meanwhile" in said
+    assert "Somebody else changed this key in the meantime" in said
     assert "Name Theirs Mine" in said
     assert "blogs.delete, forums.list forums.get, forums.list" in said
     assert 'value="Mine"' in conflict.text
@@ -305,7 +305,7 @@ def test_the_page_that_revokes_tells_which_webhooks_go_off_with_it(admin: Visito
         raw = {"url": "https://hooks.example/x", "events": ["*"], "description": name}
         gate.run(Call("webhooks.create", plugin, raw))
     page = admin.get("/keys/1/revoke")
-    assert "It has made 2 webhooks, which are switched off with it: Search index" in _main_text(page)
+    assert "2 webhooks created by this key will be switched off too: Search index" in _main_text(page)
     assert "Plugin (API key)" in page_text(admin.get("/webhooks/1"))
     assert admin.post("/keys/1/revoke", {"reason": "", "keepWebhooks": "1"}).status_code == 303
     assert run("webhooks.get", 1)["enabled"] is True

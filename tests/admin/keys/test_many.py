@@ -25,7 +25,7 @@ def test_grants_are_given_to_several_and_taken_back_at_once(admin: Visitor, run:
     mirror, feed, full = _make(run, "Mirror", "forums.list"), _make(run, "Feed"), _make(run, "Full", "forums.get")
     known = events()
     page, form = _start(admin, "grants", mirror, feed, full)
-    assert "Give or take grants of 3 keys" in page_text(page)
+    assert "Add or remove grants of 3 keys" in page_text(page)
     page = admin.post("/keys/many/grants", form.filled(_action="plan"))
     assert (page.status_code, "Tick at least one operation." in page_text(page)) == (409, True)
     page = admin.post("/keys/many/grants", form.filled(grants="forums.get", _action="plan"))
@@ -80,13 +80,13 @@ def test_several_are_revoked_after_the_page_said_what_stops(admin: Visitor, gate
     assert said.count("Switched off") == 1
     assert "2 keys would be revoked" in said
     assert "This cannot be undone." in said
-    assert "Gone: revoked already" in said
+    assert "Gone is already revoked" in said
     assert events() == known
     done = admin.post("/keys/many/revoke", form.filled(reason="The partner left", keepWebhooks="1", _action="do"))
     assert run("webhooks.get", webhook)["enabled"] is True
     assert done.status_code == 303
     listed = admin.get("/keys?state=active")
-    assert "2 keys are revoked for good" in page_text(listed)
+    assert "2 keys are revoked permanently" in page_text(listed)
     assert "/change-sets/" not in listed.text
     assert [run("keys.get", number)["revokedBecause"] for number in (mirror, feed)] == ["The partner left"] * 2
     assert {event["reason"] for event in events()[len(known) :]} == {"The partner left"}
@@ -105,7 +105,7 @@ def test_what_has_changed_meanwhile_is_shown_again(admin: Visitor, run: Run, eve
 def test_nothing_is_done_with_no_key_or_revoked_ones(admin: Visitor, run: Run) -> None:
     gone = _make(run, "Gone")
     run("keys.revoke", gone)
-    for ids, why in (([], "Tick the keys"), ([gone], "Revoked keys stay"), (range(1, 300), "At most 200 keys")):
+    for ids, why in (([], "Tick at least one key"), ([gone], "Revoked keys stay"), (range(1, 300), "At most 200 keys")):
         admin.get("/keys")
         assert admin.post("/keys/many/revoke", {"ids": ",".join(map(str, ids))}).headers["location"] == "/admin/keys"
         assert why in page_text(admin.get("/keys"))

@@ -82,7 +82,7 @@ def test_all_agents_are_paused_at_once(admin: Visitor, run: Run, events: Events)
     assert 'href="/admin/keys/presets/agent/pause"' in admin.get("/keys").text
     page = admin.get("/keys/presets/agent/pause")
     said = page_text(page)
-    assert "2 keys were made with this preset" in said
+    assert "2 keys were created with this preset" in said
     assert "Gardener" in said
     assert "Plugin" not in said.replace("Plugin</", "")
     before = events()
@@ -97,7 +97,7 @@ def test_all_agents_are_paused_at_once(admin: Visitor, run: Run, events: Events)
     assert re.findall(r'href="/admin/keys/\d+">(\w+)</a></th>', listed.text) == ["Porter", "Gardener"]
     assert "Too much at once" in page_text(listed)
     assert "Pause all agents" not in page_text(listed)
-    assert "No key of this preset is left to pause" in page_text(admin.get("/keys/presets/agent/pause"))
+    assert "There are no keys of this preset left to pause" in page_text(admin.get("/keys/presets/agent/pause"))
 
 
 def test_there_is_no_page_of_another_preset(admin: Visitor) -> None:

@@ -54,7 +54,7 @@ def test_a_recipe_that_reads_every_part_reads_a_new_kind(recipe: str) -> None:
         (
             "agent",
             40,
-            "If somebody else approves it each time, it may delete groups and blogs; create, change, copy and delete forums",
+            "With approval by somebody else for each call, it may delete groups and blogs; create, change, copy and delete forums",
         ),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_copy_has_all_but_the_secret_and_what_has_ended(admin: Visitor, run: R
     admin.sign_in()
     page = admin.get("/keys/new?copy=1")
     assert _said(page) == (
-        "It may read, create, copy and undo changes of forums. If somebody else approves it each time, it may change forums. "
+        "It may read, create, copy and undo changes to forums. With approval by somebody else for each call, it may change forums. "
         "Create a forum: only 5 times a day. It works for 90 days, only from 192.0.2.0/24, at most 60 times a minute."
     )
     assert admin.post("/keys/new", _form(page).filled()).status_code == 200
@@ -105,13 +105,13 @@ def test_the_sentence_follows_the_form_and_changes_nothing(admin: Visitor, run: 
     )
     said = _said(admin.post("/keys/describe", typed))
     assert said == (
-        "It may only try, with nothing kept, to delete forums. It works until somebody revokes it, from anywhere, at most 7 times "
+        "In dry runs only, it may delete forums. It works until somebody revokes it, from anywhere, at most 7 times "
         "a day. Its requests are not logged."
     )
     assert _said(admin.post("/keys/new", form.filled(("grants", "groups.get"), ("_tick", "describe")))).startswith(
         "It may read groups."
     )
-    assert _said(admin.get("/keys/new")).startswith("It may do nothing yet.")
+    assert _said(admin.get("/keys/new")).startswith("The key cannot do anything yet.")
     edited = _form(admin.get("/keys/1/edit"))
     assert _said(admin.post("/keys/describe?of=1", edited.filled())).startswith("It may read forums. It works until 2 Mar 2026")
     assert len(events()) == before

@@ -96,7 +96,7 @@ async def show(request: PageRequest) -> Response:
     further = {name: _move_cursor(cursors[name], parts.get(name), entries) for name in SOURCES}
     return request.page(
         "keys/activity.html",
-        title=say("What {name} did", name=isolate(key["name"])),
+        title=say("Activity of {name}", name=isolate(key["name"])),
         key=key,
         days=_group(entries, summary["days"], request.clock),
         older=further if any(cursor != _END for cursor in further.values()) else None,

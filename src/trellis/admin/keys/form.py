@@ -28,7 +28,7 @@ _SPANS: Final = (
     ("never", say("Never")),
     (_DATE, say("On another date")),
 )
-_NEVER_KEPT: Final = say("Never, as it is")
+_NEVER_KEPT: Final = say("Never (unchanged)")
 _NEW: Final[Mapping[str, Any]] = {"expires": "90d", "bounds": {}}
 _UNTIL: Final = Field(
     "until", Timestamp(nullable=True), say("Only used if the key expires on another date."), applies=("expires", (_DATE,))
@@ -49,14 +49,14 @@ _LABELS: Final = {
 }
 _HELP: Final = {
     "name": say("The program that will use the key. Shown in lists and logs."),
-    "owner": say("The person or team to ask about it."),
-    "note": say("What else somebody should know who finds the key in a year."),
+    "owner": say("The person or team to ask about this key."),
+    "note": say("What somebody who finds this key in a year should know."),
     "grants": "",
     "bounds": "",
-    "expires": say("A key that expires by itself cannot be forgotten."),
+    "expires": say("A key that expires cannot stay active by mistake."),
     "addresses": say("One address or network per line, such as 192.0.2.0/24. Empty: from anywhere."),
-    "rateLimit": say("Empty: the default of this service. 0: no limit."),
-    "perDay": say("Of all its grants together, without dry runs and what is refused. Empty: no limit."),
+    "rateLimit": say("Empty: the service default. 0: no limit."),
+    "perDay": say("Counts all its grants together, but not dry runs and refused requests. Empty: no limit."),
     "logRequests": say("Requests are logged, without their bodies, and the key's page shows which operations it uses."),
     "dialect": say("Invision: a program written for Invision Community 4 can use the key without changes."),
 }
@@ -126,7 +126,7 @@ class KeyForm(Form):
         chosen, until = self["expires"].value, self["until"].value
         if chosen == _DATE:
             if not until:
-                return say("until a date that is still to be entered")
+                return say("until a date you have yet to enter")
             return say("until {time} in {zone}", time=until.replace("T", " "), zone=self.clock.name)
         text = dict(self["expires"].choices).get(chosen, "")
         if chosen == "never" or text == _NEVER_KEPT:
@@ -157,7 +157,7 @@ class KeyForm(Form):
         """Return what was typed, as the operations on keys take it. Raises Refused."""
         raw = self.raw()
         if unknown := [name for name in raw.get("grants", ()) if name not in self.grid.names]:
-            detail = say("grants: no box of this form is called {unknown}.", unknown=quote(unknown[0]))
+            detail = say("grants: this form has no operation called {unknown}.", unknown=quote(unknown[0]))
             raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
         typed, ticked = self._bounds or {}, set(raw.get("grants", ()))
         kept = {name: bound for name, bound in self._stored.items() if name in ticked and name not in typed}
@@ -194,4 +194,4 @@ def press_button(grid: Grid, typed: Submitted) -> Submitted:
 def _describe_expiry(key: Mapping[str, Any], clock: Clock) -> str:
     if not key["expiresAt"]:
         return _NEVER_KEPT
-    return say("{time}, as it is", time=clock.full(key["expiresAt"]))
+    return say("{time} (unchanged)", time=clock.full(key["expiresAt"]))

@@ -124,7 +124,7 @@ class Grid:
         if held == self.reading:
             return say("Read everything")
         if row := next((one for one in self.rows if held == self.ticks[f"row:{one.resource}"]), None):
-            return say("Everything about {title}", title=say(row.title.lower()))
+            return say("All operations on {title}", title=say(row.title.lower()))
         if len(held) == 1:
             return say(next(box.summary for box in self.boxes if box.name in held))
         return say("{count} of {all} operations", count=len(held), all=len(self.names))

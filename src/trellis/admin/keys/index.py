@@ -149,7 +149,7 @@ def show_secret(request: PageRequest, key: Mapping[str, Any], how: str) -> Respo
     title = (
         say("{name}: the new key", name=isolate(key["name"]))
         if "key" in key
-        else say("{name}: the key was shown before", name=isolate(key["name"]))
+        else say("{name}: the key has already been shown", name=isolate(key["name"]))
     )
     base = find_base(request)
     snippets = build_snippets(base, key.get("key", PLACEHOLDER))

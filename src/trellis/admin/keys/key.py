@@ -29,7 +29,7 @@ _MAX_ROWS: Final = 10
 _REFUSED: Final = 403
 _NEW: Final = timedelta(days=1)  # for how long a key's first call is worth telling
 RESTORE_OF_KEY: Final = "events.restore_of_key"
-_DAYS: Final = (("0", say("At once")), ("1", say("After a day")), *((str(n), say("After {n} days", n=n)) for n in range(2, 8)))
+_DAYS: Final = (("0", say("Immediately")), ("1", say("After a day")), *((str(n), say("After {n} days", n=n)) for n in range(2, 8)))
 _GRANT: Final = "grant"  # in the address of a key's form: an operation that is ticked
 _MAY: Final = (
     Field("operation", Text(100, 1), ""),
@@ -41,9 +41,9 @@ _MAY: Final = (
 _SELECTION: Final = {
     "since": (
         "Since",
-        say("What the key did at this time or later is undone, the newest first. You see it all before anything happens."),
+        say("Everything the key did at this time or later is undone, newest first. You see all of it before anything happens."),
     ),
-    "after": (say("After event"), say("The number of an event: only what came after it is undone. Empty: all of it.")),
+    "after": (say("After event"), say("An event number: only later events are undone. Empty: all of them.")),
 }
 
 
@@ -109,7 +109,7 @@ async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> 
         _MAY,
         typed or None,
         choices={"operation": [(box.name, box.name) for box in grid.boxes] + [(HELLO.name, HELLO.name)], "when": times},
-        labels={"operation": say("May it run"), "address": say("From the address"), "when": say("At what time")},
+        labels={"operation": say("Operation"), "address": say("From address"), "when": say("When")},
         id="may",
     )
     if not typed.get("operation"):
@@ -173,7 +173,7 @@ async def update(request: PageRequest) -> Response:
 
 
 def _go_back(request: PageRequest, result: Result) -> Response:
-    message = say("Saved. It applies from the next request on.") if result.event else say("Nothing was changed.")
+    message = say("Saved. Changes apply from the next request.") if result.event else say("Nothing was changed.")
     return request.redirect(f"/keys/{request.number('id')}", message, undo=result.event)
 
 
@@ -224,21 +224,21 @@ def _format(name: str, value: Any) -> str:
 
 
 def _overlap_form(typed: Submitted | None) -> Form:
-    name, note = OVERLAP.name, say("Until then both work, so that nothing stops while you replace the old one.")
+    name, note = OVERLAP.name, say("Until then, both keys work, so nothing stops while you replace the old one.")
     return Form((OVERLAP,), typed, choices={name: _DAYS}, labels={name: say("The old key expires")}, help={name: note})
 
 
 def _revoke_form(typed: Submitted | None) -> Form:
     labels = {REASON.name: say("Why"), KEEP_WEBHOOKS.name: say("Keep its webhooks on")}
     notes = {
-        REASON.name: say("Other administrators see it in the list of keys and in the event log."),
-        KEEP_WEBHOOKS.name: say("They go on sending what happens here to where the key has them send it."),
+        REASON.name: say("Other administrators see the reason in the list of keys and in the event log."),
+        KEEP_WEBHOOKS.name: say("The webhooks continue to send events to the addresses set by the key."),
     }
     return Form((REASON, KEEP_WEBHOOKS), typed, labels=labels, help=notes)
 
 
 def _pause_form(typed: Submitted | None) -> Form:
-    notes = {WHY_PAUSED.name: say("Other administrators see it in the list of keys and in the event log.")}
+    notes = {WHY_PAUSED.name: say("Other administrators see the reason in the list of keys and in the event log.")}
     return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: say("Why")}, help=notes)
 
 
@@ -268,7 +268,7 @@ _REVOKE: Final = Confirmation(
     fetch=_fetch_with_webhooks,
     build_form=_revoke_form,
     respond=lambda request, key, _: request.redirect(
-        f"/keys/{key['id']}", say("The key is revoked for good. Its next request will be refused.")
+        f"/keys/{key['id']}", say("The key is revoked permanently. Its requests are refused from now on.")
     ),
 )
 
@@ -282,7 +282,7 @@ _PAUSE: Final = Confirmation(
     fetch=_fetch,
     build_form=_pause_form,
     respond=lambda request, key, result: request.redirect(
-        f"/keys/{key['id']}", say("The key is paused. Its next request will be refused."), undo=result.event
+        f"/keys/{key['id']}", say("The key is paused. Its requests are refused from now on."), undo=result.event
     ),
 )
 _RESUME: Final = Confirmation(

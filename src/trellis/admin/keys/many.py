@@ -91,12 +91,12 @@ ACTIONS: Final = (
     KeyAction(
         "grants",
         "keys.update_many",
-        say("Give or take grants"),
+        say("Add or remove grants"),
         "edit",
-        mark_many("Give or take grants of {count:,} key", "Give or take grants of {count:,} keys"),
+        mark_many("Add or remove grants of {count:,} key", "Add or remove grants of {count:,} keys"),
         mark_many(
-            "The grants of {count:,} key have changed. That applies from the next request on.",
-            "The grants of {count:,} keys have changed. That applies from the next request on.",
+            "The grants of {count:,} key were changed. This applies from the next request.",
+            "The grants of {count:,} keys were changed. This applies from the next request.",
         ),
         _read_grants,
         asks=True,
@@ -108,8 +108,8 @@ ACTIONS: Final = (
         "trash",
         mark_many("Revoke {count:,} key", "Revoke {count:,} keys"),
         mark_many(
-            "{count:,} key is revoked for good. Its next request will be refused.",
-            "{count:,} keys are revoked for good. The next request of each will be refused.",
+            "{count:,} key is revoked permanently. Its requests are refused from now on.",
+            "{count:,} keys are revoked permanently. Their requests are refused from now on.",
         ),
         _read_revocation,
         deletes=True,
@@ -189,8 +189,8 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
 
 def _find_objection(ids: Sequence[int], found: Sequence[Key]) -> str:
     if len(ids) > MOST:
-        return say("At most {most:,} keys are changed at once. Choose fewer.", most=MOST)
-    return say("Revoked keys stay as they are.") if found else say("Tick the keys that it is to be done with first.")
+        return say("At most {most:,} keys can be changed at once. Choose fewer.", most=MOST)
+    return say("Revoked keys stay as they are.") if found else say("Tick at least one key.")
 
 
 def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
@@ -201,8 +201,8 @@ def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
         Submitted(pair for pair in typed.pairs if pair[0] in names),
         labels={REASON.name: say("Why"), KEEP_WEBHOOKS.name: say("Keep their webhooks on")},
         help={
-            REASON.name: say("Other administrators see it in the list of keys and in the event log."),
-            KEEP_WEBHOOKS.name: say("They go on sending what happens here to where the keys have them send it."),
+            REASON.name: say("Other administrators see the reason in the list of keys and in the event log."),
+            KEEP_WEBHOOKS.name: say("The webhooks continue to send events to the addresses set by the keys."),
         },
     )
 

@@ -41,11 +41,11 @@ async def pause(request: PageRequest) -> Response:
         return await _show(request, preset, form.add_refusal(refused), 400)
     count = result.value["count"]
     if not count:
-        return request.redirect("/keys", say("There was no key left to pause."), "note")
+        return request.redirect("/keys", say("There were no keys left to pause."), "note")
     told = say_many(
         count,
-        "{count:,} key is paused. Its next request will be refused.",
-        "{count:,} keys are paused. Their next requests will be refused.",
+        "{count:,} key is paused. Its requests are refused from now on.",
+        "{count:,} keys are paused. Their requests are refused from now on.",
     )
     return request.redirect("/keys?state=paused", told)
 
@@ -58,7 +58,7 @@ def _read_preset(request: PageRequest) -> str:
 
 
 def _build_form(typed: Submitted | None) -> Form:
-    notes = {WHY_PAUSED.name: say("Other administrators see it in the list of keys and in the event log.")}
+    notes = {WHY_PAUSED.name: say("Other administrators see the reason in the list of keys and in the event log.")}
     return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: say("Why")}, help=notes)
 
 

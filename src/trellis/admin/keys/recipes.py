@@ -41,8 +41,8 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
             say("Calendar sync"),
             say("calendar sync"),
             say(
-                "For a program that keeps the calendars here and elsewhere the same: it reads groups and "
-                "calendars, and creates and changes calendars. It deletes nothing."
+                "For a program that keeps calendars here and elsewhere in sync: it reads groups and calendars, and "
+                "creates and changes calendars. It deletes nothing."
             ),
             ("groups.list", "groups.get", "calendars.list", "calendars.get", "calendars.create", "calendars.update"),
             MappingProxyType({"name": "Calendar sync"}),
@@ -51,8 +51,8 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
             say("Mirror"),
             say("mirror"),
             say(
-                "For a copy of the community elsewhere, such as a search: it reads every part and follows the "
-                "event feed, which shows all changes, of keys too."
+                "For a copy of the community elsewhere, such as a search index: it reads every part and follows the "
+                "event feed, which shows all changes, including those to keys."
             ),
             ("structure.export", "events.list"),
             MappingProxyType({"name": "Mirror"}),
@@ -61,7 +61,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "read-only": Recipe(
             say("Read-only"),
             say("read only"),
-            say("For a program that shows something of the community: it reads every part."),
+            say("For a program that only displays data: it reads every part of the community."),
             settings=MappingProxyType({"name": "Reader"}),
             reads_nodes=True,
         ),

@@ -16,14 +16,14 @@ _DOES: Final[Mapping[str, Sentence]] = {
     "update": say("change"),
     "copy": say("copy"),
     "delete": say("delete"),
-    "restore": say("undo changes of"),
+    "restore": say("undo changes to"),
     "approve": say("approve"),
     "reject": say("reject"),
 }
 _LEADS: Final = (
     mark("It may {phrases}."),
-    mark("If somebody else approves it each time, it may {phrases}."),
-    mark("It may only try, with nothing kept, to {phrases}."),
+    mark("With approval by somebody else for each call, it may {phrases}."),
+    mark("In dry runs only, it may {phrases}."),
 )
 _OTHERS: Final = {"webhooks": say("webhooks"), "proposals": say("proposals")}
 _MOST_BOUNDS: Final = 5  # that are told one by one
@@ -53,7 +53,7 @@ def describe_abilities(grid: Grid, rows: Sequence[BoundRow], value_of: Mapping[s
     more = len(bounded) - _MOST_BOUNDS
     if more > 1:
         bounded = [*bounded[:_MOST_BOUNDS], say("And {more} more grants are limited.", more=more)]
-    return Abilities(may or (say("It may do nothing yet."),), tuple(bounded), _describe_work(value_of))
+    return Abilities(may or (say("The key cannot do anything yet."),), tuple(bounded), _describe_work(value_of))
 
 
 def _find_lead(row: BoundRow) -> int:

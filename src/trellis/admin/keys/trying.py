@@ -72,7 +72,7 @@ def _show_form(request: PageRequest, boxes: list[Box], ticked: set[str], refused
     return request.page(
         "keys/try.html",
         status=refused.status if refused else 200,
-        title=say("A key for trying"),
+        title=say("A key for trying out the API"),
         boxes=boxes,
         ticked=ticked,
         refused=refused,

@@ -20,7 +20,7 @@ async def ask(request: PageRequest) -> Response:
     summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
     return request.page(
         "keys/ungrant.html",
-        title=say("Take unused grants away from {name}", name=isolate(key["name"])),
+        title=say("Remove unused grants from {name}", name=isolate(key["name"])),
         key=key,
         grid=Grid(request.catalogue),
         unused=summary["unused"] or [],
@@ -34,9 +34,7 @@ async def ungrant(request: PageRequest) -> Response:
     if not result.event:
         return request.redirect(f"/keys/{number}", say("Nothing was changed."))
     message = (
-        say("{count} unused operations were taken away.", count=len(names))
-        if len(names) > 1
-        else say("An unused operation was taken away.")
+        say("{count} unused grants were removed.", count=len(names)) if len(names) > 1 else say("An unused grant was removed.")
     )
     return request.redirect(f"/keys/{number}", message, undo=result.event)
 

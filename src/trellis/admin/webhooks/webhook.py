@@ -22,7 +22,7 @@ _HERE: Final = "/webhooks/{id:int}"
 _SECTION: Final = "webhooks"
 _MAX_ROWS: Final = 10
 _HOURS: Final = (
-    ("0", say("At once")),
+    ("0", say("Immediately")),
     ("1", say("After an hour")),
     ("24", say("After a day")),
     ("72", say("After 3 days")),

@@ -72,7 +72,7 @@ def test_a_key_from_the_grid_to_its_end(chrome: Browser, mira: int, service: Ser
     _see_request(page, "/api/forums/forums")
     page.goto("/admin/requests?status=201")
     page.locator("td.when a").click()
-    page.get_by_role("link", name="What it changed").click()
+    page.get_by_role("link", name="What this request changed").click()
     expect(page.get_by_role("heading", name="What was created")).to_be_visible()
     page.get_by_role("link", name="The request it came from").click()
     page.get_by_role("link", name="Forum importer").click()

@@ -61,7 +61,7 @@ def test_the_sentence_follows_the_ticks(page: Page, key: MakeKey) -> None:
     page.get_by_role("checkbox", name="Delete a forum").check()
     expect(said).to_contain_text("delete forums")
     page.get_by_role("button", name="Nothing").click()
-    expect(said).to_contain_text("The key cannot do anything yet.")
+    expect(said).to_contain_text("The key may not do anything yet.")
     page.get_by_role("button", name="Calendars (tick or clear the row)").click()
     expect(said).to_contain_text("calendars")
     page.get_by_label("Expires").select_option("never")

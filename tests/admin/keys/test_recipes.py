@@ -111,7 +111,7 @@ def test_the_sentence_follows_the_form_and_changes_nothing(admin: Visitor, run: 
     assert _said(admin.post("/keys/new", form.filled(("grants", "groups.get"), ("_tick", "describe")))).startswith(
         "It may read groups."
     )
-    assert _said(admin.get("/keys/new")).startswith("The key cannot do anything yet.")
+    assert _said(admin.get("/keys/new")).startswith("The key may not do anything yet.")
     edited = _form(admin.get("/keys/1/edit"))
     assert _said(admin.post("/keys/describe?of=1", edited.filled())).startswith("It may read forums. It works until 2 Mar 2026")
     assert len(events()) == before

@@ -80,7 +80,7 @@ def test_each_page_shows_what_happens_by_itself(
     expect(page.locator("tbody [data-row]").first).to_contain_text("hooks.example")
 
     _open(page, "/admin/proposals")
-    expect(page.get_by_text("Nothing waits for a decision")).to_be_visible()
+    expect(page.get_by_text("Nothing is waiting for a decision")).to_be_visible()
     assert service.call("DELETE", f"/forums/forums/{community.wiki}", text).status_code == 202
     expect(page.locator("tbody [data-row]")).to_have_count(1)
     expect(page.get_by_role("link", name="Proposals 1 open")).to_be_visible()

@@ -75,7 +75,7 @@ def test_a_delete_is_understood_and_rejected_and_another_call_approved(
         page.get_by_role("checkbox", name="Proposal 2").check()
         _decide(page, "Approve", "A better name.")
         expect(page.locator(".flash")).to_contain_text("1 proposal was approved.")
-        expect(page.get_by_text("Nothing waits for a decision")).to_be_visible()
+        expect(page.get_by_text("Nothing is waiting for a decision")).to_be_visible()
         assert run("forums.get", made)["name"] == "Garden plots"
 
     page.get_by_role("link", name="Events", exact=True).click()

@@ -41,7 +41,7 @@ def test_the_menu_tells_how_many_are_open(admin: Visitor, propose: Propose, run:
 
 def test_none_is_open(admin: Visitor) -> None:
     page = page_text(admin.get("/proposals"))
-    assert "Nothing waits for a decision" in page
+    assert "Nothing is waiting for a decision" in page
 
 
 def test_a_delete_is_shown_as_its_own_page_shows_it_and_rejected_with_a_reason(
@@ -50,12 +50,12 @@ def test_a_delete_is_shown_as_its_own_page_shows_it_and_rejected_with_a_reason(
     number = propose("forums.delete", parent["id"], deleteChildrenOrMove=-1, reason="Nobody writes there.")
     page = page_text(admin.get(f"/proposals/{number}"))
     assert f"Agent proposes: Delete a forum {parent['name']}" in page
-    assert f"Goes: forum {parent['name']} , and" in page
+    assert f"Deletes: forum {parent['name']} , and" in page
     assert f"Agent created proposal 1: Delete a forum {parent['name']}" in page_text(admin.get("/events"))
     assert _child_of(run, parent["id"])["name"] in page
     assert "Nobody writes there." in page
     refused = _decide(admin, f"/proposals/{number}", "reject")
-    assert (refused.status_code, "Say why, so that" in page_text(refused)) == (400, True)
+    assert (refused.status_code, "Enter a reason, so that" in page_text(refused)) == (400, True)
     assert 'aria-invalid="true"' in refused.text
     done = _decide(admin, f"/proposals/{number}", "reject", reason="It is still in use.")
     assert (done.status_code, done.headers["location"]) == (303, f"/admin/proposals/{number}")
@@ -111,7 +111,7 @@ def test_what_has_changed_meanwhile_is_shown_and_cannot_be_approved(
     assert late.status_code == 409
     for page in (late, admin.get(path)):
         text = page_text(page)
-        assert "It cannot be approved as it is." in text
+        assert "This proposal cannot be approved as it is." in text
         assert "forums.update of forum" in text
         assert f"{parent['name']} now: Bulletin" in text
         assert ("_action", "approve") not in find_form(page, path).buttons
@@ -125,7 +125,7 @@ def test_what_was_decided_meanwhile_is_told(admin: Visitor, propose: Propose, ru
     run("proposals.withdraw", number)
     late = admin.post(path, form)
     assert late.status_code == 409
-    assert "It was decided on already." in page_text(late)
+    assert "This proposal has already been decided." in page_text(late)
     assert run("forums.list", search="News")["totalResults"] == 0
 
 
@@ -149,10 +149,10 @@ def test_several_are_decided_on_at_once(admin: Visitor, propose: Propose, run: R
     third = propose("forums.create", name="Garden")
     run("forums.update", parent["id"], name="News of today")
     refused = _decide(admin, "/proposals", "approve")
-    assert (refused.status_code, "Tick the proposals" in page_text(refused)) == (400, True)
+    assert (refused.status_code, "Tick at least one proposal" in page_text(refused)) == (400, True)
     assert 'aria-invalid="true"' not in refused.text, "nothing is wrong with the reason"
     refused = _decide(admin, "/proposals", "reject", made)
-    assert (refused.status_code, "Say why, so that" in page_text(refused)) == (400, True)
+    assert (refused.status_code, "Enter a reason, so that" in page_text(refused)) == (400, True)
     assert f'name="proposal" value="{made}" aria-label="Proposal {made}" checked' in refused.text
     done = _decide(admin, "/proposals", "approve", made, changed)
     page = page_text(done)
@@ -175,7 +175,7 @@ def test_the_list_is_filtered(admin: Visitor, propose: Propose, run: Run, clock:
     assert "No proposal matches" in page_text(admin.get("/proposals?keyId=999"))
     clock.move(days=7)
     admin.sign_in()
-    assert "Nothing waits for a decision" in page_text(admin.get("/proposals"))
+    assert "Nothing is waiting for a decision" in page_text(admin.get("/proposals"))
     assert "Board" in page_text(admin.get("/proposals?state=expired"))
     assert admin.get("/proposals?state=nothing").status_code == 400
 

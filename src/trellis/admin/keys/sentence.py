@@ -53,7 +53,7 @@ def describe_abilities(grid: Grid, rows: Sequence[BoundRow], value_of: Mapping[s
     more = len(bounded) - _MOST_BOUNDS
     if more > 1:
         bounded = [*bounded[:_MOST_BOUNDS], say("And {more} more grants are limited.", more=more)]
-    return Abilities(may or (say("The key cannot do anything yet."),), tuple(bounded), _describe_work(value_of))
+    return Abilities(may or (say("The key may not do anything yet."),), tuple(bounded), _describe_work(value_of))
 
 
 def _find_lead(row: BoundRow) -> int:

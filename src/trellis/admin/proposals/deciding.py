@@ -10,7 +10,7 @@ from trellis.core.fields import Field, Text
 from trellis.core.gate import Result
 from trellis.sentences import Sentence, say, say_many
 
-REASON: Final = Field("reason", Text(500), say("Whoever proposed it can read it, and it is in the event log."))
+REASON: Final = Field("reason", Text(500), say("The proposer can read the reason, and it is recorded in the event log."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,10 +106,10 @@ async def decide_on_several(request: PageRequest) -> Response:
     decision = DECISIONS.get(request.form.get(ACTION, ""))
     numbers = read_ids(request.form.all(_CHOSEN))
     if decision is None or not numbers:
-        return await _show(request, 400, unticked="" if numbers else say("Tick the proposals to decide on."))
+        return await _show(request, 400, unticked="" if numbers else say("Tick at least one proposal."))
     reason = read_reason(request)
     if decision.needs_reason and not reason:
-        return await _show(request, 400, fault=say("Say why, so that whoever proposed it knows."))
+        return await _show(request, 400, fault=say("Enter a reason, so that the proposer knows why."))
     failures, done = await _decide_on(request, decision, numbers, reason)
     told = decision.tell_many(done)
     if failures:

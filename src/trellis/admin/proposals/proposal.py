@@ -119,7 +119,7 @@ async def decide_on_one(request: PageRequest) -> Response:
         return await _show(request, proposal, 400)
     reason = read_reason(request)
     if decision.needs_reason and not reason:
-        return await _show(request, proposal, 400, fault=say("Say why, so that whoever proposed it knows."))
+        return await _show(request, proposal, 400, fault=say("Enter a reason, so that the proposer knows why."))
     if decision.carries_out and needs_password(request, proposal):
         request.require_recent_password()
     try:

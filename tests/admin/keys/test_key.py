@@ -305,7 +305,7 @@ def test_the_page_that_revokes_tells_which_webhooks_go_off_with_it(admin: Visito
         raw = {"url": "https://hooks.example/x", "events": ["*"], "description": name}
         gate.run(Call("webhooks.create", plugin, raw))
     page = admin.get("/keys/1/revoke")
-    assert "2 webhooks created by this key will be switched off too: Search index" in _main_text(page)
+    assert "2 webhooks created by this key will be switched off too, unless you keep them on: Search index" in _main_text(page)
     assert "Plugin (API key)" in page_text(admin.get("/webhooks/1"))
     assert admin.post("/keys/1/revoke", {"reason": "", "keepWebhooks": "1"}).status_code == 303
     assert run("webhooks.get", 1)["enabled"] is True

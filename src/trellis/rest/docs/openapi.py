@@ -39,6 +39,7 @@ _OWN: Final[Mapping[str, tuple[str, str]]] = {
     "access": ("Access", "Who may do what."),
     "webhooks": ("Webhooks", "Endpoints that receive messages about events."),
 }
+_ADDED: Final = "Specific to Trellis: not one of the node endpoints of Invision Community 4.2 that it implements."
 _DESCRIPTION: Final = """\
 The structure of a community over REST: list, read, create, change, move and delete its nodes, with a key that allows exactly what
 it is meant to.
@@ -92,12 +93,13 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
 
 def own_tag(operation: Operation) -> tuple[str, str]:
     """Return the heading of an operation that is not about nodes, and its description."""
-    return _OWN[operation.resource]
+    title, doc = _OWN[operation.resource]
+    return title, f"{doc} {_ADDED}"
 
 
 def _tags(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
     tags: list[Json] = [{"name": str(kind.title), "description": kind.doc, "x-application": kind.application} for kind in kinds]
-    return tags + [{"name": tag, "description": f"{doc} An addition to the 4.2 endpoints."} for tag, doc in _own_tags(own).items()]
+    return tags + [{"name": tag, "description": doc} for tag, doc in _own_tags(own).items()]
 
 
 def _own_tags(own: list[Operation]) -> dict[str, str]:
@@ -107,7 +109,7 @@ def _own_tags(own: list[Operation]) -> dict[str, str]:
 def _tag_groups(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
     applications = dict.fromkeys(kind.application for kind in kinds)
     groups = [{"name": name, "tags": [str(kind.title) for kind in kinds if kind.application == name]} for name in applications]
-    return groups + ([{"name": "Ours", "tags": list(_own_tags(own))}] if own else [])
+    return groups + ([{"name": "Trellis", "tags": list(_own_tags(own))}] if own else [])
 
 
 def _schemas(operations: list[Operation], base_url: str) -> Json:

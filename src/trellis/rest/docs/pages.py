@@ -30,7 +30,7 @@ GUIDE: Final[Mapping[str, str]] = {
     "idempotency": "Sending twice",
     "limits": "Limits",
     "errors": "Errors",
-    "names": "Names of 4.2",
+    "names": "Invision Community 4.2 names",
     "dialects": "Other dialects",
 }
 _HEADERS: Final = ("X-Request-Id", "Change-Set", "X-Audit-Log-Reason", "If-None-Match", "If-Match", "Idempotency-Key")

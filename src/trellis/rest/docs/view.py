@@ -129,11 +129,10 @@ def _section(group: list[Route], base_url: str) -> Section:
     entries = tuple(_entry(route, base_url) for route in group)
     if kind is None:
         title, doc = own_tag(group[0].operation)
-        doc += " An addition to the 4.2 endpoints."
         told = {field.name: field for route in group for field in route.operation.answers}
         fields, record = tuple(_row(field) for field in told.values()), _record(group)
         singular = group[0].operation.singular if record else "response"
-        return Section(group[0].operation.resource, title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
+        return Section(group[0].operation.resource, title, "Trellis", singular, doc, fields, record or entries[0].answer, entries)
     answered = any(route.verb.response is not Response.NULL for route in group)
     fields = tuple(_row(field) for field in kind.answered) if answered else ()
     return Section(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)

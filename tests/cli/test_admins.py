@@ -87,7 +87,7 @@ def test_roles_are_shown_and_given(trellis: Trellis, run: Run) -> None:
     trellis("admins", "create", "mira")
     made = trellis("admins", "create", "ada", "--role", "structure-editor", "--kind", "forums", "--kind", "calendars")
     assert made.exit_code == 0
-    assert "ada is structure-editor (forums, calendars): Makes, changes" in trellis("admins", "role", "ada").stdout
+    assert "ada is structure-editor (forums, calendars): Creates, changes" in trellis("admins", "role", "ada").stdout
     assert "ada is auditor: Reads everything" in trellis("admins", "role", "ada", "auditor").stdout
     assert [(one["role"], one["kinds"]) for one in run("admins.list")["results"]] == [("owner", []), ("auditor", [])]
     assert "auditor" in trellis("admins", "list").stdout

@@ -85,7 +85,7 @@ def test_an_alarm_is_mailed_once_to_those_who_may_see_it_and_want_it(
     assert (send(), send()) == (2, 0)
     assert sorted(receiver.recipients[2:]) == ["eve@lantern.example", MIRA]
     mail = receiver.received[-1]
-    assert mail["Subject"] == "[The Lantern] The terminal made a webhook that sends to hooks.example"
+    assert mail["Subject"].strip() == "[The Lantern] The terminal created a webhook that sends to hooks.example"
     assert f"https://lantern.example/admin/events/{event['seq']}" in text_of(mail)
     assert f"\n{event['at'][:10]} {event['at'][11:16]} UTC\n" in text_of(mail)
     assert "a-secret-path" not in mail.as_string()
@@ -206,7 +206,7 @@ def test_a_process_that_ends_before_it_has_recorded_a_mail_leaves_it_to_be_sent_
         assert (mailer.work(), mailer.work()) == (1, 0)
     first, second = receiver.received
     assert first["Message-ID"] == second["Message-ID"]
-    assert "made the API key Plugin." in text_of(second)
+    assert "created the API key Plugin." in text_of(second)
 
 
 def test_many_workers_send_it_once(gate: Gate, settings: Settings, run: Run, receiver: MailReceiver) -> None:
@@ -232,7 +232,7 @@ def test_another_address_is_told_to_the_one_before_and_is_an_alarm(run: Run, rec
     told = dict(zip(receiver.recipients, map(text_of, receiver.received), strict=True))
     assert "goes to another address from now on" in told[MIRA]
     assert "eve@evil.example" not in told[MIRA]
-    assert "changed where mail for Mira goes" in told["eve@evil.example"]
+    assert "changed the address that mail for Mira goes to" in told["eve@evil.example"]
 
 
 def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(run: Run, receiver: MailReceiver, send: Send) -> None:

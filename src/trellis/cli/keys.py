@@ -52,8 +52,8 @@ Until = Annotated[
 ]
 PerDay = Annotated[int | None, typer.Option(min=0, help="How often each may be used in a day (UTC). By default any number.")]
 DryRunOnly = Annotated[bool, typer.Option("--dry-run-only", help="They may only be tried: nothing that they do is kept.")]
-Owner = Annotated[str | None, typer.Option(metavar="TEXT", help="Who is asked about it: a person or a team.")]
-Note = Annotated[str | None, typer.Option(metavar="TEXT", help="What else is to be known about it.")]
+Owner = Annotated[str | None, typer.Option(metavar="TEXT", help="Who to ask about the key: a person or a team.")]
+Note = Annotated[str | None, typer.Option(metavar="TEXT", help="Anything else worth knowing about the key.")]
 
 
 @app.command()
@@ -95,7 +95,7 @@ def create(
         str | None,
         typer.Option(help=f"What it may do, and for how long, unless other options say so: {', '.join(PRESETS)}."),
     ] = None,
-    log: Annotated[bool, typer.Option("--log/--no-log", help="Whether its requests are written to the request log.")] = True,
+    log: Annotated[bool, typer.Option("--log/--no-log", help="Whether the key's requests are written to the request log.")] = True,
     json: Json = False,
 ) -> None:
     """Create a key and show it. The key is shown only once."""
@@ -202,7 +202,9 @@ def update(
         int | None, typer.Option(min=0, help="How often all grants together may be used in a day (UTC).")
     ] = None,
     any_per_day: Annotated[bool, typer.Option("--any-per-day", help="They may be used any number of times a day.")] = False,
-    log: Annotated[bool | None, typer.Option("--log/--no-log", help="Whether its requests are written to the request log.")] = None,
+    log: Annotated[
+        bool | None, typer.Option("--log/--no-log", help="Whether the key's requests are written to the request log.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Change a key's name, owner, note, expiry, limits, addresses or logging, from its next request on. What is left out stays."""

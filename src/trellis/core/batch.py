@@ -22,7 +22,7 @@ BATCH: Final = Verb(
     writes=True,
     body=Body.NEW,
     response=Response.ANSWER,
-    answer="What each operation returned, in their order; of a dry run, what it would return.",
+    answer="What each operation returned, in order; for a dry run, what it would return.",
     etag=False,
     idempotency_key=True,
     destructive=True,
@@ -81,11 +81,11 @@ class Steps:
             "operation": _NAME.schema() | {"description": "The name of the operation, such as `forums.create`."},
             "id": {
                 "anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_ID}, reference],
-                "description": "The id of the record that it is about, for an operation that has one in its path.",
+                "description": "The id of the record that the operation is about, if it has one in its path.",
             },
-            "body": {"type": "object", "description": "What it takes."},
+            "body": {"type": "object", "description": "The input of the operation."},
             "as": _NAME.schema() | {"description": "The name by which later operations refer to what it returns."},
-            "ifMatch": _TAG.schema() | {"description": "The `ETag` that its record must have, where the operation changes one."},
+            "ifMatch": _TAG.schema() | {"description": "The `ETag` that the record must have, if the operation changes one."},
         }
         step = {"type": "object", "properties": properties, "required": ["operation"], "additionalProperties": False}
         return {"type": "array", "minItems": 1, "maxItems": MOST, "items": step}
@@ -276,10 +276,10 @@ _RETURNED: Final = [{"operation": "forums.create", "event": 12, "result": {"id":
 OPERATION: Final = Operation(
     name="core.batch",
     summary="Run many operations at once",
-    doc=f"Carries out up to {MOST:,} operations in one transaction, in their order: all of them, or none if one is refused. Each "
-    "needs the same grant as alone, and leaves its own event. A later one refers to what an earlier one returned: "
-    '`{"$ref": "news.id"}` is the member `id` of the result of the one with `"as": "news"`. Operations that list records cannot be '
-    f"among them. A batch ends once it has changed {MOST_RECORDS:,} records or returned {MOST_BYTES >> 20} MiB.",
+    doc=f"Runs up to {MOST:,} operations in order in one transaction: all of them, or none if one is refused. Each operation needs "
+    "the same grant as it does alone, and records its own event. An operation can refer to what an earlier one returned: "
+    '`{"$ref": "news.id"}` is the member `id` of the result of the operation with `"as": "news"`. Operations that list records are '
+    f"not allowed. A batch may change at most {MOST_RECORDS:,} records and return at most {MOST_BYTES >> 20} MiB.",
     runs=("*",),
     brief="Run many operations: all or none",
     run=_batch,
@@ -288,7 +288,7 @@ OPERATION: Final = Operation(
         Field(
             "operations",
             Steps(),
-            "What to do, in order: objects with `operation`, and with `id`, `body`, `as` and `ifMatch` if needed.",
+            "The operations to run, in order: objects with `operation`, and with `id`, `body`, `as` and `ifMatch` if needed.",
             required=True,
             example=_EXAMPLE,
             brief='{"$ref": "x.id"}: id of the result of "as": "x"',
@@ -301,5 +301,5 @@ OPERATION: Final = Operation(
     results_in="results",
     path="/core/batch",
     refusals=with_codes("BATCH_REFUSED", "BATCH_TOO_LARGE", "SETS_TOO_MANY_PASSWORDS", "TOO_MANY_PASSWORDS"),
-    answers=(Field("results", _RESULTS, "What each operation returned, in their order.", example=_RETURNED),),
+    answers=(Field("results", _RESULTS, "What each operation returned, in order.", example=_RETURNED),),
 )

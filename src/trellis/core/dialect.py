@@ -8,7 +8,7 @@ from typing import Any, Final
 TRELLIS: Final = "trellis"
 INVISION: Final = "invision"
 DIALECTS: Final[Mapping[str, str]] = MappingProxyType(
-    {TRELLIS: "Our own.", INVISION: "That of the clients of Invision Community 4, which need no change."}
+    {TRELLIS: "The native dialect.", INVISION: "For clients of Invision Community 4, which work unchanged."}
 )
 
 Record = Mapping[str, Any]

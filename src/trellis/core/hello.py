@@ -12,10 +12,10 @@ from trellis.store import keys
 _KEY = ObjectOf(
     (
         Field("name", Text(), "Its name."),
-        Field("dialect", Text(), "The dialect of its requests and answers."),
+        Field("dialect", Text(), "The dialect of the key's requests and responses."),
         Field("expiresAt", Timestamp(nullable=True), "When it expires; null means never."),
         Field("operations", TextList(), "The operations that it has been granted, sorted by name."),
-        Field("bounds", Record(), "How far those of them reach that have bounds, by operation."),
+        Field("bounds", Record(), "The bounds of those operations that have any, by operation."),
     )
 )
 _ANSWERS = (

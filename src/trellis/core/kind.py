@@ -29,9 +29,9 @@ _OWN_CODES: Mapping[str, str] = {"NO_TITLE": "2"}
 _INHERIT = Field(
     "inheritPermissions",
     Boolean(),
-    "Whether the options that a form leaves out of `permissions` are to have the parent's values. Without it, a form that creates "
-    "something under a parent and sends `permissions` must name every option, since one that is to be nobody may be missing only "
-    "because a form cannot hold an empty list. JSON needs it never, and an update neither.",
+    "Whether options that a form leaves out of `permissions` take the parent's values. Without it, a form that creates something "
+    "under a parent and sends `permissions` must name every option: a form cannot send an empty list, so a missing option could "
+    "also mean nobody. JSON requests and updates never need it.",
     default=False,
     write_only=True,
     for_agents=False,
@@ -212,14 +212,14 @@ class NodeKind:
         parent = Field(
             "parentId",
             ParentId(),
-            f'The id of its parent {self.singular}; null for the top level (also "", 0 and -1).',
+            f'The id of the parent {self.singular}; null for the top level (also "", 0 and -1).',
             also=("parent",),
             brief="null: top level",
         )
         external_parent = Field(
             "parentExternalId",
             ExternalId(),
-            f"The external id of its parent {self.singular}, in place of `parentId`.",
+            f"The external id of the parent {self.singular}, instead of `parentId`.",
             write_only=True,
             for_agents=False,
         )
@@ -227,21 +227,21 @@ class NodeKind:
             Field(
                 "position",
                 Integer(),
-                "Its position among its siblings, counted from 0. A position past the end means last.",
+                "The position among the siblings, counted from 0. A position past the end means last.",
                 example=0,
                 brief="",
             ),
             Field(
                 "before",
                 NodeId(),
-                "The sibling to place it before. Send at most one of position, before and after.",
+                "The sibling to place the node before. Send at most one of position, before and after.",
                 write_only=True,
                 brief="",
             ),
             Field(
                 "after",
                 NodeId(),
-                "The sibling to place it after. Send at most one of position, before and after.",
+                "The sibling to place the node after. Send at most one of position, before and after.",
                 write_only=True,
                 brief="",
             ),
@@ -257,11 +257,11 @@ class NodeKind:
             Field(
                 "permissions",
                 Permissions(self.options, external=True),
-                'Who may do what: for each option "*" (every group) or a list of groups, by id or as `{"externalId": "mods"}`. '
-                "An option left out on create becomes "
+                'Who may do what: for each option, "*" (every group) or a list of groups, by id or as `{"externalId": "mods"}`. '
+                "On create, an option that is left out becomes "
                 + ("the parent's value, or [] (nobody) at the top level" if self.tree else "[] (nobody)")
-                + "; on update it keeps its value."
-                + (" A form cannot hold an empty list: there `permissions[view]=` is nobody." if self.tree else ""),
+                + "; on update, it keeps its value."
+                + (" A form cannot send an empty list; there, `permissions[view]=` means nobody." if self.tree else ""),
                 example={next(iter(self.options)): "*"},
             ),
             Field(
@@ -280,19 +280,20 @@ class NodeKind:
         path = Field(
             "path",
             Text(100_000),
-            "The names from the top level down to it, joined by ' > '.",
+            "The names from the top level down to the node, joined by ' > '.",
             read_only=True,
             example="A > B",
         )
         return (
             Field("id", NodeId(), "Its id, never reused after a delete.", read_only=True, example=1),
             self.name_field,
-            Field("url", Text(4096), "Its address in the community.", read_only=True),
+            Field("url", Text(4096), "The node's address in the community.", read_only=True),
             self.external_id_field,
             Field(
                 "managedBy",
                 Nullable(Text(100)),
-                "The name of the structure document that manages it: what is changed by hand changes back when that is applied.",
+                "The name of the structure document that manages the node. Changes made by hand are reverted when the document "
+                "is applied.",
                 read_only=True,
             ),
             *place,

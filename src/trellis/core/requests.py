@@ -132,7 +132,7 @@ def operations() -> tuple[Operation, ...]:
         ),
         Operation(
             "requests.daily",
-            "Count the requests of some keys by day",
+            "Count requests by key and day",
             "Returns the number of requests of each key on each of the last days, the oldest first, including today.",
             _daily,
             (_KEYS, _DAYS, _ZONE),

@@ -22,19 +22,19 @@ BLOGS: Final = NodeKind(
         Field(
             "description",
             Html(),
-            "What it is about, as HTML; sanitised when it is saved.",
+            "The description, as HTML; sanitised when it is saved.",
             default="",
             example="<p>Notes.</p>",
         ),
-        Field("owner", Text(255, visible=True), "Who owns it.", default="", example="Mira Holm"),
+        Field("owner", Text(255, visible=True), "Who owns the blog.", default="", example="Mira Holm"),
         Field(
             "groups",
             Groups(),
-            'Who may read it: "*" (every group) or a list of group ids.',
+            'Who may read the blog: "*" (every group) or a list of group ids.',
             default="*",
             example=[3, 4],
             title="Who may read it",
         ),
-        Field("pinned", Boolean(), "Whether it is listed before the others.", default=False),
+        Field("pinned", Boolean(), "Whether the blog is listed before the others.", default=False),
     ),
 )

@@ -19,7 +19,7 @@ CALENDARS: Final = NodeKind(
         Field(
             "color",
             Color(),
-            "The colour of its events, #RRGGBB. Upper and lower case are accepted; it is kept in upper case.",
+            "The colour of the calendar's events, as #RRGGBB. Either case is accepted; the value is stored in upper case.",
             default="#3B82F6",
             example="#3B82F6",
             title="Colour",
@@ -68,7 +68,7 @@ CALENDARS: Final = NodeKind(
     options={
         "view": "See that it exists.",
         "read": "Read its events.",
-        "add": "Announce events.",
+        "add": "Add events.",
         "reply": "Comment on events.",
         "review": "Review events.",
         "askrsvp": "Request replies to an invitation.",

@@ -83,7 +83,7 @@ GROUPS: Final = NodeKind(
             example="</b>",
             title="After the name",
         ),
-        Field("builtIn", Boolean(), "Whether it is built in and cannot be deleted.", default=False, read_only=True),
+        Field("builtIn", Boolean(), "Whether the group is built in and cannot be deleted.", default=False, read_only=True),
     ),
     prepare=_sanitize_affixes,
     rules=(_check_affixes,),

@@ -23,7 +23,7 @@ def settings(new_settings: NewSettings) -> Settings:
 def test_one_says_where_mail_goes_and_which_alarms(admin: Visitor, mira: int, run: Run, clock: Clock) -> None:
     shown = page_text(admin.get("/account"))
     assert "Alarms by mail" in shown
-    assert "A key is made" in shown
+    assert "A key is created" in shown
     assert "Somebody signs in from a new browser" in shown
     assert "widened key" not in shown
     names = ["new-key", "new-webhook"]

@@ -58,11 +58,11 @@ def test_an_address_is_given_changed_and_taken_away_and_alarms_are_chosen(
     address.fill(OLD)
     for number in range(ticks.count()):
         ticks.nth(number).set_checked(False)
-    card.get_by_label("A key is made").check()
+    card.get_by_label("A key is created").check()
     save.click()
     expect(page.get_by_role("status").first).to_contain_text("Saved.")
     expect(address).to_have_value(OLD)
-    expect(card.get_by_label("A key is made")).to_be_checked()
+    expect(card.get_by_label("A key is created")).to_be_checked()
     expect(card.locator("input:checked")).to_have_count(1)
     found = run("admins.get", mira)
     assert (found["email"], found["mailedAlarms"]) == (OLD, ["new-key"])

@@ -26,7 +26,7 @@ def test_the_form_shows_what_counts_and_what_html_becomes(
         address, others = page.get_by_label("Address it leads to"), page.get_by_label("Members see each other's topics")
         expect(address).to_be_hidden()
         expect(others).to_be_visible()
-        expect(page.get_by_label("Theme (its id)")).to_be_hidden()
+        expect(page.get_by_label("Theme id")).to_be_hidden()
         page.get_by_label("Kind of forum").select_option("redirect")
         button = page.get_by_role("button", name="Show the fields of this kind")
         expect(button).to_be_visible(visible=context is not first)
@@ -41,7 +41,7 @@ def test_the_form_shows_what_counts_and_what_html_becomes(
         expect(frame.locator("script, [onclick]")).to_have_count(0)
         expect(address).to_be_visible()
         page.get_by_text("Settings that are seldom needed").click()
-        expect(page.get_by_label("Theme (its id)")).to_be_visible()
+        expect(page.get_by_label("Theme id")).to_be_visible()
         if context is first:
             assert faults(page) == {}
     assert [text for text in said if "postMessage" not in text] == []  # axe asks the frame

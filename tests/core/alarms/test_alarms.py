@@ -59,16 +59,16 @@ def test_what_somebody_should_look_at_is_told_and_nothing_else(gate: Gate, owner
     told = [alarm["sentence"].translate({0x2068: None, 0x2069: None}) for alarm in view(gate, owner)]
     assert list(reversed(told)) == [
         "The terminal made Mira Holm an administrator.",
-        "Mira Holm made the API key Plugin.",
-        "The terminal let the API key Plugin do more.",
-        f"The terminal made a webhook that sends to {HOOK}.",
-        f"The terminal changed where a webhook sends or what: {HOOK}.",
+        "Mira Holm created the API key Plugin.",
+        "The terminal allowed the API key Plugin to do more.",
+        f"The terminal created a webhook that sends to {HOOK}.",
+        f"The terminal changed what a webhook sends, or where: {HOOK}.",
         "The terminal made Ada Berg an administrator.",
         "The terminal gave Ada Berg another role.",
         "The terminal gave Ada Berg another role.",
         "The terminal set a password for Ada Berg.",
         "The terminal signed in from a new browser.",
-        "The terminal let Ada Berg sign in again.",
+        "The terminal allowed Ada Berg to sign in again.",
     ]
 
 

@@ -62,7 +62,7 @@ Files = Annotated[
 ]
 Prune = Annotated[bool, typer.Option("--prune", help="Delete what the document does not have, in the sections that it has.")]
 MaxDeletes = Annotated[
-    int, typer.Option(metavar="N", min=0, help="How many nodes may be deleted; if it were more, nothing is done.")
+    int, typer.Option(metavar="N", min=0, help="How many nodes may be deleted; if there would be more, nothing is done.")
 ]
 AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Allow an empty document, or an empty section.")]
 Adopt = Annotated[

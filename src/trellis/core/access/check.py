@@ -17,21 +17,25 @@ from trellis.store.keys import Key
 _HOLDER: Final = Field(
     "holder",
     Text(100, 1),
-    "Who: a key by its id, its public part, or its name if no other has it; or a group as group:3.",
+    "Who to check: a key by its id, its public part, or its name if that is unique; or a group, such as group:3.",
     required=True,
     example="1",
 )
 OPERATION_FIELD: Final = Field(
     "operation",
     Text(100, 1),
-    "What: the operation that a key is to run; for a group the right that it is to have, such as forums.read.",
+    "What to check: the operation that a key would run or, for a group, the right that it would have, such as forums.read.",
     required=True,
     example="forums.delete",
 )
-NODE: Final = Field("id", NodeId(), "The node that it is about; needed for a group. Without it: whether a key may at all.")
-ADDRESS: Final = Field("address", IpAddress(), "From which address. By default, any of the key's.")
-AT: Final = Field("at", Timestamp(nullable=True), "At which time; by default, now.")
-DRY: Final = Field("asDryRun", Boolean(), "Whether it is asked for a dry run.", default=False)
+NODE: Final = Field(
+    "id",
+    NodeId(),
+    "The node to check; required for a group. Without it, the response says whether a key may run the operation at all.",
+)
+ADDRESS: Final = Field("address", IpAddress(), "The address that the key is used from. The default is any of the key's addresses.")
+AT: Final = Field("at", Timestamp(nullable=True), "The time to check for; the default is now.")
+DRY: Final = Field("asDryRun", Boolean(), "Whether to check for a dry run.", default=False)
 _FIELDS: Final = (_HOLDER, OPERATION_FIELD, NODE, ADDRESS, AT, DRY)
 _GROUP: Final = "group:"
 
@@ -142,19 +146,19 @@ def check_node(context: Context, kind: NodeKind | None, node: int | None) -> Non
 
 
 _ANSWERS: Final[tuple[Field, ...]] = (
-    Field("may", Boolean(), "Whether it may.", example=False),
+    Field("may", Boolean(), "Whether it is allowed.", example=False),
     Field(
         "condition",
         Nullable(Text()),
-        "What is not met: revoked, paused, expires, addresses or grant of the key; until, dryRunOnly, level, under or perDay of "
-        "the grant; for a group the right. null if it may.",
+        "The condition that is not met: revoked, paused, expires, addresses or grant of the key; until, dryRunOnly, level, under "
+        "or perDay of the grant; for a group, the right. null if it is allowed.",
         example="grant",
     ),
-    Field("reason", Nullable(Text()), "The errorMessage with which the API would refuse a key.", example="NO_PERMISSION"),
-    Field("detail", Text(), "The same in a sentence.", example="No: forums.delete has not been granted. Tick it to allow it."),
-    Field("at", Timestamp(), "The time for which that is so.", example="2026-01-31T09:30:00.000Z"),
+    Field("reason", Nullable(Text()), "The errorMessage that the API would return to the key.", example="NO_PERMISSION"),
+    Field("detail", Text(), "The result in a sentence.", example="No: forums.delete has not been granted. Tick it to allow it."),
+    Field("at", Timestamp(), "The time that the result is for.", example="2026-01-31T09:30:00.000Z"),
 )
-CHECK: Final = Verb(name="check", method="GET", tail="/check", response=Response.ANSWER, answer="Whether it may, and why.")
+CHECK: Final = Verb(name="check", method="GET", tail="/check", response=Response.ANSWER, answer="Whether it is allowed, and why.")
 OPERATION: Final = Operation(
     "access.check",
     "Check who may do what",

@@ -34,8 +34,8 @@ def _list_keys(context: Context) -> Outcome:
 KEYS: Final = Verb(name="keys", method="GET", tail="/keys", response=Response.PAGE, answer="One page.")
 OPERATION: Final = Operation(
     "access.keys",
-    "List the keys that may do something",
-    "Returns the keys that may run an operation, on a certain node if its id is sent, and on which terms.",
+    "List the keys that may run an operation",
+    "Returns the keys that may run an operation, on a particular node if its id is sent, and under which conditions.",
     _list_keys,
     _FIELDS,
     access=Access.GRANTED,
@@ -46,7 +46,12 @@ OPERATION: Final = Operation(
         Field("id", NodeId(), "The key's id.", example=2),
         Field("name", Text(), "Its name.", example="Calendar sync"),
         Field("public", Text(), "Its public part.", example="h3k9x2"),
-        Field("detail", Text(), "On which terms it may.", example="Yes: it has been granted, without an expiry."),
+        Field(
+            "detail",
+            Text(),
+            "Under which conditions the key may run the operation.",
+            example="Yes: it has been granted, without an expiry.",
+        ),
     ),
     slow=True,
     varies=True,

@@ -23,29 +23,29 @@ from trellis.store.factors import find_kinds
 from trellis.store.webhooks import endpoints, reasons
 
 NAME: Final = Field(
-    "name", Text(100, 1, visible=True), "The name that events and other administrators show.", required=True, example="Mira Holm"
+    "name", Text(100, 1, visible=True), "The name shown in events and to other administrators.", required=True, example="Mira Holm"
 )
 LOGIN: Final = Field(
     "login",
     Text(255, 1, visible=True),
-    "What is typed to sign in: an e-mail address or any word.",
+    "The name to sign in with: an e-mail address or any word.",
     required=True,
     example="mira@example.com",
 )
 PASSWORD: Final = Field(
-    "password", NewPassword(), f"At least {SHORTEST} characters. A few words in a row are easy to keep in mind.", required=True
+    "password", NewPassword(), f"At least {SHORTEST} characters. A few words in a row are easy to remember.", required=True
 )
 MUST_CHANGE: Final = Field(
     "mustChangePassword",
     Boolean(),
-    "Whether another password has to be chosen at the first sign-in, since somebody else knows this one.",
+    "Whether a new password must be chosen at the first sign-in, because somebody else knows this one.",
     default=True,
     write_only=True,
 )
 KEEP_WEBHOOKS: Final = Field(
     "keepWebhooks",
     Boolean(),
-    "Whether the webhooks that they have made go on; otherwise they are switched off.",
+    "Whether the administrator's webhooks stay on; otherwise they are switched off.",
     default=False,
     write_only=True,
 )
@@ -55,8 +55,8 @@ LINK: Final = Field("link", Text(100), "The secret of a one-time link.", require
 def operations() -> tuple[Operation, ...]:
     """Return the operations on administrators but for invitations. All are for the panel and the terminal."""
     return (
-        Operation("admins.list", "List administrators", "All administrators, disabled ones too.", _list, PAGING),
-        Operation("admins.get", "Get an administrator", "One administrator by their id.", _get, has_target=True),
+        Operation("admins.list", "List administrators", "Returns all administrators, including disabled ones.", _list, PAGING),
+        Operation("admins.get", "Get an administrator", "Returns the administrator with this id.", _get, has_target=True),
         *signing.operations(),
         refused_sign_in(),
         *factors.operations(),
@@ -71,8 +71,8 @@ def operations() -> tuple[Operation, ...]:
         ),
         Operation(
             "admins.begin",
-            "Make the first administrator",
-            "Makes the first administrator by a one-time link, which is used up by it.",
+            "Create the first administrator",
+            "Creates the first administrator with a one-time link. The link works only once.",
             _begin,
             (NAME, LOGIN, PASSWORD, LINK),
             writes=True,
@@ -81,8 +81,8 @@ def operations() -> tuple[Operation, ...]:
         updating_operation(
             "admins.update",
             "Change an administrator",
-            "Changes an administrator's name or login, where mail for them goes, and which alarms are mailed there. If another "
-            "address was there before, it is told.",
+            "Changes an administrator's name, login or e-mail address, and which alarms are mailed there. A previous address is "
+            "notified of the change.",
             _update,
             NAME,
             LOGIN,
@@ -91,8 +91,9 @@ def operations() -> tuple[Operation, ...]:
         ),
         updating_operation(
             "admins.set_role",
-            "Give a role",
-            "Changes what an administrator may do, from their next request on. The last owner who can sign in stays one.",
+            "Set an administrator's role",
+            "Changes what an administrator may do, effective from their next request. The last owner who can sign in stays an "
+            "owner.",
             _set_role,
             ROLE,
             KINDS,
@@ -100,8 +101,9 @@ def operations() -> tuple[Operation, ...]:
         updating_operation(
             "admins.set_password",
             "Set a password",
-            "Sets an administrator's password, and ends all their sessions. Unless it is their own choice, they have to change it "
-            "at the next sign-in, which then takes this password, a passkey or not. Their second factors stay.",
+            "Sets an administrator's password and ends all their sessions. Unless they chose it themselves, they have to change "
+            "it at the next sign-in, which then requires this password even if they have a passkey. Their second factors are "
+            "kept.",
             _set_password,
             PASSWORD,
             judge=_judge_new_password,
@@ -109,8 +111,8 @@ def operations() -> tuple[Operation, ...]:
         updating_operation(
             "admins.disable",
             "Disable an administrator",
-            "Ends their sessions; they cannot sign in any more. The webhooks that they have made are switched off unless told "
-            "otherwise, and stay off if they are enabled again.",
+            "Ends an administrator's sessions and prevents them from signing in. Their webhooks are switched off unless "
+            "`keepWebhooks` is set, and stay off if the administrator is enabled again.",
             _disable,
             KEEP_WEBHOOKS,
         ),

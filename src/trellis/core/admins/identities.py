@@ -42,11 +42,15 @@ from trellis.store.admins import NO_PASSWORD, Administrator, Identity, administr
 
 _CLOCKS_DIFFER: Final = 60  # seconds, between the provider and this machine
 _ISSUER: Final = Field("issuer", Text(500, 1), "The provider.", required=True)
-_SUBJECT: Final = Field("subject", Text(255, 1), "Who they are there.", required=True)
-_STATE: Final = Field("state", Text(100, 1), "What went to the provider with them.", required=True)
-_GROUPS: Final = Field("groups", TextList(), "The groups that they have there, as far as one has a role here.", default=())
-_AUTH_TIME: Final = Field("authTime", Integer(0, MAX_INTEGER), "When they showed there who they are, in seconds.")
-_FACTOR: Final = Field("providersFactor", Boolean(), "Whether they have shown a second factor there.", default=False)
+_SUBJECT: Final = Field("subject", Text(255, 1), "The administrator's subject at the provider.", required=True)
+_STATE: Final = Field("state", Text(100, 1), "The state that was sent to the provider.", required=True)
+_GROUPS: Final = Field("groups", TextList(), "The administrator's groups at the provider that have a role here.", default=())
+_AUTH_TIME: Final = Field(
+    "authTime", Integer(0, MAX_INTEGER), "When the administrator signed in at the provider, as a Unix timestamp in seconds."
+)
+_FACTOR: Final = Field(
+    "providersFactor", Boolean(), "Whether the administrator used a second factor at the provider.", default=False
+)
 _WHO: Final = (_ISSUER, _SUBJECT, _STATE)
 _CLAIMS: Final = (*_WHO, NAME, LOGIN, _GROUPS, _AUTH_TIME, _FACTOR, *EVIDENCE)
 
@@ -56,9 +60,10 @@ def operations() -> tuple[Operation, ...]:
     return (
         updating_operation(
             "admins.sign_on",
-            "Sign an administrator on",
-            "Begins a session of somebody whom the provider vouches for, and answers the secret of its cookie, once. Whoever has a "
-            "second factor here shows it, unless the provider says that they have shown one there. It ends after 12 hours.",
+            "Sign an administrator in through the provider",
+            "Starts a session for an administrator whom the provider has identified, and returns the secret of its cookie, once. "
+            "Administrators with a second factor must provide it, unless the provider says that they used one there. The session "
+            "ends after 12 hours.",
             _sign_on,
             *_CLAIMS,
             ADDRESS,
@@ -68,7 +73,7 @@ def operations() -> tuple[Operation, ...]:
         updating_operation(
             "admins.confirm_sign_on",
             "Confirm an administrator at the provider",
-            "Does what `admins.confirm_password` does, for somebody who has just shown the provider again who they are.",
+            "Does what `admins.confirm_password` does, for an administrator who has just signed in again at the provider.",
             _confirm,
             *_CLAIMS,
             SESSION,
@@ -78,22 +83,22 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.join",
             "Become an administrator",
-            "Adds an administrator whom the provider vouches for, with the role of their groups, if that is set so.",
+            "Adds an administrator whom the provider has identified, with the role of their groups, if the settings allow it.",
             _join,
             _CLAIMS,
             writes=True,
         ),
         updating_operation(
             "admins.follow_groups",
-            "Follow the groups of the provider",
+            "Update a role from the provider's groups",
             "Gives an administrator who has signed in at the provider the role of their groups.",
             _follow_groups,
             *_CLAIMS,
         ),
         updating_operation(
             "admins.turn_away",
-            "Turn an administrator away",
-            "Ends the sessions of somebody whom no group at the provider gives a role any more.",
+            "Turn away an administrator without a role",
+            "Ends the sessions of an administrator whose groups at the provider no longer give them a role.",
             _turn_away,
             *_CLAIMS,
         ),
@@ -107,8 +112,8 @@ def operations() -> tuple[Operation, ...]:
         updating_operation(
             "admins.accept_by_sign_on",
             "Accept an invitation at the provider",
-            "Takes the account at the provider that somebody signs in with from then on, in place of a password, by the link that "
-            "they were sent, which is used up by it.",
+            "Links the account at the provider that an invited administrator signs in with from now on, instead of a password. "
+            "Their link works only once.",
             _accept,
             *_CLAIMS,
             LINK,
@@ -116,7 +121,8 @@ def operations() -> tuple[Operation, ...]:
         updating_operation(
             "admins.unlink_identity",
             "Unlink the account at the provider",
-            "Lets an administrator sign in with their accounts at the provider no more, and ends the sessions that began there.",
+            "Stops an administrator from signing in with their accounts at the provider, and ends the sessions that they started "
+            "there.",
             _unlink,
         ),
     )

@@ -50,30 +50,30 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.invite",
             "Invite an administrator",
-            "Adds an administrator who chooses their own password by a link, which holds for 3 days. With an address it is mailed "
-            "there, if mail can be sent; otherwise its secret is returned, once.",
+            "Adds an administrator who chooses their own password through a link, which is valid for 3 days. If an address is "
+            "given and mail can be sent, the link is mailed there; otherwise its secret is returned, once.",
             _invite,
             (NAME, LOGIN, ROLE, KINDS, EMAIL, BY_MAIL),
             writes=True,
         ),
         updating_operation(
             "admins.renew_invitation",
-            "Make a new invitation",
-            "Makes a new link for somebody who has chosen no password yet, which is mailed or returned like the first one. The old "
-            "link is worth nothing.",
+            "Renew an invitation",
+            "Creates a new link for somebody who has not chosen a password yet. It is mailed or returned like the first one. The "
+            "old link stops working.",
             _renew,
             BY_MAIL,
         ),
         updating_operation(
             "admins.withdraw_invitation",
             "Withdraw an invitation",
-            "Makes the link worth nothing. Whoever was invited stays, without a password, and can be invited anew.",
+            "Makes the link stop working. The invited administrator stays, without a password, and can be invited again.",
             _withdraw,
         ),
         updating_operation(
             "admins.accept_invitation",
             "Accept an invitation",
-            "Takes the password that somebody has chosen by the link that they were sent, which is used up by it.",
+            "Sets the password that an invited administrator has chosen. Their link works only once.",
             _accept,
             PASSWORD,
             LINK,

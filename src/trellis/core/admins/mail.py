@@ -60,10 +60,10 @@ class AlarmNames:
 
 
 EMAIL: Final = Field(
-    "email", EmailAddress(), "Where mail goes: alarms, and an invitation.", default=None, example="mira@example.com"
+    "email", EmailAddress(), "The address that alarms and invitations are mailed to.", default=None, example="mira@example.com"
 )
 MAILED_ALARMS: Final = Field(
-    "mailedAlarms", AlarmNames(), "Which alarms are mailed there; `*` for all.", default=(ALL,), example=[ALL]
+    "mailedAlarms", AlarmNames(), "Which alarms are mailed to this address; `*` for all.", default=(ALL,), example=[ALL]
 )
 
 

@@ -11,12 +11,12 @@ from trellis.sentences import say
 from trellis.store.admins import Administrator, administrators
 
 _WORDS: Final = {role.name: f"{role.title}: {role.doc}" for role in ROLES.values()}
-ROLE: Final = Field("role", Choice(_WORDS), "What they may do.", default=OWNER)
+ROLE: Final = Field("role", Choice(_WORDS), "What the administrator may do.", default=OWNER)
 KINDS: Final = Field(
     "kinds",
     TextList(),
-    "The kinds of nodes that a structure editor is for, such as forums; all if none is named. Groups are for those who edit all "
-    "kinds: deleting one changes the permissions of the others.",
+    "The kinds of nodes that a structure editor may edit, such as forums; all if none is named. Editing groups requires all "
+    "kinds, because deleting a group changes the permissions of other nodes.",
     default=(),
 )
 

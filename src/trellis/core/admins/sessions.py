@@ -157,16 +157,16 @@ def insert_session(tx: Transaction, admin: int, client: Client, now: str, how: s
 
 # --- the operations -----------------------------------------------------------------------------------------------
 
-ADDRESS: Final = Field("address", Text(100), "From where.", default="")
-AGENT: Final = Field("agent", Text(300), "With which browser.", default="")
-_ALONE: Final = Field("alone", Boolean(), "Whether a passkey stands for the password, which nobody has entered.", default=False)
-BROWSER: Final = Field(
-    "browser", Text(200), "What the browser was given when somebody signed in with it, by which it is known.", default=""
+ADDRESS: Final = Field("address", Text(100), "The address that the sign-in comes from.", default="")
+AGENT: Final = Field("agent", Text(300), "The browser that the sign-in comes from.", default="")
+_ALONE: Final = Field(
+    "alone", Boolean(), "Whether a passkey is used instead of the password, which was not entered.", default=False
 )
+BROWSER: Final = Field("browser", Text(200), "What a browser was given at an earlier sign-in, which identifies it.", default="")
 SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
-_SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions that end.", default=())
-_EVERYWHERE: Final = Field("everywhere", Boolean(), "Whether all of them end.", default=False)
-_BUT: Final = Field("but", Text(_ID_LENGTH), "The id of a session that goes on all the same.", default="")
+_SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions to end.", default=())
+_EVERYWHERE: Final = Field("everywhere", Boolean(), "Whether to end all sessions.", default=False)
+_BUT: Final = Field("but", Text(_ID_LENGTH), "The id of a session to keep.", default="")
 
 
 def operations() -> tuple[Operation, ...]:
@@ -175,16 +175,16 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.sessions",
             "List an administrator's sessions",
-            "The live sessions of an administrator, the one used last first.",
+            "Returns the active sessions of an administrator, the most recently used first.",
             _list,
             has_target=True,
         ),
         Operation(
             "admins.sign_in",
             "Sign an administrator in",
-            "Begins a session, and answers the secret of its cookie, once. Whoever has a second factor shows it. "
-            "A passkey does alone, but not after somebody else has set the password. The event says so (`newBrowser`) if they have "
-            "not signed in with this browser for 90 days.",
+            "Starts a session and returns the secret of its cookie, once. Administrators with a second factor must provide it. A "
+            "passkey alone is enough, unless somebody else has set the password. The event says `newBrowser` if the "
+            "administrator has not signed in with this browser for 90 days.",
             _sign_in,
             (ADDRESS, AGENT, BROWSER, _ALONE, *EVIDENCE),
             writes=True,
@@ -193,8 +193,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.confirm_password",
             "Confirm an administrator's password",
-            "Notes that the password of a session was entered again, and answers the secret of its new cookie, once. The old one "
-            "is worth nothing from then on, in case somebody else has it. Whoever has a second factor shows it.",
+            "Records that the password was entered again in a session, and returns the secret of its new cookie, once. The old "
+            "cookie stops working, in case somebody else has it. Administrators with a second factor must provide it.",
             _confirm_password,
             (SESSION, ADDRESS, AGENT, *EVIDENCE),
             writes=True,
@@ -203,7 +203,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.sign_out",
             "Sign an administrator out",
-            "Ends some of an administrator's sessions, or all that there are at that moment.",
+            "Ends some or all of an administrator's current sessions.",
             _sign_out,
             (_SESSIONS, _EVERYWHERE, _BUT),
             writes=True,

@@ -228,7 +228,7 @@ def _browser(token: str, login: str) -> str:
 _MINUTE: Final = 16  # characters of a timestamp up to its minute
 _FAILED: Final = (
     Field("minute", Text(_MINUTE, _MINUTE), "The minute, such as 2026-01-31T09:30 (UTC).", required=True),
-    Field("address", Text(100, 1), "From where.", required=True),
+    Field("address", Text(100, 1), "The address that the sign-in comes from.", required=True),
 )
 
 
@@ -236,10 +236,18 @@ def operation() -> Operation:
     """Return the operation that tells of the sign-ins that failed in a minute."""
     return Operation(
         "admins.refuse_sign_in",
-        "Tell of failed sign-ins",
-        "What the service does by itself, once a minute is over, for each address from which signing in failed.",
+        "Report failed sign-ins",
+        "Done by the service itself after each minute, for each address from which sign-ins failed.",
         _tell_failed,
-        (*_FAILED, Field("administrator", Integer(0, MAX_INTEGER), "To whose account; 0 for a login that nobody has.", default=0)),
+        (
+            *_FAILED,
+            Field(
+                "administrator",
+                Integer(0, MAX_INTEGER),
+                "The administrator whose account it was; 0 for a login that does not exist.",
+                default=0,
+            ),
+        ),
         writes=True,
     )
 

@@ -16,7 +16,7 @@ from trellis.store.events import Event
 _PAGE: Final = (
     Field("limit", Integer(1, 200), "The number of alarms at most.", default=50),
     Field("before", Integer(1, 2**53, nullable=True), "Where to continue: the `next` of the previous list."),
-    Field("unread", Boolean(), "Only those that one has not read.", default=False),
+    Field("unread", Boolean(), "Only alarms that you have not read.", default=False),
 )
 
 

@@ -22,13 +22,13 @@ MESSAGE: Final = (
             (
                 Field("type", Choice(_ACTORS), "What kind of actor."),
                 Field("id", NodeId(nullable=True), "The key's or the administrator's id; null for the terminal."),
-                Field("name", Text(), "What it was called then."),
+                Field("name", Text(), "The actor's name at that time."),
             )
         ),
         "Who did it.",
     ),
     Field("resource", Text(), "What the alarm is about: keys, webhooks or admins.", example="keys"),
-    Field("resourceId", NodeId(nullable=True), "The id of the record that it is about.", example=3),
+    Field("resourceId", NodeId(nullable=True), "The id of the record that the operation is about.", example=3),
 )
 
 

@@ -63,27 +63,31 @@ class AlarmRule:
 
 
 ALARMS: Final = (
-    AlarmRule("new-key", "A key is made", ("keys.create",), "{actor} made the API key {name}.", _is_lasting_key),
+    AlarmRule("new-key", "A key is created", ("keys.create",), "{actor} created the API key {name}.", _is_lasting_key),
     AlarmRule(
-        "widened-key", "A key may do more", ("keys.*",), "{actor} let the API key {name} do more.", _is_widened_by(is_key_widened)
+        "widened-key",
+        "A key may do more",
+        ("keys.*",),
+        "{actor} allowed the API key {name} to do more.",
+        _is_widened_by(is_key_widened),
     ),
-    AlarmRule("new-webhook", "A webhook is made", ("webhooks.create",), "{actor} made a webhook that sends to {name}."),
+    AlarmRule("new-webhook", "A webhook is created", ("webhooks.create",), "{actor} created a webhook that sends to {name}."),
     AlarmRule(
         "widened-webhook",
-        "A webhook sends more, or elsewhere",
+        "A webhook sends more, or to another address",
         ("webhooks.update",),
-        "{actor} changed where a webhook sends or what: {name}.",
+        "{actor} changed what a webhook sends, or where: {name}.",
         _is_widened_by(is_webhook_widened),
     ),
     AlarmRule(
         "new-administrator",
-        "Somebody is made an administrator",
+        "An administrator is added",
         ("admins.create", "admins.invite"),
         "{actor} made {name} an administrator.",
     ),
     AlarmRule(
         "joined-administrator",
-        "Somebody joins by single sign-on",
+        "Somebody joins through single sign-on",
         ("admins.join",),
         "{name} became an administrator by signing in at the provider.",
     ),
@@ -91,14 +95,14 @@ ALARMS: Final = (
         "linked-identity",
         "An account at the provider is linked",
         ("admins.link_identity",),
-        "{actor} linked the account {name} at the provider, which signs them in.",
+        "{actor} linked the account {name} at the provider and can now sign in with it.",
         may_be_forged=True,
     ),
     AlarmRule(
         "changed-address",
         "Mail goes to another address",
         ("admins.update",),
-        "{actor} changed where mail for {name} goes.",
+        "{actor} changed the address that mail for {name} goes to.",
         _is_address_changed,
         may_be_forged=True,
     ),
@@ -106,14 +110,17 @@ ALARMS: Final = (
         "renewed-invitation",
         "An invitation is renewed",
         ("admins.renew_invitation",),
-        "{actor} made another link by which {name} chooses a password.",
+        "{actor} created a new link for {name} to choose a password.",
     ),
     AlarmRule(
-        "enabled-administrator", "An administrator may sign in again", ("admins.enable",), "{actor} let {name} sign in again."
+        "enabled-administrator",
+        "An administrator may sign in again",
+        ("admins.enable",),
+        "{actor} allowed {name} to sign in again.",
     ),
     AlarmRule(
         "widened-role",
-        "Somebody gets a role that may do more",
+        "Somebody gets a more powerful role",
         ("admins.set_role", "admins.follow_groups"),
         "{actor} gave {name} another role.",
         _has("mayDoMore"),
@@ -128,7 +135,7 @@ ALARMS: Final = (
     ),
     AlarmRule(
         "password-set",
-        "Somebody else sets a password",
+        "A password is set by somebody else",
         ("admins.set_password",),
         "{actor} set a password for {name}.",
         _is_by_another,
@@ -137,13 +144,13 @@ ALARMS: Final = (
         "reset-second-factor",
         "A second factor is reset",
         ("admins.reset_second_factor",),
-        "{actor} took away the second factor of {name}.",
+        "{actor} reset the second factor of {name}.",
     ),
     AlarmRule(
         "removed-second-factor",
         "A second factor is removed",
         ("admins.remove_passkey", "admins.remove_authenticator"),
-        "{actor} removed a second factor of their own.",
+        "{actor} removed one of their own second factors.",
         may_be_forged=True,
     ),
 )

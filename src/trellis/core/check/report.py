@@ -41,7 +41,7 @@ def operations() -> tuple[Operation, ...]:
             name="check.repair",
             summary="Repair the community",
             doc="Repairs what can be repaired safely. Unreachable nodes move to the end of the top level; invalid fields "
-            "get their defaults, and names lose the characters that nobody can see. One event records the old values.",
+            "get their defaults, and invisible characters are removed from names. One event records the old values.",
             run=_repair,
             writes=True,
         ),

@@ -88,8 +88,8 @@ _FIELDS: Final = (
     Field(
         "wait",
         Integer(0, 30),
-        "For how many seconds to wait for an event where there is none yet. The response comes with the first; if none comes, it "
-        "is empty, with the cursor to continue from.",
+        "How many seconds to wait if there is no event yet. The response is sent with the first event; if none occurs, it is "
+        "empty, with the cursor to continue from.",
         default=0,
         for_agents=False,
     ),
@@ -182,7 +182,7 @@ _TOUCHED: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
         Field("id", NodeId(), "The record's id."),
-        Field("how", Text(), "What happened to it: made, deleted, moved, changed, restored or repaired."),
+        Field("how", Text(), "What happened to the record: made, deleted, moved, changed, restored or repaired."),
     )
 )
 EVENTS: Final = (
@@ -203,8 +203,8 @@ EVENTS: Final = (
     Field("touched", _TOUCHED, "What else the operation created, deleted, moved or changed."),
     Field("undoes", NodeId(nullable=True), "The event that this one undid."),
     Field("changeSet", NodeId(nullable=True), "The id of the change set that it belongs to."),
-    Field("proposal", NodeId(nullable=True), "The proposal that it came of, if somebody had to approve it."),
-    Field("approvedBy", Nullable(_ACTOR), "Who has approved that; `actor` is who proposed it."),
+    Field("proposal", NodeId(nullable=True), "The proposal that caused the event, if it needed approval."),
+    Field("approvedBy", Nullable(_ACTOR), "Who approved the proposal; `actor` is who made it."),
 )
 EVENT_LIST: Final = ListOf(EVENTS)
 _EXAMPLE: Final = {
@@ -248,9 +248,9 @@ def operations() -> tuple[Operation, ...]:
             name="events.list",
             summary="List events",
             doc="Returns who changed what, when and why: one event for each successful write to any resource, including keys. "
-            "Events are numbered in the order of the changes, without gaps: a client that sends each response's `next` as "
-            "`after` receives each of them exactly once. If events after the cursor have been purged, the response is a 410. With "
-            "`Accept: application/x-ndjson` the response is one event per line, and the header `Next` is the cursor.",
+            "Events are numbered in the order of the changes, without gaps: a client that sends each response's `next` as `after` "
+            "receives each of them exactly once. If events after the cursor have been purged, the response is a 410. With `Accept: "
+            "application/x-ndjson` the response is one event per line, and the header `Next` is the cursor.",
             run=_list,
             fields=_FIELDS,
             access=Access.GRANTED,

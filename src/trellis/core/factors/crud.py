@@ -22,15 +22,15 @@ MOST_PASSKEYS: Final = 20
 PASSKEY_NAME: Final = Field(
     "name",
     Text(60, 1, visible=True),
-    "What you know it by: the telephone, computer or key that it is on.",
+    "A name to recognise the passkey by: the phone, computer or security key that it is on.",
     required=True,
     example="Blue key",
 )
-CODE: Final = Field("code", Text(20, 1), "The six digits that the app shows now.", required=True)
-_KEEP: Final = Field("session", Text(16), "The id of the session that goes on where the others end.", default="")
-_ANSWER: Final = Field("passkey", Text(LONGEST_ANSWER, 1), "What the browser has made.", required=True)
-_BINDING: Final = Field("binding", Text(200), "The session to which its challenge was given.", default="")
-_SALT: Final = Field("salt", Text(100, 1), "What the secret of the app is derived from.", required=True)
+CODE: Final = Field("code", Text(20, 1), "The six-digit code that the app shows now.", required=True)
+_KEEP: Final = Field("session", Text(16), "The id of the session to keep; all others end.", default="")
+_ANSWER: Final = Field("passkey", Text(LONGEST_ANSWER, 1), "The passkey that the browser created.", required=True)
+_BINDING: Final = Field("binding", Text(200), "The session that the passkey's challenge was issued to.", default="")
+_SALT: Final = Field("salt", Text(100, 1), "The value that the app's secret is derived from.", required=True)
 _PASSKEY: Final = Field("passkey", Integer(1, MAX_INTEGER), "The id of the passkey.", required=True)
 
 
@@ -40,15 +40,15 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.factors",
             "List second factors",
-            "The passkeys of an administrator, their authenticator app, and how many recovery codes are left.",
+            "Returns an administrator's passkeys, their authenticator app, and how many recovery codes are left.",
             _list,
             has_target=True,
         ),
         _write(
             "admins.add_passkey",
             "Add a passkey",
-            "Adds a passkey that a browser has made. With the first second factor come recovery codes, once, and all other "
-            "sessions end.",
+            "Adds a passkey that a browser created, and ends all other sessions. Adding the first second factor also returns "
+            "recovery codes, once.",
             _add_passkey,
             PASSKEY_NAME,
             _ANSWER,
@@ -61,7 +61,7 @@ def operations() -> tuple[Operation, ...]:
         _write(
             "admins.remove_passkey",
             "Remove a passkey",
-            "Removes a passkey, and ends all other sessions. Recovery codes go with the last second factor.",
+            "Removes a passkey and ends all other sessions. Removing the last second factor also removes the recovery codes.",
             _remove_passkey,
             _PASSKEY,
             _KEEP,
@@ -69,8 +69,8 @@ def operations() -> tuple[Operation, ...]:
         _write(
             "admins.set_authenticator",
             "Set up an authenticator app",
-            "Asks for codes of this app from now on, in place of any other one, and ends all other sessions. With the first second "
-            "factor come recovery codes, once.",
+            "Requires codes from this app from now on, instead of any other app, and ends all other sessions. Adding the first "
+            "second factor also returns recovery codes, once.",
             _set_authenticator,
             _SALT,
             CODE,
@@ -79,19 +79,20 @@ def operations() -> tuple[Operation, ...]:
         _write(
             "admins.remove_authenticator",
             "Remove the authenticator app",
-            "Asks for no codes of an app any more, and ends all other sessions. Recovery codes go with the last second factor.",
+            "Stops requiring codes from an app and ends all other sessions. Removing the last second factor also removes the "
+            "recovery codes.",
             _remove_authenticator,
             _KEEP,
         ),
         _write(
             "admins.renew_recovery_codes",
-            "Make new recovery codes",
-            "Makes new recovery codes, which are answered once. The old ones are worth nothing from then on.",
+            "Create new recovery codes",
+            "Creates new recovery codes and returns them, once. The old ones stop working.",
             _renew_recovery_codes,
         ),
         _write(
             "admins.reset_second_factor",
-            "Take a second factor away",
+            "Reset an administrator's second factors",
             "Removes all second factors and recovery codes of an administrator who is locked out, and ends all their sessions.",
             _reset,
         ),

@@ -25,11 +25,11 @@ EVIDENCE: Final = (
     Field(
         "code",
         Text(_LONGEST_CODE),
-        "The code of an authenticator app, or a recovery code, for whoever has a second factor.",
+        "The code from an authenticator app, or a recovery code, if the administrator has a second factor.",
         default="",
     ),
-    Field("passkey", Text(LONGEST_ANSWER), "What the browser has answered for a passkey, in place of a code.", default=""),
-    Field("binding", Text(200), "The session or the visitor to whom the passkey's challenge was given.", default=""),
+    Field("passkey", Text(LONGEST_ANSWER), "The browser's response for a passkey, instead of a code.", default=""),
+    Field("binding", Text(200), "The session or visitor that the passkey's challenge was issued to.", default=""),
 )
 
 

@@ -53,10 +53,12 @@ class FilterQuery:
         return {"type": "string", "maxLength": self.longest, "examples": ["status=4xx&path=forums"]}
 
 
-NAME: Final = Field("name", Text(60, 1, visible=True), "What it is called.", required=True, example="Refused writes")
-LIST: Final = Field("list", Text(40, 1), "The list that it is for, such as requests or events.", required=True, example="requests")
-QUERY: Final = Field("query", FilterQuery(), "The filter, as in the address of the list.", required=True, example="status=4xx")
-SHARED: Final = Field("shared", Boolean(), "Whether other administrators see it.", default=False)
+NAME: Final = Field("name", Text(60, 1, visible=True), "The name of the filter.", required=True, example="Refused writes")
+LIST: Final = Field(
+    "list", Text(40, 1), "The list that the filter is for, such as requests or events.", required=True, example="requests"
+)
+QUERY: Final = Field("query", FilterQuery(), "The filter, as in the list's address.", required=True, example="status=4xx")
+SHARED: Final = Field("shared", Boolean(), "Whether other administrators see the filter.", default=False)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -65,13 +67,13 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "filters.list",
             "List saved filters",
-            "Returns one's own saved filters and those that others share, of the lists that one may read, by their names.",
+            "Returns your saved filters and those that others share, for the lists that you may read, sorted by name.",
             _list,
         ),
         Operation(
             "filters.create",
             "Save a filter",
-            f"Saves a filter of a list under a name. An administrator has at most {MOST}.",
+            f"Saves a filter of a list under a name. An administrator can have at most {MOST}.",
             _create,
             (NAME, LIST, QUERY, SHARED),
             writes=True,
@@ -79,8 +81,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "filters.update",
             "Change a saved filter",
-            "Renames a filter, shares it or not, or puts another in its place. Only whoever saved it may, and for one that is "
-            "shared owners.",
+            "Renames, replaces, shares or unshares a saved filter. Only the administrator who saved it can do this and, if it is "
+            "shared, owners.",
             _update,
             (NAME, QUERY, SHARED),
             writes=True,
@@ -89,7 +91,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "filters.delete",
             "Delete a saved filter",
-            "Deletes a saved filter. Only whoever saved it may, and for one that is shared owners.",
+            "Deletes a saved filter. Only the administrator who saved it can do this and, if it is shared, owners.",
             _delete,
             writes=True,
             has_target=True,

@@ -64,21 +64,21 @@ MEMBERS: Final = (
     Field(
         "under",
         References(),
-        "The records that the grant is for, such as forums:12; of a tree, with all that is below them. null means all.",
+        "The records that the grant is for, such as forums:12; in a tree, with everything below them. null means all.",
         example=["forums:12"],
     ),
     Field("until", Expiry(), "When the grant ends: 7d, 12h, a timestamp, or null for never.", example="7d"),
     Field(
         "perDay",
         Integer(0, 1_000_000_000, nullable=True),
-        "How often it may be used in a day (UTC); null means as often as the key likes.",
+        "How many times a day (UTC) the grant may be used; null means no limit.",
         example=100,
     ),
     Field("dryRunOnly", Boolean(), "Whether the operation may only be tried: it is always rolled back.", default=False),
     Field(
         "ownOnly",
         Boolean(),
-        "Whether it shows or undoes only what the key itself did: for `events.list`, and for the grants to restore.",
+        "Whether the operation shows or undoes only what the key itself did: for `events.list`, and for the grants to restore.",
         default=False,
     ),
 )

@@ -36,7 +36,12 @@ def operations() -> tuple[Operation, ...]:
         ),
         Operation("keys.get", "Get a key", "Returns the key with this id, without its secret.", _get, has_target=True),
         Operation(
-            "keys.create", "Create a key", "Creates a key and returns it in full, once.", _create, (*SETTINGS, PRESET), writes=True
+            "keys.create",
+            "Create a key",
+            "Creates a key and returns it in full. The full key is returned only once.",
+            _create,
+            (*SETTINGS, PRESET),
+            writes=True,
         ),
         Operation(
             "keys.update",
@@ -51,7 +56,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.rotate",
             "Rotate a key",
-            "Generates a new secret and returns it, once.",
+            "Generates a new secret and returns it. The secret is returned only once.",
             _rotate,
             (OVERLAP,),
             writes=True,
@@ -60,7 +65,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.revoke",
             "Revoke a key",
-            "Revokes a key for good, and switches off the webhooks that it has made. It stays in the list and the log.",
+            "Revokes a key permanently and switches off its webhooks. The key stays in the list and the log.",
             _revoke,
             (REASON, KEEP_WEBHOOKS),
             writes=True,

@@ -56,27 +56,27 @@ def _is_within(one: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network)
 _GRANTS: Final = TextList()
 SETTINGS: Final = (
     Field("name", Text(100, 1, visible=True), "What the key is for; shown in lists and logs.", example="Calendar sync"),
-    Field("owner", Text(100, visible=True), "Who is asked about it: a person or a team.", default="", example="Mira Holm"),
-    Field("note", Text(1000, lines=True), "What else is to be known about it.", default=""),
+    Field("owner", Text(100, visible=True), "Who to ask about the key: a person or a team.", default="", example="Mira Holm"),
+    Field("note", Text(1000, lines=True), "Anything else worth knowing about the key.", default=""),
     Field(
         "grants",
         _GRANTS,
-        "The operations that it may run; `forums.*`, `*.list` and `*` mean all operations that match now.",
+        "The operations that the key may run; `forums.*`, `*.list` and `*` mean all operations that match now.",
         default=(),
     ),
     Field(
         "bounds",
         BoundsByOperation(),
-        "How far the grants reach that have bounds, by operation or pattern: `level` (allow or propose), `under`, `until`, "
-        "`perDay` and `dryRunOnly`. What is left out has none.",
+        "The bounds of the grants, by operation or pattern: `level` (allow or propose), `under`, `until`, `perDay` and "
+        "`dryRunOnly`. Anything left out is not limited.",
         default={},
         example={"forums.update": {"under": ["forums:12"], "until": "7d", "perDay": 100}},
     ),
-    Field("expires", Expiry(), "When it expires: 90d, 12h, a timestamp, or null for never."),
+    Field("expires", Expiry(), "When the key expires: 90d, 12h, a timestamp, or null for never."),
     Field(
         "addresses",
         Networks(),
-        "The addresses or CIDR networks that it may be used from; an empty list allows all.",
+        "The addresses or CIDR networks that the key may be used from; an empty list allows all.",
         default=(),
     ),
     Field(
@@ -87,34 +87,34 @@ SETTINGS: Final = (
     Field(
         "perDay",
         Integer(0, 1_000_000_000, nullable=True),
-        "How often all its grants together may be used in a day (UTC); null means as often as the key likes. Dry runs and "
-        "what is refused or proposed do not count.",
+        "How many times a day (UTC) all grants of the key together may be used; null means no limit. Dry runs, refused calls and "
+        "proposals do not count.",
     ),
-    Field("logRequests", Boolean(), "Whether its requests are written to the request log.", default=True),
+    Field("logRequests", Boolean(), "Whether the key's requests are written to the request log.", default=True),
     Field(
         "dialect",
         Choice(DIALECTS),
-        "The names and shapes of its requests and answers: trellis, or invision for clients of Invision Community.",
+        "The names and shapes of the key's requests and responses: trellis, or invision for clients of Invision Community.",
         default=TRELLIS,
     ),
 )
 CHANGES: Final = (
-    Field("grant", _GRANTS, "Operations to grant in addition.", write_only=True),
+    Field("grant", _GRANTS, "Operations to add to the grants.", write_only=True),
     Field(
         "bound",
         BoundsByOperation(),
-        "Bounds to set in addition, in place of those that these grants have; null takes them away.",
+        "Bounds to set for the grants that are named, replacing those that they have; null removes them.",
         write_only=True,
     ),
     Field("ungrant", _GRANTS, "Operations to remove from the grants.", write_only=True),
 )
-OVERLAP: Final = Field("overlapDays", Integer(0, _MOST_OVERLAP), "For how many days the old secret remains valid.", default=0)
-REASON: Final = Field("reason", Text(500), "Why it is revoked; shown in the list.")
-WHY_PAUSED: Final = Field("reason", Text(500), "Why it is paused; shown in the list.")
+OVERLAP: Final = Field("overlapDays", Integer(0, _MOST_OVERLAP), "How many days the old secret remains valid.", default=0)
+REASON: Final = Field("reason", Text(500), "Why the key is revoked; shown in the list.")
+WHY_PAUSED: Final = Field("reason", Text(500), "Why the key is paused; shown in the list.")
 KEEP_WEBHOOKS: Final = Field(
     "keepWebhooks",
     Boolean(),
-    "Whether the webhooks that it has made go on; otherwise they are switched off with it.",
+    "Whether the key's webhooks stay on; otherwise they are switched off with it.",
     default=False,
     write_only=True,
 )
@@ -133,7 +133,7 @@ FILTERS: Final = (
         ),
         "Only keys in this state.",
     ),
-    Field("preset", Choice(WORDS), "Only keys that were made with this preset."),
+    Field("preset", Choice(WORDS), "Only keys that were created with this preset."),
     Field("operation", Text(100), "Only keys that have been granted this operation."),
     Field("order", Choice({"oldest": "Oldest first.", "newest": "Newest first."}), "The order of the keys.", default="oldest"),
 )

@@ -22,15 +22,15 @@ def operations() -> tuple[Operation, ...]:
         _build(
             _UPDATE,
             "Change the grants of several keys",
-            f"Gives grants to up to {MOST} keys, or takes them away, in one change set: of all these keys, or of none. A key that "
-            "is like that already is left as it is. Grants are given without bounds.",
+            f"Adds grants to up to {MOST} keys, or removes them, in one change set: for all of these keys or for none. Keys that "
+            "need no change are left as they are. Grants are added without bounds.",
             _GRANTS,
         ),
         _build(
             _REVOKE,
             "Revoke several keys",
-            f"Revokes up to {MOST} keys for good, all of them or none, and switches off the webhooks that they have made.",
-            (replace(REASON, doc="Why they are revoked; shown in the list."), KEEP_WEBHOOKS),
+            f"Revokes up to {MOST} keys permanently, all of them or none, and switches off their webhooks.",
+            (replace(REASON, doc="Why the keys are revoked; shown in the list."), KEEP_WEBHOOKS),
         ),
     )
 

@@ -12,7 +12,7 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import keys
 
 _PAUSE: Final = "keys.pause"
-_WHICH: Final = replace(PRESET, doc="The preset whose keys are paused.", required=True)
+_WHICH: Final = replace(PRESET, doc="The preset whose keys to pause.", required=True)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -21,7 +21,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             _PAUSE,
             "Pause a key",
-            "Refuses every request of a key until it is resumed. Its grants stay, and the webhooks that it has made go on.",
+            "Refuses every request of a key until the key is resumed. Its grants are kept, and its webhooks stay on.",
             _pause,
             (WHY_PAUSED,),
             writes=True,
@@ -31,7 +31,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.resume",
             "Resume a key",
-            "Lets a paused key be used again, as it was before.",
+            "Lets a paused key be used again as before.",
             _resume,
             writes=True,
             has_target=True,
@@ -40,8 +40,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.pause_preset",
             "Pause all keys of a preset",
-            "Pauses all keys that were made with a preset, in one change set, and returns their ids. Those that are paused or "
-            "revoked already are left as they are. What they may do again is decided key by key.",
+            "Pauses all keys that were created with a preset, in one change set, and returns their ids. Keys that are already "
+            "paused or revoked are left as they are. Each key is resumed individually.",
             _pause_preset,
             (_WHICH, WHY_PAUSED),
             writes=True,

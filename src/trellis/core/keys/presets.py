@@ -54,8 +54,8 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
         "agent": Preset(
             title="An agent",
             pause="Pause all agents",
-            summary="It may read every part of the community, try out any change, propose changes for somebody else to approve, "
-            "and undo what it did itself: up to 1,000 uses a day, for 7 days.",
+            summary="Can read every part of the community, try out any change, propose changes for somebody else to approve, and "
+            "undo what it did itself. Up to 1,000 uses a day; expires after 7 days.",
             expires=timedelta(days=7),
             per_day=1_000,
             rules=(
@@ -70,9 +70,9 @@ WORDS: Final = {name: preset.summary for name, preset in PRESETS.items()}
 PRESET: Final = Field(
     "preset",
     Nullable(Choice(WORDS)),
-    "A preset, for what is not sent: grants with their bounds, expiry and uses a day. Bounds that are sent are added to its own, "
-    "and grants that are sent are granted in place of its own, with the bounds that it has for them. It stays with the key, so "
-    "that all keys of a preset can be paused at once.",
+    "The preset that provides what is not sent: grants with their bounds, the expiry and the daily limit. Bounds that are sent "
+    "are added to those of the preset; grants that are sent replace its grants and get the bounds that it has for them. The "
+    "preset stays with the key, so that all keys of a preset can be paused at once.",
     example="agent",
 )
 

@@ -54,9 +54,9 @@ def operation() -> Operation:
     """Return the operation, for the panel and the terminal. `events.restore` leads to it; its target is the event."""
     return Operation(
         RESTORE,
-        "Undo a change of a key",
-        "Undoes an event of a key: a change of its settings or grants, a pause or its end. What was changed again since is not "
-        "undone. A revoked key stays revoked, and a secret that was replaced does not come back.",
+        "Undo a change to a key",
+        "Undoes an event of a key: a change to its settings or grants, a pause or a resume. What has been changed again since is "
+        "not undone. A revoked key stays revoked, and a secret that was replaced does not come back.",
         _restore,
         writes=True,
         has_target=True,

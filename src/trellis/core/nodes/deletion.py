@@ -20,7 +20,7 @@ _SHOWN: Final = 1000  # the most ids that a plan lists; the counts include all
 _FATE: Final = Field(
     "deleteChildrenOrMove",
     ChildrenFate(),
-    "What happens to its children: -1 deletes all nodes below it; an id moves the children to the end of that node's children.",
+    "What happens to the children: -1 deletes all nodes below it; an id moves the children to the end of that node's children.",
     write_only=True,
     example=-1,
     brief="-1 deletes them; an id moves them there",
@@ -39,7 +39,7 @@ def delete_doc(kind: NodeKind) -> str:
     """Describe a kind's delete operation."""
     doc = f"Deletes a {kind.singular}. Its id is never reused."
     if kind.tree:
-        doc += " If it has children, `deleteChildrenOrMove` says what happens to them; without it the request is refused with 409."
+        doc += " If it has children, `deleteChildrenOrMove` says what happens to them; without it, the request is refused with 409."
     if kind.is_group:
         doc += f" Its id is removed from every node's permissions. Built-in {kind.title.lower()} cannot be deleted."
     return doc

@@ -23,7 +23,7 @@ PUT_EXTERNAL = Verb(
     tail=_TAIL,
     writes=True,
     body=Body.CHANGES,
-    answer="The record as it is now, with 201 and its `Location` if it is new; of a dry run, as it would be.",
+    answer="The record as it is now, with 201 and its `Location` if it is new; for a dry run, as it would be.",
     may_create=True,
     if_match=True,
     destructive=True,
@@ -43,7 +43,9 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     get = build_operation(
         kind, GET_EXTERNAL, f"Get a {one} by its external id", f"Returns the {one} with this external id.", _get, (key,)
     )
-    put = build_operation(kind, PUT_EXTERNAL, f"Put a {one} by its external id", doc, _put, (key, *also), creation_refusals(kind))
+    put = build_operation(
+        kind, PUT_EXTERNAL, f"Create or change a {one} by its external id", doc, _put, (key, *also), creation_refusals(kind)
+    )
     put = replace(put, judge=partial(_find_digests, kind))
     delete = build_operation(
         kind,

@@ -27,7 +27,7 @@ _AS_SENT: Final = ("ids", "externalIds", "under", "name", "updatedSince")  # fil
 INCLUDE: Final = Field(
     "include",
     Choices(Choice({"childCount": "The number of its children."})),
-    "What else each record is to hold: `childCount`, the number of its children.",
+    "What else to include in each record: `childCount`, the number of its children.",
     brief="",
 )
 _SORTING: Final = (

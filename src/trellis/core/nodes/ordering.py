@@ -29,7 +29,7 @@ _DOC: Final = "The ids of siblings in their new order: all, or the first ones."
 _IDS: Final = Field(
     "ids", OrderedIds(_MOST), _DOC, required=True, example=[1], brief="siblings in their new order, all or those to come first"
 )
-_MOVED: Final = Field("moved", Integer(), "How many nodes have moved; each leaves an event.", example=0)
+_MOVED: Final = Field("moved", Integer(), "How many nodes have moved; an event is recorded for each.", example=0)
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
@@ -41,14 +41,14 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         *(replace(field, doc=_DOCS[field.name]) for field in kind.placement if field.name in _DOCS),
         _IDS,
     )
-    doc = f"Moves {many} that have the same parent so that they come first, in this order; the others keep their order behind them."
-    operation = build_operation(kind, ORDER, f"Order {many}", doc, _order, fields, ("INVALID_POSITION", "INVALID_PARENT"))
+    doc = f"Moves {many} with the same parent so that they come first, in this order; the others follow in their present order."
+    operation = build_operation(kind, ORDER, f"Reorder {many}", doc, _order, fields, ("INVALID_POSITION", "INVALID_PARENT"))
     return (granted_with(kind, (UPDATE,), replace(operation, answers=(_MOVED,), is_change_set=True)),)
 
 
 _DOCS: Final = {
     "parentId": "Their parent; null for the top level.",
-    "parentExternalId": "The external id of their parent, in place of `parentId`.",
+    "parentExternalId": "The external id of their parent, instead of `parentId`.",
 }
 
 

@@ -22,10 +22,10 @@ from trellis.store.nodes import Node
 _PARENT: Final = Field("parentId", ParentId(filter=True), "The node whose children are listed; `root` is the top level.")
 _IDS: Final = Field("ids", Ids(), "The nodes whose ancestors are listed.")
 _MOST_IN_TREE: Final = 10_000
-_ROOT: Final = Field("root", NodeId(), "Only what is below this one.")
+_ROOT: Final = Field("root", NodeId(), "The node whose descendants are returned.")
 _DEEPEST_TREE: Final = 100  # levels: encoders of JSON set a limit to nesting
 _SMALLER: Final = say("Send a smaller depth, or the id of a part as root.")
-_DEPTH: Final = Field("depth", Integer(1, 100), "How many levels to return; 1 is the children only.")
+_DEPTH: Final = Field("depth", Integer(1, 100), "How many levels to return; 1 returns the children only.")
 TREE: Final = Verb(name="tree", method="GET", tail="/tree", response=Response.ANSWER, answer="The tree.", read_at="tree/{resource}")
 _EXAMPLE: Final = [{"id": 1, "name": "News", "children": [{"id": 2, "name": "Archive", "children": []}]}]
 _DEEPEST: Final = 1000  # longer chains of ancestors are cut off
@@ -74,8 +74,8 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     )
     answers = (
         Field("root", NodeId(nullable=True), f"The {one} whose tree it is; null for all."),
-        Field("total", Integer(), "How many nodes there are in it.", example=2),
-        Field("children", ListOf(()), "The records at its top, each with its own `children`.", example=_EXAMPLE),
+        Field("total", Integer(), "How many nodes the tree has.", example=2),
+        Field("children", ListOf(()), "The records at the top of the tree, each with its own `children`.", example=_EXAMPLE),
     )
     refusals = (("INVALID_ID", kind.missing_code(LIST)), *tree.refusals)
     tree = granted_with(kind, (LIST,), replace(tree, answers=answers, refusals=refusals, slow=True))

@@ -26,10 +26,10 @@ from trellis.store.proposals import Proposal
 _MOST_BYTES: Final = 64 * 2**20  # of all open proposals of one actor
 _FIELDS: Final = (
     Field("operation", Text(100, 1), "The operation to propose.", required=True, example="forums.create"),
-    Field("target", NodeId(nullable=True), "The id of the record that it is about."),
-    Field("input", JsonObject(), "What it takes.", example={"name": "Bulletin"}),
-    Field("ifMatch", TextList(), "The versions that its record may have."),
-    Field("changeSet", Text(64), "The name of the change set that its events will belong to."),
+    Field("target", NodeId(nullable=True), "The id of the record that the operation is about."),
+    Field("input", JsonObject(), "The input of the operation.", example={"name": "Bulletin"}),
+    Field("ifMatch", TextList(), "The versions that the record may have."),
+    Field("changeSet", Text(64), "The name of the change set that the events will belong to."),
 )
 
 
@@ -38,7 +38,7 @@ def operation() -> Operation:
     return Operation(
         name="proposals.create",
         summary="Propose a call",
-        doc="Runs a call, undoes it, and keeps it until somebody approves it.",
+        doc="Runs a call, rolls it back, and keeps it until somebody approves it.",
         run=_create,
         fields=_FIELDS,
         writes=True,

@@ -46,7 +46,7 @@ def operations() -> tuple[Operation, ...]:
             _build_operation(
                 WITHDRAW,
                 "Withdraw a proposal",
-                "Closes an open proposal of the key's own. Nothing of it is done.",
+                "Closes one of the key's own open proposals without running it.",
                 _withdraw,
                 (_REASON,),
             ),
@@ -57,9 +57,9 @@ def operations() -> tuple[Operation, ...]:
             _build_operation(
                 APPROVE,
                 "Approve a proposal",
-                "Runs the call of an open proposal as its proposer, with the grants and bounds that it has now. It is refused if "
-                "what it touches has changed since it was proposed; the response says how. The events name the proposer as their "
-                "`actor`, and the one who has approved it as `approvedBy`. No key can approve what it has proposed itself.",
+                "Runs the call of an open proposal as its proposer, with the grants and bounds that the proposer has now. The "
+                "approval is refused if what the call touches has changed since it was proposed; the response says how. The "
+                "events name the proposer as `actor` and the approver as `approvedBy`. A key cannot approve its own proposals.",
                 _approve,
                 (_REASON,),
                 ("OWN_PROPOSAL", "PROPOSAL_OUTDATED", "PROPOSAL_REFUSED"),
@@ -70,15 +70,15 @@ def operations() -> tuple[Operation, ...]:
         _build_operation(
             REJECT,
             "Reject a proposal",
-            "Closes an open proposal. Nothing of it is done. Whoever proposed it can read the reason.",
+            "Closes an open proposal without running it. The proposer can read the reason.",
             _reject,
             (_NEEDED,),
             ("OWN_PROPOSAL", "MISSING_VALUE"),
         ),
         Operation(
             name=EXPIRE,
-            summary="Close a proposal that has expired",
-            doc="The service does this by itself. A proposal cannot be approved from the moment on at which it expires.",
+            summary="Close an expired proposal",
+            doc="Done by the service itself. A proposal can no longer be approved once it expires.",
             run=_expire,
             writes=True,
             is_announced=True,

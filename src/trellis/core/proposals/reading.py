@@ -15,7 +15,7 @@ _CODE: Final = "1T115/7"
 FILTERS: Final = (
     Field("state", STATE, "Only proposals in this state."),
     Field("operation", Text(100), "Only proposals of this operation, such as forums.delete."),
-    Field("keyId", NodeId(), "Only proposals of the key with this id. A key that may not approve sees its own only."),
+    Field("keyId", NodeId(), "Only proposals of the key with this id. A key that may not approve sees only its own."),
 )
 
 
@@ -25,8 +25,9 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             name=f"proposals.{LIST.name}",
             summary="List proposals",
-            doc="Returns one page of the proposals that this key has made, the newest first; a key that may approve or reject "
-            "gets those of all. `input`, `ifMatch`, `plan`, `effects` and `result` are empty here: `proposals.get` returns them.",
+            doc="Returns one page of the proposals that this key has made, newest first; a key that may approve or reject "
+            "proposals gets those of all keys. `input`, `ifMatch`, `plan`, `effects` and `result` are empty here: "
+            "`proposals.get` returns them.",
             run=_list,
             fields=(*FILTERS, *PAGING),
             access=Access.ANY_KEY,
@@ -40,7 +41,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             name=f"proposals.{GET.name}",
             summary="Get a proposal",
-            doc="Returns a proposal of this key, or of any one if it may approve or reject: its state, and what it would change.",
+            doc="Returns a proposal of this key, or any proposal if the key may approve or reject them, with its state and what "
+            "it would change.",
             run=_get,
             has_target=True,
             access=Access.ANY_KEY,

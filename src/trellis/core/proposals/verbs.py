@@ -11,7 +11,7 @@ WITHDRAW: Final = Verb(
     tail="/{id}/withdraw",
     writes=True,
     body=Body.OPTIONS,
-    answer="The proposal, which is withdrawn.",
+    answer="The withdrawn proposal.",
     if_match=True,
 )
 APPROVE: Final = Verb(
@@ -31,6 +31,6 @@ REJECT: Final = Verb(
     tail="/{id}/reject",
     writes=True,
     body=Body.NEW,
-    answer="The proposal, which is rejected.",
+    answer="The rejected proposal.",
     if_match=True,
 )

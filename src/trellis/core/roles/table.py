@@ -68,14 +68,14 @@ ROLES: Final[Mapping[str, Role]] = {
         Role(
             OWNER,
             "Owner",
-            "Everything, and alone adds administrators, gives roles, resets passwords and repairs the database.",
+            "Can do everything. Only owners can add administrators, give roles, reset passwords and repair the database.",
             _EVERYTHING,
         ),
         Role(
             "key-manager",
             "Key manager",
-            "Makes, changes and revokes API keys and webhooks, and reads the structure. By a key that they make they can have "
-            "done whatever a key can be granted.",
+            "Creates, changes and revokes API keys and webhooks, and reads the structure. With a key that they create, they can "
+            "do anything that a key can be granted.",
             (
                 *_EVERYBODY,
                 *_STRUCTURE,
@@ -91,7 +91,7 @@ ROLES: Final[Mapping[str, Role]] = {
         Role(
             "structure-editor",
             "Structure editor",
-            "Makes, changes, moves, deletes and restores nodes, of all kinds or of some, and sees nothing else.",
+            "Creates, changes, moves, deletes and restores nodes of all kinds or some, and sees nothing else.",
             (
                 *_EVERYBODY,
                 "{kind}.*",
@@ -107,7 +107,7 @@ ROLES: Final[Mapping[str, Role]] = {
         Role(
             "approver",
             "Approver",
-            "Approves and rejects what programs propose, and reads the structure, keys and requests for that.",
+            "Approves and rejects what programs propose, and can read the structure, keys and requests for this purpose.",
             (
                 *_EVERYBODY,
                 *_STRUCTURE,
@@ -118,7 +118,12 @@ ROLES: Final[Mapping[str, Role]] = {
                 "proposals.reject",
             ),
         ),
-        Role("auditor", "Auditor", "Reads everything, and changes nothing but their saved filters.", ("*.{read}", *_OWN_FILTERS)),
+        Role(
+            "auditor",
+            "Auditor",
+            "Reads everything and changes nothing except their own saved filters.",
+            ("*.{read}", *_OWN_FILTERS),
+        ),
     )
 }
 

@@ -34,7 +34,7 @@ _UNDER: Final = Field("under", ExternalId(), "Only what is below the node with t
 _MISSING: Final = Field(
     "externalIds",
     Choice({"path": "Make them of the names on the way to the node.", "fail": "Refuse."}),
-    "What to do with nodes that have no external id: `path` writes one such as `news.archive`, `fail` refuses.",
+    "What to do with nodes that have no external id: `path` writes one such as `news.archive`, `fail` refuses the export.",
     default="path",
 )
 _FORMAT: Final = Field("format", Choice({"json": "JSON.", "yaml": "YAML."}), "How to write it.", default="json")
@@ -45,9 +45,9 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
     return Operation(
         name="structure.export",
         summary="Export the structure",
-        doc="Returns the groups, the nodes and their order as one document, which `structure.plan` and `structure.apply` take. It "
-        "has no ids and no passwords. The sections are those asked for, or all that the key may list and that are not empty. At "
-        f"most {_MOST:,} nodes are written at once.",
+        doc="Returns the groups, the nodes and their order as one document for `structure.plan` and `structure.apply`. It contains "
+        "no ids and no passwords. The sections are those asked for, or all that the key may list and that are not empty. At most "
+        f"{_MOST:,} nodes are written at once.",
         run=partial(_export, kinds),
         fields=(_SECTIONS, _UNDER, _MISSING, _FORMAT),
         access=Access.GRANTED,

@@ -42,7 +42,7 @@ APPLY: Final = Verb(
     writes=True,
     body=Body.NEW,
     response=Response.ANSWER,
-    answer="What was done; of a dry run, what would be done.",
+    answer="What was done; for a dry run, what would be done.",
     etag=False,
     idempotency_key=True,
     destructive=True,
@@ -69,21 +69,23 @@ _OPTIONS: Final = (
     Field(
         "prune",
         Boolean(),
-        "Whether to delete what the document does not have, in the sections that it has. What another document manages stays.",
+        "Whether to delete what is missing from the document's sections. What another document manages is kept.",
         default=False,
         brief="delete what the document lacks",
     ),
-    Field("maxDeletes", Integer(0, 1_000_000), "How many nodes may be deleted; if it were more, nothing is done.", default=10),
+    Field(
+        "maxDeletes", Integer(0, 1_000_000), "How many nodes may be deleted; if there would be more, nothing is done.", default=10
+    ),
     Field("allowEmpty", Boolean(), "Whether the document or a section of it may be empty.", default=False),
     Field(
         "adopt",
         Boolean(),
-        "Whether to take over nodes without an external id that have the path of an entry, and those of other documents.",
+        "Whether to take over nodes without an external id whose path is that of an entry, and nodes of other documents.",
         default=False,
         brief="take over nodes by their path",
     ),
 )
-_PLAN: Final = Field("plan", Text(100), "The `plan` of a plan: apply that one, and nothing else.")
+_PLAN: Final = Field("plan", Text(100), "The `plan` that `structure.plan` returned: apply exactly that plan, and nothing else.")
 
 
 def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
@@ -121,8 +123,8 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         name="structure.plan",
         summary="Plan a structure document",
         brief="Say what structure.apply would do",
-        doc="Says what `structure.apply` would do to make the community as the document says: the real run, rolled back. Needs the "
-        "grants to list what the document is about.",
+        doc="Returns what `structure.apply` would do to make the community match the document: the real run, rolled back. Needs "
+        "the grants to list what the document is about.",
         verb=PLAN,
         is_plan=True,
     )
@@ -130,11 +132,11 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         shared,
         name="structure.apply",
         summary="Apply a structure document",
-        brief="Make the community as a document says, which knows nodes by externalId",
-        doc="Makes the community as the document says, in one transaction and one change set: entries are created or changed, by "
-        "their external ids, and put into the order of the document. Members that an entry does not have stay as they are. "
-        "Needs the grant of each operation that it runs. With the `plan` of a plan exactly that one is carried out, or refused "
-        "with what has changed since.",
+        brief="Make the community match a document, which knows nodes by externalId",
+        doc="Makes the community match the document, in one transaction and one change set: entries are created or changed by "
+        "external id, and put into the order of the document. Members that an entry leaves out keep their values. Needs the "
+        "grant of each operation that it runs. If `plan` is sent, exactly that plan is carried out, or refused with what has "
+        "changed since.",
         run=partial(_run, planned=False),
         verb=APPLY,
         fields=(*shared.fields, _PLAN),
@@ -253,27 +255,29 @@ _CHANGES: Final = ListOf(
         Field("file", Nullable(Text()), "The file of its entry."),
         Field("line", Nullable(Integer()), "The line of its entry."),
         Field("differences", _DIFFERENCES, "The members that change."),
-        Field("adopted", Boolean(), "Whether it is taken over by its path."),
+        Field("adopted", Boolean(), "Whether the node is taken over by its path."),
         Field(
-            "drift", Nullable(Record()), "The event that has changed it since the document was applied last, by hand or otherwise."
+            "drift",
+            Nullable(Record()),
+            "The event that has changed the record since the document was last applied, by hand or otherwise.",
         ),
-        Field("deleted", Integer(), "How many nodes a delete takes."),
-        Field("touched", ListOf(()), "What else changes, since it names a group that is deleted."),
+        Field("deleted", Integer(), "How many nodes a delete removes."),
+        Field("touched", ListOf(()), "What else changes because it names a group that is deleted."),
     )
 )
 _ANSWERS: Final = (
     Field("plan", Text(), "The plan, which `structure.apply` takes.", example="812-3f9ac2d41b7e5a60c8d2f1e4b3a79586"),
     Field("name", Text(), "The name of the document.", example="community"),
-    Field("revision", Integer(), "The newest event when it was planned.", example=812),
+    Field("revision", Integer(), "The newest event at the time of the plan.", example=812),
     Field("counts", Record(), "How many creates, updates, moves and deletes there are.", example={"create": 1}),
-    Field("deletes", Integer(), "How many nodes go, with those below.", example=0),
+    Field("deletes", Integer(), "How many nodes are deleted, including those below them.", example=0),
     Field("changes", _CHANGES, "What changes, in order.", example=[]),
-    Field("kept", ListOf(()), "What the document does not have and what stays; at most 100 are listed.", example=[]),
+    Field("kept", ListOf(()), "What is missing from the document and is kept; at most 100 are listed.", example=[]),
     Field("keptCount", Integer(), "How many these are.", example=0),
     Field(
         "adoptable",
         Integer(),
-        "How many entries have the path of a node without an external id: `adopt` takes these over.",
+        "How many entries have the path of a node without an external id: `adopt` takes over these nodes.",
         example=0,
     ),
     Field("missingOperations", TextList(), "The operations that the key would need and has not been granted.", example=[]),

@@ -17,7 +17,7 @@ _NO_CHANGE_SET: Final = "1T111/2"
 _SKIP: Final = Field(
     "skipConflicts",
     Boolean(),
-    "Whether to undo the rest if some events cannot be undone. Without it, one conflict is enough to change nothing.",
+    "Whether to undo the rest if some events cannot be undone. Without it, nothing is undone if there is a conflict.",
     default=False,
     write_only=True,
     brief="undo the rest",
@@ -25,7 +25,7 @@ _SKIP: Final = Field(
 _AFTER: Final = Field(
     "after",
     Integer(0, 2**53),
-    "Only events after this one. So what is too large is undone in parts: the newest events first, then the rest.",
+    "Only events after this one. Use it to undo a large change set in parts: the newest events first, then the rest.",
     write_only=True,
 )
 _SINCE: Final = Field("since", Timestamp(), "Only events at or after this time.", required=True)
@@ -41,7 +41,7 @@ _CONFLICTS: Final = ListOf(
         Field("event", NodeId(), "The event that cannot be undone."),
         Field("operation", Text(), "Its operation."),
         Field("message", Text(), "The name of the refusal, such as CHANGED_SINCE."),
-        Field("detail", Text(), "What stands in the way."),
+        Field("detail", Text(), "Why the event cannot be undone."),
     )
 )
 _COUNTS: Final = ListOf(
@@ -61,10 +61,10 @@ def operations() -> tuple[Operation, ...]:
             summary="Undo a change set",
             brief="Undo a batch, or all events of a Change-Set",
             doc="Undoes all events of a change set, the newest first, in one transaction: the events of one batch, or those whose "
-            "requests had the same `Change-Set`. What they created is deleted again. Events that have been undone already are "
-            "left out. Needs the grant to restore for each resource of the change set, and `events.list` for one of another key. "
-            f"A dry run lists every conflict. At most {MOST:,} events are undone at once, and of these at most {MOST_SINGLY:,} "
-            "that are not creations of records that are still as they were created.",
+            "requests had the same `Change-Set`. What they created is deleted again. Events that have already been undone are left "
+            "out. Needs the grant to restore for each resource of the change set, and `events.list` for a change set of another "
+            f"key. A dry run lists every conflict. At most {MOST:,} events are undone at once, including at most {MOST_SINGLY:,} "
+            "that are anything other than the creation of a record that has not changed since.",
             run=_restore_change_set,
             fields=(_AFTER, _SKIP),
             writes=True,

@@ -49,8 +49,8 @@ def history_operations() -> tuple[Operation, ...]:
         Operation(
             "events.lists_naming",
             "Find the permissions that named some groups",
-            "Returns for each group the permissions and fields that named it in the rows that an event deleted or changed, "
-            "and the number of these rows.",
+            "Returns, for each group, the permissions and fields that named it in the rows that an event deleted or changed, and "
+            "the number of these rows.",
             _lists_naming,
             (_IDS,),
             has_target=True,

@@ -52,7 +52,7 @@ def operation(kind: NodeKind) -> Operation:
     messages = (*_MESSAGES, *(("INVALID_PARENT",) if kind.tree else ()))
     return Operation(
         name=f"{kind.name}.{RESTORE.name}",
-        summary=f"Undo a change of {kind.title.lower()}",
+        summary=f"Undo a change to a {kind.singular}",
         doc=f"Undoes an event of a {kind.singular}: {_DOC}",
         run=partial(_restore, kind),
         run_many=partial(delete_untouched, kind),

@@ -30,7 +30,7 @@ MISSING: Final = {"get": "1T107/4", "update": "1T107/5", "delete": "1T107/6", "r
 OVERLAP: Final = Field(
     "overlapHours",
     Integer(0, 168),
-    "For how many hours messages are also signed with the old secret.",
+    "How many hours messages are also signed with the old secret.",
     default=24,
 )
 _BECAUSE: Final = Field("because", Text(500, 1), "Why.", required=True)
@@ -48,9 +48,9 @@ def operations() -> tuple[Operation, ...]:
         _rest_operation(
             CREATE,
             "Create a webhook",
-            "Creates a webhook. From now on it receives a message about each event that it subscribes to, whoever caused it. "
-            "Messages contain whole records, so grant this only to keys that may read all of them. Only this response contains "
-            "the secret.",
+            "Creates a webhook. From now on, it receives a message about each event that it subscribes to, regardless of who "
+            "caused it. Messages contain whole records, so grant this only to keys that may read all of them. Only this response "
+            "contains the secret.",
             _create,
             SETTINGS + read_only,
             (*setting_refusals, *with_codes("TOO_MANY_WEBHOOKS")),
@@ -58,16 +58,20 @@ def operations() -> tuple[Operation, ...]:
         _rest_operation(
             UPDATE,
             "Change a webhook",
-            "Changes a webhook. Fields that are not sent keep their values. Once switched on again, it receives what it missed.",
+            "Changes a webhook. Fields that are not sent keep their values. When it is switched on again, it receives what it "
+            "missed.",
             _update,
             (*SETTINGS, SKIP, *read_only),
             setting_refusals,
         ),
-        _rest_operation(DELETE, "Delete a webhook", "Deletes a webhook and the messages that wait to be sent to it.", _delete),
+        _rest_operation(
+            DELETE, "Delete a webhook", "Deletes a webhook and the messages that are waiting to be sent to it.", _delete
+        ),
         Operation(
             name="webhooks.rotate",
             summary="Rotate a webhook's secret",
-            doc="Generates a new secret and returns it, once. Until the old one expires, messages carry a signature with each.",
+            doc="Generates a new secret and returns it. The secret is returned only once. Until the old secret expires, messages "
+            "are signed with both.",
             run=_rotate,
             fields=(OVERLAP,),
             writes=True,
@@ -75,8 +79,8 @@ def operations() -> tuple[Operation, ...]:
         ),
         Operation(
             name="webhooks.disable",
-            summary="Switch off a webhook and say why",
-            doc="The service does this by itself if an endpoint is gone or has failed for a week.",
+            summary="Switch off a webhook with a reason",
+            doc="Done by the service itself if an endpoint is gone or has failed for a week.",
             run=_disable,
             fields=(_BECAUSE,),
             writes=True,

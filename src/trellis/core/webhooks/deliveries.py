@@ -42,7 +42,7 @@ _COLUMNS: Final = {
     "to": "until",
 }
 FAILED_SINCE: Final = Field(
-    "failedSince", Timestamp(), "Resend all deliveries that failed at or after this time or still wait for another attempt."
+    "failedSince", Timestamp(), "Resend all deliveries that failed at or after this time or are still waiting for another attempt."
 )
 _AGAIN: Final = (Field("delivery", NodeId(), "The delivery to resend."), FAILED_SINCE)
 
@@ -52,7 +52,7 @@ def operations() -> tuple[Operation, ...]:
     return (
         Operation(
             name="deliveries.list",
-            summary="Search the deliveries of webhooks",
+            summary="Search webhook deliveries",
             doc="Returns what was sent to webhooks, newest first, with each attempt. A search that would take too long ends early "
             "and says where to continue.",
             run=_list,
@@ -76,7 +76,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             name="webhooks.redeliver",
             summary="Resend deliveries",
-            doc="Resends one delivery, or all that have failed since a given time, with their old webhook-id.",
+            doc="Resends one delivery, or all that have failed since a given time. They keep their webhook-id.",
             run=_redeliver,
             fields=_AGAIN,
             writes=True,

@@ -45,23 +45,24 @@ SETTINGS: Final = (
         "events",
         EventNames(),
         "The events to subscribe to: names such as `forum.created`; `forum.*` for all events of a resource; `*` for all events, "
-        "including those added by later releases, but no alarms: owners name these, such as `alarm.new_key`, or `alarm.*`.",
+        "including those added by later releases, but not alarms. Owners subscribe to alarms by name, such as `alarm.new_key`, "
+        "or with `alarm.*`.",
         required=True,
         example=["forum.*", "category.deleted"],
     ),
-    Field("description", Text(500, visible=True), "What it is for.", default="", example="Search index"),
-    Field("enabled", Boolean(), "Whether messages are sent. While it is off, messages wait.", default=True),
+    Field("description", Text(500, visible=True), "What the webhook is for.", default="", example="Search index"),
+    Field("enabled", Boolean(), "Whether messages are sent. While the webhook is off, messages wait.", default=True),
 )
 SKIP: Final = Field(
     "skipMissed",
     Boolean(),
-    "Skip the events that have not been processed yet, such as those from the time in which it was off.",
+    "Whether to skip events that have not been processed yet, such as those that occurred while the webhook was off.",
     default=False,
     write_only=True,
 )
 _STATES: Final = Choice(
     {
-        "on": "It works, or nothing has been sent yet.",
+        "on": "The webhook works, or nothing has been sent yet.",
         "failing": "The last attempt failed; there will be another.",
         "off": "Nothing is sent.",
     }
@@ -69,22 +70,31 @@ _STATES: Final = Choice(
 _MAKER: Final = (
     Field("type", Choice({"key": "An API key.", "admin": "An administrator.", "terminal": "The terminal."}), "What kind of actor."),
     Field("id", NodeId(nullable=True), "The key's or the administrator's id; null for the terminal."),
-    Field("name", Text(), "What it was called then."),
+    Field("name", Text(), "The actor's name at that time."),
 )
 RECORD: Final = (
     Field("id", NodeId(), "Its id, never reused after a delete.", read_only=True, example=1),
     *SETTINGS,
-    Field("state", _STATES, "Whether it works.", read_only=True, example="on"),
-    Field("failingSince", Timestamp(nullable=True), "The time since which every attempt has failed.", read_only=True),
+    Field("state", _STATES, "Whether the webhook works.", read_only=True, example="on"),
+    Field(
+        "failingSince", Timestamp(nullable=True), "When attempts began to fail; there has been no success since.", read_only=True
+    ),
     Field("lastAttemptAt", Timestamp(nullable=True), "When a message was last sent.", read_only=True),
     Field("disabledAt", Timestamp(nullable=True), "When it was switched off.", read_only=True),
-    Field("disabledBecause", Text(500), "Why the service switched it off by itself; otherwise empty.", default="", read_only=True),
-    Field("oldSecretUntil", Timestamp(nullable=True), "Until when messages are also signed with the old secret.", read_only=True),
+    Field(
+        "disabledBecause", Text(500), "Why the service switched the webhook off; empty if it did not.", default="", read_only=True
+    ),
+    Field(
+        "oldSecretUntil",
+        Timestamp(nullable=True),
+        "The time until which messages are also signed with the old secret.",
+        read_only=True,
+    ),
     Field(
         "maker",
         Nullable(ObjectOf(_MAKER)),
-        "Who made it, or was the last to switch it on or to change where it sends or what. When a key that is named here is "
-        "revoked, the webhook is switched off. Null where that is no longer known.",
+        "Who created the webhook, or was the last to switch it on or to change where or what it sends. If this is a key, the "
+        "webhook is switched off when the key is revoked. Null if it is no longer known.",
         read_only=True,
         example={"type": "key", "id": 1, "name": "Plugin"},
     ),

@@ -56,7 +56,7 @@ BLOGS: Final = Shape(
             "The groups that may read it; all groups if everybody may.",
             lambda record, find_groups: find_groups(record["groups"]),
         ),
-        declare_copy("pinned", {"type": "boolean"}, "Whether it is listed before the others."),
+        declare_copy("pinned", {"type": "boolean"}, "Whether the blog is listed before the others."),
         declare_constant("entries", 0, _COUNT, "Always 0: entries are not kept here."),
         declare_constant("comments", 0, _COUNT, "Always 0: comments are not kept here."),
         URL,

@@ -14,8 +14,8 @@ _LAST: Final = 7  # perm_7 is the last one, used or not
 
 ID: Final = declare_copy("id", _WHOLE, "Its id.")
 NAME: Final = declare_copy("name", _TEXT, "Its name.")
-PATH: Final = declare_copy("path", _TEXT, "The names from the top level down to it, joined by ' > '.")
-URL: Final = declare_copy("url", _TEXT, "Its address in the community.")
+PATH: Final = declare_copy("path", _TEXT, "The names from the top level down to the node, joined by ' > '.")
+URL: Final = declare_copy("url", _TEXT, "The node's address in the community.")
 CLUB: Final = declare_constant("club", 0, _WHOLE, "Always 0: there are no clubs.")
 GROUP: Final = {
     "type": "object",

@@ -25,7 +25,7 @@ _DROP = """([text, name]) => {
 
 
 def _drop(page: Page, text: str, name: str = "garden.yaml") -> None:
-    expect(page.get_by_text("or drop one into the text")).to_be_visible()
+    expect(page.get_by_text("or drop one onto the text")).to_be_visible()
     page.evaluate(_DROP, [text, name])
 
 
@@ -103,7 +103,7 @@ forums:
     planned = "What applying garden would do"
     documents = {
         "plan": (meant, True, planned),
-        "faults": (meant.replace("name: Help", "name: Help, colour: red"), False, "The document has 1 fault."),
+        "faults": (meant.replace("name: Help", "name: Help, colour: red"), False, "The document has 1 error."),
         "empty": (GARDEN.partition("forums:")[0], False, "There is nothing in"),
         "kept": (meant, False, planned),
     }

@@ -146,7 +146,7 @@ def test_what_a_document_creates_is_planned_and_applied(admin: Visitor, run: Run
 def test_nothing_to_do_is_said_and_cannot_be_applied(admin: Visitor) -> None:
     _apply_garden(admin)
     page = plan(admin, GARDEN)
-    assert "Nothing: the community is as the document says." in page_text(page)
+    assert "Nothing: the community already matches the document." in page_text(page)
     assert ("_action", "apply") not in document_form(page).buttons
 
 
@@ -189,7 +189,7 @@ def test_deletes_are_planned_with_what_is_below_and_need_to_be_allowed(admin: Vi
     _apply_garden(admin)
     less = "format: trellis/1\nname: garden\nforums:\n  - {externalId: compost, name: Compost}\n"
     kept = plan(admin, less)
-    assert "2 nodes are not in the document and stay: forum Beds, forum Roses." in page_text(kept)
+    assert "2 nodes are not in the document and will be kept: forum Beds, forum Roses." in page_text(kept)
     refused = plan(admin, less, prune="1", maxDeletes="1")
     assert refused.status_code == 400
     assert "2 nodes would be deleted, and maxDeletes allows 1" in page_text(refused)
@@ -208,7 +208,7 @@ def test_an_empty_section_needs_to_be_allowed(admin: Visitor) -> None:
     empty = "format: trellis/1\nname: garden\nforums: []\n"
     refused = plan(admin, empty)
     assert refused.status_code == 400
-    assert "There is nothing in forums. If that is meant, allow it in the options below." in page_text(refused)
+    assert "There is nothing in forums. If this is intended, allow it in the options below." in page_text(refused)
     assert plan(admin, empty, allowEmpty="1").status_code == 200
 
 
@@ -216,7 +216,7 @@ def test_an_empty_section_needs_to_be_allowed(admin: Visitor) -> None:
 def test_nodes_that_are_there_can_be_taken_over(admin: Visitor, run: Run, community: Community) -> None:
     help_ = "format: trellis/1\nname: garden\nforums:\n  - {externalId: help, name: Help}\n"
     text = page_text(plan(admin, help_))
-    assert "1 entry of the document has the path of a node without an external id." in text
+    assert "1 entry in the document has the same path as an existing node without an external id." in text
     assert "Create Forum Help help" in text
     page = plan(admin, help_, adopt="1")
     assert "Taken over" in page_text(page)
@@ -233,7 +233,7 @@ def test_all_faults_are_listed_with_their_lines(admin: Visitor, run: Run) -> Non
     response = plan(admin, wrong)
     text = page_text(response)
     assert response.status_code == 400
-    assert "The document has 3 faults. Nothing was changed." in text
+    assert "The document has 3 errors. Nothing was changed." in text
     for words in ("line 4: externalId", "line 6: A forum has no 'colour'", "line 7: externalId is needed"):
         assert words in text
     assert re.findall(r'data-line="(\d+)"', response.text) == ["4", "6", "7"]
@@ -264,7 +264,7 @@ def test_an_outdated_plan_is_not_carried_out_and_says_what_has_changed(admin: Vi
     assert response.status_code == 409
     assert "The plan was not carried out. 1 change has been made since the plan" in text
     assert f'<a href="/admin/events/{event}">' in response.text
-    assert "1 node is not in the document and stays: forum Elsewhere." in text
+    assert "1 node is not in the document and will be kept: forum Elsewhere." in text
     assert _names(run) == ["Elsewhere"]
     assert apply(admin, response).status_code == 303  # the new plan, which was shown with it
     assert "Beds" in _names(run)
@@ -284,7 +284,7 @@ def test_a_plan_is_not_applied_twice(admin: Visitor, run: Run, events: Events) -
     before = events()
     again = apply(admin, page)
     assert again.status_code == 409
-    assert "Nothing: the community is as the document says." in page_text(again)
+    assert "Nothing: the community already matches the document." in page_text(again)
     assert events() == before
     assert len(_names(run)) == 3
 
@@ -327,7 +327,7 @@ def test_new_keys_are_shown_once(admin: Visitor, run: Run) -> None:
     assert response.status_code == 200
     secrets = re.findall(r"trl_\w{8}_\w{38}", response.text)
     assert len(secrets) == 2
-    assert "The keys are shown only now." in page_text(response)
+    assert "The keys are shown only once." in page_text(response)
     assert re.search(r'href="/admin/events\?changeSet=\d+"', response.text)
     assert sorted(key["name"] for key in run("keys.list")["results"]) == ["Backup", "Sync"]
     again = apply(admin, page)
@@ -375,6 +375,6 @@ def test_a_form_of_several_parts_is_read_in_full_and_blocks_nothing(admin: Visit
         sent = send_request(panel, "POST", "/admin/structure", headers, f"{body}--cut--\r\n".encode())
         status, answer = asyncio.run(sent)
     assert len(body) > 8_000_000
-    assert (status, b"The document has 60 faults" in answer) == (400, True)  # a description has at most 64 KiB
+    assert (status, b"The document has 60 errors" in answer) == (400, True)  # a description has at most 64 KiB
     assert document.encode() in answer.replace(b"\r\n", b"\n")
     assert meter.longest < 0.25

@@ -29,18 +29,18 @@ _REASON: Final = Field("reason", Text(500), say("Other administrators see it in 
 _FORMATS: Final = (("yaml", "YAML", "application/yaml"), ("json", "JSON", "application/json"))
 _LABELS: Final = {
     "document": say("Document"),
-    "prune": say("Delete what the document does not have"),
+    "prune": say("Delete what is not in the document"),
     "maxDeletes": say("Delete at most"),
     "allowEmpty": say("Allow an empty document or section"),
-    "adopt": say("Take over nodes that are there already"),
+    "adopt": say("Take over existing nodes"),
     "reason": say("Why"),
 }
 _HELP: Final = {
     "document": say("YAML or JSON, at most 8 MiB."),
-    "prune": say("Only in the sections that it has. What another document manages stays."),
-    "maxDeletes": say("Nodes. If it were more, nothing is done."),
-    "allowEmpty": say("Otherwise one is refused, since a file is often empty by mistake."),
-    "adopt": say("Nodes without an external id that have the path of an entry, and nodes of other documents."),
+    "prune": say("Only in the sections that the document has. What another document manages is kept."),
+    "maxDeletes": say("Nodes. If more would be deleted, nothing is changed."),
+    "allowEmpty": say("Otherwise an empty one is refused: files are often empty by mistake."),
+    "adopt": say("Nodes without an external id whose path matches an entry, and nodes that other documents manage."),
 }
 
 
@@ -104,7 +104,7 @@ async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reaso
             return await _show(request, form, status=400, refused=refused)
         return await _show_plan(request, form, {name: value for name, value in raw.items() if name != "plan"}, refused)
     if result.event is None:
-        return request.redirect(_HERE, say("Nothing was changed: the community is as the document says."), "note")
+        return request.redirect(_HERE, say("Nothing was changed: the community already matches the document."), "note")
     told = _tell(result.value)
     address = f"/events?changeSet={result.change_set}"
     if result.value.get("secrets"):

@@ -98,7 +98,7 @@ def test_what_has_changed_meanwhile_is_shown_again(admin: Visitor, run: Run, eve
     run("keys.revoke", feed)
     known = events()
     page = admin.post("/keys/many/revoke", form.filled(_action="do"))
-    assert (page.status_code, "has changed since this page was made" in page_text(page)) == (409, True)
+    assert (page.status_code, "has changed since this page was loaded" in page_text(page)) == (409, True)
     assert events() == known
 
 

@@ -45,7 +45,7 @@ def test_a_change_by_somebody_else_meanwhile_is_told(admin: Visitor, community: 
     known = events()
     page = admin.post(path, form.filled(_action="do"))
     assert page.status_code == 409
-    assert "were changed since the page was made" in page_text(page)
+    assert "have changed since the page was loaded" in page_text(page)
     assert events() == known
 
 

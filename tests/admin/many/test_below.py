@@ -49,7 +49,7 @@ def test_it_shows_what_would_change_and_changes_it_in_one_change_set(
 def test_what_is_the_same_already_is_left_as_it_is(admin: Visitor, community: Community, run: Run) -> None:
     assert "Every group" in page_text(_preview(admin, community.releases)[0])  # Betas only
     run("forums.update", community.betas, permissions=run("forums.get", community.releases)["permissions"])
-    assert "Everything below it has these permissions already." in page_text(_preview(admin, community.releases)[0])
+    assert "Everything below it already has these permissions." in page_text(_preview(admin, community.releases)[0])
 
 
 def test_what_has_changed_since_the_preview_is_shown_again(admin: Visitor, community: Community, run: Run, events: Events) -> None:
@@ -61,7 +61,7 @@ def test_what_has_changed_since_the_preview_is_shown_again(admin: Visitor, commu
     assert "What would be done has changed" in page_text(page)
     run("forums.update", community.news, name="Fresh")
     again = admin.post(f"/forums/{community.news}/below", form.filled(_action="do"))
-    assert "was changed since its form was made" in page_text(again)
+    assert "has changed since the form was loaded" in page_text(again)
     assert len(events()) == len(known) + 1
 
 

@@ -38,7 +38,7 @@ def test_several_are_deleted_with_what_is_below_and_come_back_at_once(
     page, form = _start(admin, "forums", "delete", community.news, community.betas, community.staff)
     said = page_text(page)
     assert "5 forums would be deleted" in said
-    assert "1 other of those ticked is below these, and goes with them." in said
+    assert "1 other ticked node is below these and goes with them." in said
     assert "with 3 below it" in said
     assert events() == known
     done = admin.post("/forums/many/delete", form.filled(_action="do"))
@@ -186,7 +186,7 @@ def test_a_write_between_the_plan_and_the_change_is_not_overwritten(
     known = len(events())
     refused = admin.post("/forums/many/permissions", find_form(page, "/many/permissions").filled(_action="do"))
     assert (refused.status_code, len(slipped)) == (409, 1)
-    assert "has changed since this page was made" in page_text(refused)
+    assert "has changed since this page was loaded" in page_text(refused)
     assert [event["resourceId"] for event in events()[known:]] == [community.staff]
     assert run("forums.get", community.staff)["permissions"]["view"] == []
 
@@ -213,8 +213,10 @@ def test_fields_are_set_in_several(admin: Visitor, community: Community, run: Ru
 def test_what_nobody_chose_or_ticked_is_asked_for(admin: Visitor, community: Community, events: Events) -> None:
     known = events()
     admin.get("/forums")
-    assert "Tick what it is to be done with first." in page_text(admin.get(_sent_back(admin, "move", {})))
-    assert "Tick what it is" in page_text(admin.get(_sent_back(admin, "delete", {"ids": "999,x,-1", "_from": "//evil.example/?a"})))
+    assert "Tick at least one node first." in page_text(admin.get(_sent_back(admin, "move", {})))
+    assert "Tick at least one" in page_text(
+        admin.get(_sent_back(admin, "delete", {"ids": "999,x,-1", "_from": "//evil.example/?a"}))
+    )
     _, form = _start(admin, "forums", "permissions", community.help)
     page = admin.post("/forums/many/permissions", form.filled(_action="plan"))
     assert "Tick at least one right and one group." in page_text(page)
@@ -237,7 +239,7 @@ def test_a_form_that_no_page_has_made_is_answered(admin: Visitor, community: Com
     assert admin.post("/forums/many/move", {"ids": long, "_from": "//["}).headers["location"] == "/admin/forums"
     access = f"/groups/{community.patrons}/access"
     page = admin.post(access, {"kind": "forums", "shown": long, "_from": "https://[/admin"})
-    assert "were changed since" in page_text(page)
+    assert "have changed since" in page_text(page)
     assert admin.post(access, {"_from": "https://evil.example/?all=1"}).headers["location"] == f"/admin{access}"
     assert admin.get(f"/deliveries?webhook={long}").status_code == 400
     assert admin.post("/forums/many/move", {"ids": "1"}, headers={"origin": "http://["}).status_code == 403
@@ -254,8 +256,8 @@ def test_built_in_groups_stay_and_a_form_sent_twice_deletes_once(
     admin: Visitor, community: Community, run: Run, events: Events
 ) -> None:
     page, form = _start(admin, "groups", "delete", GUESTS, community.patrons, community.moderators)
-    assert "Guests cannot be deleted: built in." in page_text(page)
-    assert "leaves the permissions of" in page_text(page)
+    assert "Built in and cannot be deleted: Guests." in page_text(page)
+    assert "removed from the permissions of" in page_text(page)
     sent = form.filled(_action="do")
     done = admin.post("/groups/many/delete", sent)
     said = page_text(admin.get("/groups"))

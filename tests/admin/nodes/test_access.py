@@ -18,7 +18,7 @@ def test_it_shows_every_node_in_which_the_group_may_do_something(admin: Visitor,
     page = admin.get(f"/groups/{community.patrons}/access?kind=forums")
     assert _listed(page.text) == ["News", "Releases", "Betas", "Interviews", "Help"]
     said = page_text(page)
-    assert "It may do something in 5 of 7 forums." in said
+    assert "The group has rights in 5 of 7 forums." in said
     assert "View 5" in said
     assert 'aria-label="Betas: Read" checked' in page.text
     assert "Yes, everyone" in said

@@ -73,7 +73,7 @@ def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, community
     page.goto("/admin/forums")
     run("forums.update", community.staff, name="Crew")
     _drag(page, "Staff", "News", 0.1)
-    expect(page.locator("[data-message]")).to_contain_text("Crew was changed by terminal since this page was made")
+    expect(page.locator("[data-message]")).to_contain_text("Crew has been changed by terminal since this page was loaded")
     assert _tree(page) == ["News", "Help", "Wiki", "Staff"]
     assert _order(run) == ["News", "Help", "Wiki", "Crew"]
 
@@ -201,7 +201,7 @@ def test_a_forum_is_made_changed_moved_and_deleted(
     expect(page.get_by_role("status").first).to_contain_text("News and 4 below it were deleted.")
     assert "News" not in _order(run)
     page.go_back()  # to the form that deleted it
-    expect(page.get_by_role("status").first).to_contain_text("deleted already")
+    expect(page.get_by_role("status").first).to_contain_text("already been deleted")
     page.goto(f"/admin/groups/{community.patrons}/delete")
     page.get_by_role("button", name="Delete Patrons").click()
     expect(page.get_by_role("status").first).to_contain_text("Patrons was deleted.")

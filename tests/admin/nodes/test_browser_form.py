@@ -40,7 +40,7 @@ def test_the_form_shows_what_counts_and_what_html_becomes(
         expect(frame.get_by_text("Say hello")).to_be_visible()
         expect(frame.locator("script, [onclick]")).to_have_count(0)
         expect(address).to_be_visible()
-        page.get_by_text("Settings that are seldom needed").click()
+        page.get_by_text("Advanced settings").click()
         expect(page.get_by_label("Theme id")).to_be_visible()
         if context is first:
             assert faults(page) == {}

@@ -24,7 +24,7 @@ def test_children_must_be_decided_on(admin: Visitor, community: Community, event
     undecided = admin.post(path, drawn.filled(_action="delete"))
     assert (undecided.status_code, "Choose what happens to its children" in page_text(undecided)) == (400, True)
     nowhere = admin.post(path, drawn.filled(children="move", _action="delete"))
-    assert "Choose the forum that the children move to" in page_text(nowhere)
+    assert "Choose the forum to move the children to" in page_text(nowhere)
     for target, said in (
         (community.betas, "below the one being deleted"),
         (community.wiki, "is a redirect"),
@@ -82,8 +82,8 @@ def test_twice_and_back_break_nothing(admin: Visitor, community: Community, even
     for method in ("POST", "GET"):
         response = admin.post(f"{path}/delete", drawn) if method == "POST" else admin.get(f"{path}/delete")
         assert (response.status_code, response.headers["location"]) == (303, "/admin/forums")
-        assert "deleted already" in page_text(admin.get("/forums"))
-    assert "Mira Holm deleted it" in page_text(admin.get(path))
+        assert "already been deleted" in page_text(admin.get("/forums"))
+    assert "Deleted by Mira Holm" in page_text(admin.get(path))
     assert admin.get(f"{path}/move").status_code == 404
     assert admin.post(f"{path}/move", {"place": "last"}).status_code == 404
     assert len(events()) == count

@@ -231,7 +231,7 @@ def test_one_that_was_deleted_meanwhile_keeps_what_was_typed(
     count = len(events())
     response = admin.post(path, mine.filled(name="Typed", description="<p>At length</p>"))
     assert response.status_code == 404
-    assert "The terminal deleted it" in page_text(response)
+    assert "Deleted at the terminal" in page_text(response)
     anew = admin.post("/forums/new", find_form(response, "/forums/new").filled(_action="again"))
     assert anew.status_code == 200
     again = find_form(anew, "/forums/new")

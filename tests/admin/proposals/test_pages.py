@@ -193,7 +193,7 @@ def test_other_calls_are_shown_too(admin: Visitor, propose: Propose, run: Run, c
     ]
     told = [page_text(admin.get(f"/proposals/{number}")) for number in pages]
     assert "Desk" in told[0]
-    assert "It is removed from the permissions of 1 node" in told[0]
+    assert "The group would be removed from the permissions of 1 node" in told[0]
     assert "Create forum Board" in told[1]
     assert "Create Forum Spring" in told[2]
     for number in pages:

@@ -18,7 +18,9 @@ from trellis.sentences import say
 
 _SHOWN: Final = "shown"  # the nodes that were on the page
 _SEEN: Final = "_seen"  # the version of the group's rights in them
-_CHANGED: Final = say("The rights of this group were changed since the page was made. Nothing was changed: go back, and reload it.")
+_CHANGED: Final = say(
+    "The rights of this group have changed since the page was loaded. Nothing was saved: go back and reload the page."
+)
 _MAY: Final = "may."  # before an option: the nodes in which it is ticked
 
 

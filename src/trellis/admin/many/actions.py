@@ -117,7 +117,7 @@ def _find_parent(kind: NodeKind, choices: Choices) -> dict[str, Any]:
     if not kind.tree:
         return {}
     if PARENT not in choices.form:
-        raise refuse_faults(Fault(PARENT, "MISSING_VALUE", say("Choose where they go.")))
+        raise refuse_faults(Fault(PARENT, "MISSING_VALUE", say("Choose where to put them.")))
     return {"parentId": parse_whole_number(choices.of(PARENT)) or None}
 
 
@@ -140,7 +140,7 @@ async def _permit(request: PageRequest, kind: NodeKind, choices: Choices) -> Seq
         source = parse_whole_number(choices.of(SOURCE)) or 0
         if not source:
             raise refuse_faults(
-                Fault(SOURCE, "MISSING_VALUE", say("Choose the {singular} whose permissions they get.", singular=kind.singular))
+                Fault(SOURCE, "MISSING_VALUE", say("Choose the {singular} to copy the permissions from.", singular=kind.singular))
             )
         wanted = (await request.fetch(kind.operation("get"), target=source))["permissions"]
         return [Step(kind.operation("update"), record, {"permissions": wanted}) for record in records]
@@ -194,7 +194,7 @@ async def _set_fields(_request: PageRequest, kind: NodeKind, choices: Choices) -
     typed = build_fields(kind, choices.form, choices.records).raw()
     wanted = {name: value for name, value in typed.items() if choices.of(f"{SET}{name}") == "1"}
     if not wanted:
-        raise refuse_faults(Fault("fields", "MISSING_VALUE", say("Tick at least one field that is to be set.")))
+        raise refuse_faults(Fault("fields", "MISSING_VALUE", say("Tick at least one field to set.")))
     return [Step(kind.operation("update"), record, wanted) for record in choices.records]
 
 

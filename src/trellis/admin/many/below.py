@@ -30,7 +30,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
 
     def describe(count: int) -> str:
         return say(
-            "The permissions of {name} are those of everything below it now: {count:,} changed.",
+            "Everything below {name} now has the same permissions: {count:,} changed.",
             name=isolate(record["name"]),
             count=count,
         )
@@ -59,10 +59,10 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
 
 def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> str:
     if any(secret.name in raw for secret in kind.secrets):
-        return say("A password was typed or removed too. Save that first, then apply the permissions.")
+        return say("You also entered or removed a password. Save that first, then apply the permissions.")
     if content_version(record) != request.form.get("_version", ""):
         return say(
-            "This {singular} was changed since its form was made. Nothing was changed: go back, and look at it again.",
+            "This {singular} has changed since the form was loaded. Nothing was saved: go back and check it again.",
             singular=kind.singular,
         )
     return ""

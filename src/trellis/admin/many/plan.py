@@ -25,7 +25,7 @@ FROM: Final = "_from"  # the address of the page that the form was on
 PLAN: Final = "_plan"  # the name of the version of a plan in its form
 COUNT: Final = "_count"  # and that of how many nodes it is about
 OUTDATED: Final = say(
-    "What would be done has changed since this page was made. Nothing was changed. Check again: this is how it is now."
+    "What would be done has changed since this page was loaded. Nothing was changed. Check again: this is the current state."
 )
 _SHOWN: Final = 100  # rows
 _LISTED: Final = 50  # nodes of a row
@@ -149,8 +149,8 @@ def require_few(kind: NodeKind, count: int) -> None:
         raise Refused(
             "BATCH_TOO_LARGE",
             say(
-                "More than {most:,} {title} would change, with those below them: at most so many are changed at "
-                "once, so that it can be undone at once. Choose a part of them.",
+                "More than {most:,} {title} would change, including those below them. That is the limit, so that a change can be "
+                "undone in one step. Choose fewer.",
                 most=MOST,
                 title=kind.plural,
             ),
@@ -169,8 +169,8 @@ def _describe_delete(_kind: NodeKind, _step: Step, result: Record, _groups: Grou
     if changed:
         told = say_many(
             changed,
-            "{told}; leaves the permissions of {count:,} node",
-            "{told}; leaves the permissions of {count:,} nodes",
+            "{told}; removed from the permissions of {count:,} node",
+            "{told}; removed from the permissions of {count:,} nodes",
             told=told,
         )
     return ((say("Delete"), told),), below
@@ -189,7 +189,7 @@ def _describe_update(kind: NodeKind, step: Step, result: Record, groups: GroupNa
     if before.get("position") != result.get("position") and before.get("parentId") == result.get("parentId"):
         changes.append((say("Place"), say("{old:,} → {new:,}", old=before["position"], new=result["position"])))
     elif before.get("parentId") != result.get("parentId") and old == new:
-        changes.append((say("Place"), say("under another one of this name")))
+        changes.append((say("Place"), say("under another parent of the same name")))
     other = [f for f in kind.fields if f.name in before and before[f.name] != result.get(f.name)]
     changes += [
         (say(f.label), join((_shorten(format_value(f, one.get(f.name), groups)) for one in (before, result)), " → ")) for f in other

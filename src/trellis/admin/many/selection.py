@@ -57,7 +57,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         message = (
             say("{kept} is built in and cannot be deleted.", kept=chosen.kept[0])
             if chosen.kept
-            else say("Tick what it is to be done with first.")
+            else say("Tick at least one node first.")
         )
         return request.redirect(back, message, "note")
     groups = await fetch_groups(request)

@@ -21,7 +21,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _LABELS: Final = {"parentId": say("Under"), "position": say("Place among its siblings")}
-_HELP: Final = {"position": say("Leave it empty to put it last; 0 puts it first.")}
+_HELP: Final = {"position": say("Leave this empty to put it last; 0 puts it first.")}
 
 
 class Action(NamedTuple):

@@ -23,7 +23,7 @@ from trellis.sentences import join, say
 _CHILDREN: Final = "deleteChildrenOrMove"
 _MAX_NAMES: Final = 8  # of the nodes that are deleted or moved, the first are named
 _FIELDS: Final = frozenset({"children", "to"})
-_OUTDATED: Final = say("What would be deleted has changed since this page was made. Check again: this is how it is now.")
+_OUTDATED: Final = say("What would be deleted has changed since this page was loaded. Check again: this is the current state.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
 def _redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
     if request.stale:
         raise StaleForm
-    return request.redirect(f"/{kind.name}", say("This {singular} has been deleted already.", singular=kind.singular), "note")
+    return request.redirect(f"/{kind.name}", say("This {singular} has already been deleted.", singular=kind.singular), "note")
 
 
 async def _show(
@@ -62,7 +62,7 @@ async def _show(
     plan = None if number in kind.built_in else await _plan(kind, request, record)
     picker: Picker | None = None
     if plan is not None and plan.children_count:
-        label = say("The {singular} that they move to", singular=kind.singular)
+        label = say("The {singular} to move them to", singular=kind.singular)
         chosen = request.form.get("to", "")
         picker = await build_picker(request, kind, "to", chosen, label=label, exclude=(number,), fault=fault)
     return request.page(
@@ -157,7 +157,7 @@ def _find_problem(kind: NodeKind, request: PageRequest, plan: DeletePlan) -> str
     if plan.children_count and form.get("children") not in {"delete", "move"}:
         return say("Choose what happens to its children.")
     if plan.children_count and form.get("children") == "move" and not form.get("to"):
-        return say("Choose the {singular} that the children move to.", singular=kind.singular)
+        return say("Choose the {singular} to move the children to.", singular=kind.singular)
     return ""
 
 

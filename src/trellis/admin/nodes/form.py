@@ -212,7 +212,7 @@ async def build_new_form(request: PageRequest, kind: NodeKind, typed: Submitted 
             str(values.get("parentId") or "") if typed is None else typed.get("parentId", ""),
             none=say("The top level"),
             label=say("Under"),
-            help=say("The {singular} that it belongs under.", singular=kind.singular),
+            help=say("The parent {singular}.", singular=kind.singular),
         )
     return await _add_copy_picker(request, node_form)
 
@@ -243,7 +243,7 @@ async def _build(
         labels={"parentId": say("Under"), "position": say("Place among its siblings")}
         | {f"permissions.{option}": kind.option_label(option) for option in kind.options},
         help={f.name: describe_field(f) for f in fields}
-        | {"name": "", "permissions": "", "position": say("Leave it empty to put it last; 0 puts it first.")},
+        | {"name": "", "permissions": "", "position": say("Leave this empty to put it last; 0 puts it first.")},
     )
     built_in = tuple(number for one in request.kinds if one.is_group for number in one.built_in)
     return NodeForm(kind, form, groups, typed=typed, built_in=built_in)

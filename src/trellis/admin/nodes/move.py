@@ -44,7 +44,7 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
     """Move a node. A script gets its new place."""
     if (record := await fetch_node(kind, request)) is None:
         if request.wants_json:
-            raise Refused("INVALID_ID", say("This {singular} has been deleted meanwhile. Reload the page.", singular=kind.singular))
+            raise Refused("INVALID_ID", say("This {singular} has been deleted. Reload the page.", singular=kind.singular))
         return await show_missing(kind, request)
     form = request.form
     parent = form.get("parentId", _parent_of(record))
@@ -65,7 +65,7 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
     message = (
         say("{name} has moved.", name=isolate(moved["name"]))
         if is_moved
-        else say("{name} is there already.", name=isolate(moved["name"]))
+        else say("{name} is already there.", name=isolate(moved["name"]))
     )
     if request.wants_json:
         place = {"id": moved["id"], "parentId": moved.get("parentId"), "position": moved["position"]}
@@ -91,18 +91,18 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
     change = await last_change(request, kind, theirs["id"])
     name = isolate(theirs["name"])
     detail = (
-        say("{name} was changed by {who} since this page was made. Nothing was moved.", name=name, who=change.who)
+        say("{name} has been changed by {who} since this page was loaded. Nothing was moved.", name=name, who=change.who)
         if change is not None
-        else say("{name} was changed since this page was made. Nothing was moved.", name=name)
+        else say("{name} has been changed since this page was loaded. Nothing was moved.", name=name)
     )
     if request.wants_json:
         raise Refused("PRECONDITION_FAILED", say("{detail} Reload the page to see where it is.", detail=detail))
     at = (
-        say("It is at “{path}” now, as number {position}", path=theirs["path"], position=theirs["position"])
+        say("It is now at “{path}”, position {position}", path=theirs["path"], position=theirs["position"])
         if kind.tree
-        else say("It is number {position} now", position=theirs["position"])
+        else say("It is now at position {position}", position=theirs["position"])
     )
-    refused = Refused("PRECONDITION_FAILED", say("{detail} {at}: check, and move it if you still want to.", detail=detail, at=at))
+    refused = Refused("PRECONDITION_FAILED", say("{detail} {at}. Check whether you still want to move it.", detail=detail, at=at))
     return await _show(kind, request, theirs, to, 409, refused=refused)
 
 

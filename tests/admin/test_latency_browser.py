@@ -322,7 +322,7 @@ def test_an_edited_form_is_not_left_without_a_word(page: Page, community: Commun
     page.get_by_label("Name", exact=True).fill("")
     page.get_by_label("Name", exact=True).fill("x" * 300)
     page.get_by_role("button", name="Save", exact=True).click()  # saving asks nothing; it is refused
-    expect(page.get_by_role("alert")).to_contain_text("Nothing was saved yet")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing has been saved yet")
     page.get_by_role("link", name="Calendars").click(no_wait_after=True)
     _wait(page, lambda: len(asked) == 2)
     page.get_by_label("Name", exact=True).fill("Advice")

@@ -29,13 +29,13 @@ def test_another_page_does_not(admin: Visitor, mira: int) -> None:
 def test_the_limit_is_told(admin: Visitor) -> None:
     status, text = _send(admin, "/structure", ("document", "x" * (17 * 2**20)))
     assert status == 413
-    assert "larger than 17 MiB" in text
+    assert "larger than the limit of 17 MiB" in text
 
 
 def test_a_percent_encoded_form_stays_small(admin: Visitor) -> None:
     response = admin.post("/structure", {"document": "x" * 2**20})
     assert response.status_code == 413
-    assert "larger than 1 MiB" in page_text(response)
+    assert "larger than the limit of 1 MiB" in page_text(response)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # in the address of an older part of a list, to which nothing is added
 _FIRST_STEPS: Final = (  # what of a session has to be done before anything else, where, and what scripts are told
-    ("must_change_password", CHOOSE, say("Choose a password of your own first.")),
+    ("must_change_password", CHOOSE, say("Choose your own password first.")),
     ("must_add_factor", FACTORS, say("Set up a second factor first.")),
 )
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
@@ -154,7 +154,9 @@ class Panel:
                 response = Response(status_code=400)
             except Exception:
                 log.exception("Request %s to the panel failed.", request.request_id, extra=request.log_fields)
-                response = self._refusal(request, Refused("INTERNAL_ERROR", say("The panel has failed. Nothing was changed.")))
+                response = self._refusal(
+                    request, Refused("INTERNAL_ERROR", say("The panel ran into an error. Nothing was changed."))
+                )
             return _finish(request, response)
 
         return serve
@@ -242,7 +244,7 @@ class Panel:
             back = "" if request.path == PREFIX else f"?next={quote(redact_keys(request.path), safe='/')}"
             return RedirectResponse(f"{PREFIX}{SIGN_IN}{back}", 303)
         carried = request.form.carried()
-        then = say("What you typed is kept meanwhile.") if carried else say("Then you can continue where you were.")
+        then = say("What you typed is kept.") if carried else say("Then you can continue where you left off.")
         return request.page(
             "sign_in.html",
             status=401,
@@ -274,7 +276,7 @@ class Panel:
         return request.page(
             "confirm_password.html",
             status=403,
-            title=say("Enter your password") if request.signed_in.has_password else say("Show that it is you"),
+            title=say("Enter your password") if request.signed_in.has_password else say("Confirm that it is you"),
             next=request.path,
             carried=request.form.carried(),
             replay=True,
@@ -319,12 +321,12 @@ class Panel:
             request.me = None
         await _choose_language(request)
         if isinstance(error, HTTPException) and error.headers and (methods := error.headers.get("Allow")):
-            detail = say("This address does not take such a request. Go back and try again from the page.")
+            detail = say("This address does not accept this kind of request. Go back and try again from the page.")
             refused = Refused("BAD_METHOD", detail, facts={"allow": methods})
             return _finish(request, self._refusal(request, refused))
-        detail = say("There is no such page. It may have been deleted, or the address is incomplete.")
+        detail = say("This page does not exist. It may have been deleted, or the address may be incomplete.")
         # Whoever looks for a page knows of no endpoints.
-        return _finish(request, self._refusal(request, Refused("NO_ENDPOINT", detail), title=say("There is no such page")))
+        return _finish(request, self._refusal(request, Refused("NO_ENDPOINT", detail), title=say("Page not found")))
 
 
 def _finish(request: PageRequest, response: Response) -> Response:

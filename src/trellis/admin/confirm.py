@@ -14,7 +14,7 @@ from trellis.core.gate import Result
 from trellis.errors import Refused
 from trellis.sentences import say
 
-SENT_BEFORE = say("This form was sent before, with other values, and took effect. Send it again to create another one.")
+SENT_BEFORE = say("This form was already sent with other values, and took effect. Send it again to create another one.")
 
 
 def _build_empty_form(typed: Submitted | None) -> Form:

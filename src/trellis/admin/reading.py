@@ -40,7 +40,7 @@ async def read_form(http: Request, most_multipart: int = 0) -> Submitted:
         raise Refused(
             "BODY_TOO_LARGE",
             say(
-                "The form is larger than {most} MiB, which is the limit. Nothing was changed: go back, and shorten what you typed.",
+                "The form is larger than the limit of {most} MiB. Nothing was changed: go back and shorten what you typed.",
                 most=most >> 20,
             ),
         )
@@ -49,7 +49,7 @@ async def read_form(http: Request, most_multipart: int = 0) -> Submitted:
     if in_parts:
         return await run_by_size(size, _parse_parts, content_type.encode("latin-1"), bytes(body))
     if kind != _FORM:
-        raise Refused("UNSUPPORTED_MEDIA_TYPE", say("The panel accepts forms as browsers send them, and nothing else."))
+        raise Refused("UNSUPPORTED_MEDIA_TYPE", say("The panel only accepts forms as browsers send them."))
     return await run_by_size(size, _parse_form, bytes(body))
 
 

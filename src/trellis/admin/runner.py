@@ -53,9 +53,7 @@ class Runner:
             async with asyncio.timeout(None if self.gate.store.reads_inline else self._read_seconds):
                 return await self._checking.run()
         except TimeoutError:
-            raise Refused(
-                "BUSY", say("The check of the database takes too long here: run `trellis check` at the terminal.")
-            ) from None
+            raise Refused("BUSY", say("The database check takes too long here: run `trellis check` in a terminal.")) from None
 
     async def perform(self, call: Call, *, slow: bool = False, size: int = 0) -> Result:
         """Run an operation; a `slow` read runs in a thread on either engine. Raises Refused, in which case nothing has changed.

@@ -31,8 +31,8 @@ class StaleForm(Refused):
         super().__init__(
             "PRECONDITION_FAILED",
             say(
-                "This form was open for so long that it belongs to an earlier session. Nothing has been changed "
-                "yet: what you typed is still here, so check it and send it again."
+                "This form belongs to an earlier session because it was open for so long. Nothing has been changed yet. What you "
+                "typed is still here: check it and send it again."
             ),
         )
 

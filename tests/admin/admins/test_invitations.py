@@ -49,8 +49,8 @@ def test_whoever_is_invited_chooses_their_own_password_once(
     assert accepted == [("admins.accept_invitation", "Ada Berg"), ("admins.sign_in", "Ada Berg")]
     assert OWN not in str(events())
     told = page_text(admin.get(f"/administrators/{ada['id']}"))
-    assert "Ada Berg signed in from 192.0.2.7 , a new browser" in told
-    assert "Ada Berg chose a password by an invitation" in told
+    assert "Ada Berg signed in from 192.0.2.7 , with a new browser" in told
+    assert "Ada Berg accepted an invitation and chose a password" in told
     assert visitor().post(link, {"password": "another tin box"}).status_code == 409, "no page has been opened"
     other = visitor()
     assert (other.get(link).status_code, other.post(link, {"password": "another tin box"}).status_code) == (404, 404)

@@ -84,7 +84,7 @@ def test_somebody_signs_in_confirms_links_and_signs_out_at_a_real_provider(
 
     _forget_confirmations(gate)
     page.goto("/admin/administrators/new")
-    expect(page.get_by_role("heading", name="Show that it is you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Confirm that it is you")).to_be_visible()
     if scripts:
         _look(page)
     page.get_by_role("link", name="Sign in with Lantern ID again").click()

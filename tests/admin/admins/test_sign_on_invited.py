@@ -71,7 +71,8 @@ def test_the_account_at_the_provider_takes_the_place_of_a_password(
     admin = run("admins.get", 1)
     assert (admin["name"], admin["role"], admin["hasPassword"], admin["invitedUntil"]) == ("Ada Berg", "auditor", False, None)
     assert [event["operation"] for event in events()[-3:]] == ["admins.invite", "admins.accept_by_sign_on", "admins.sign_on"]
-    assert "Ada Berg linked an account at the provider by an invitation" in page_text(ada.get(f"/events/{events()[-2]['seq']}"))
+    told = page_text(ada.get(f"/events/{events()[-2]['seq']}"))
+    assert "Ada Berg accepted an invitation and linked an account at the provider" in told
 
     assert visitor().get(path).status_code == 404  # it was used once
     assert come_back(ada, brought).headers["location"] == "/admin/account"

@@ -137,7 +137,7 @@ def test_a_form_that_has_made_a_key_makes_no_other_by_itself(admin: Visitor, run
     admin.post("/keys/new", sent)
     other = admin.post("/keys/new", sent | {"name": "Something else"})
     assert other.status_code == 409
-    assert "was sent before" in page_text(other)
+    assert "was already sent" in page_text(other)
     assert 'value="Something else"' in other.text
     once = re.search(r'name="_submission" value="([^"]+)"', other.text)
     assert once is not None

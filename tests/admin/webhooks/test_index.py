@@ -105,7 +105,7 @@ def test_a_form_that_has_made_a_webhook_makes_no_other_by_itself(admin: Visitor,
     admin.post("/webhooks/new", form)
     other = admin.post("/webhooks/new", form | {"description": "Something else"})
     assert other.status_code == 409
-    assert "was sent before" in page_text(other)
+    assert "was already sent" in page_text(other)
     assert 'value="Something else"' in other.text
     assert run("webhooks.list")["totalResults"] == 1
 

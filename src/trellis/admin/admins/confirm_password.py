@@ -12,7 +12,7 @@ from trellis.sentences import say
 
 _FORM: Final = "confirm_password.html"
 _TITLE: Final = say("Enter your password")
-_TITLE_ELSEWHERE: Final = say("Show that it is you")  # where there is no password
+_TITLE_ELSEWHERE: Final = say("Confirm that it is you")  # where there is no password
 _WRONG: Final = say("That is not your password.")
 _WRONG_TOGETHER: Final = say("That password and code are not yours, or the code was used before.")
 _WRONG_PASSKEY: Final = say("That is not a passkey of yours, or this page was open for too long. Try again.")

@@ -50,7 +50,7 @@ _WRONG_CODE: Final = say("That is not the second factor of your account here, or
 _SPENT: Final = say("This invitation was used or withdrawn, or it is too old. Ask for a new one.")
 _TITLES: Final = {
     Purpose.SIGN_ON: say("Sign in"),
-    Purpose.CONFIRM: say("Show that it is you"),
+    Purpose.CONFIRM: say("Confirm that it is you"),
     Purpose.LINK: say("Link an account"),
     Purpose.ACCEPT: say("Sign in"),
 }

@@ -83,9 +83,12 @@ class Watcher:
     async def open(self, me: SignedIn, since: Position | None) -> Stream:
         """Open a stream, to be closed; it begins with what happened since a position. Raises Refused where there are too many."""
         if self._is_ended:
-            raise Refused("BUSY", say("The service is about to end. Ask again."))
+            raise Refused("BUSY", say("The service is shutting down. Try again."))
         if self._held[me.id] >= self._per_administrator or self.count >= self._most:
-            raise Refused("TOO_MANY_WAITING", say("As many pages as may are kept up to date already. This one asks now and then."))
+            raise Refused(
+                "TOO_MANY_WAITING",
+                say("Too many pages are receiving live updates already. This page checks for changes now and then instead."),
+            )
         stream = Stream(me)
         self._streams.add(stream)
         self._held[me.id] += 1

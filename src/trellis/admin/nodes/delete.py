@@ -18,7 +18,7 @@ from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
-from trellis.sentences import join, say
+from trellis.sentences import join, say, say_many
 
 _CHILDREN: Final = "deleteChildrenOrMove"
 _MAX_NAMES: Final = 8  # of the nodes that are deleted or moved, the first are named
@@ -170,7 +170,11 @@ def _describe(kind: NodeKind, record: Mapping[str, Any], plan: DeletePlan, *, mo
             "{name} and {below_count:,} below it were deleted.", name=isolate(record["name"]), below_count=plan.below_count
         )
     if kind.is_group and plan.changed_count:
-        removed = say("It was removed from the permissions of {count:,} nodes.", count=plan.changed_count)
+        removed = say_many(
+            plan.changed_count,
+            "It was removed from the permissions of {count:,} node.",
+            "It was removed from the permissions of {count:,} nodes.",
+        )
         return join((message, removed))
     return message
 

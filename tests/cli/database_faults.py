@@ -125,7 +125,7 @@ FAULTS = (
     Fault(
         "the size of the request log",
         "UPDATE counters SET total = 77 WHERE name = 'request log bytes'",
-        "requests", None, "counter", "the request log is counted as 77 bytes, where there are 0",
+        "requests", None, "counter", "the request log is recorded as 77 bytes, but has 0",
     ),
     Fault(
         "a name that is found under another",

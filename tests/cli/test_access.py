@@ -14,7 +14,7 @@ def test_it_says_yes_or_no_and_why(trellis: Trellis, run: Run) -> None:
     yes = trellis("may", "Calendar sync", "forums.delete", 1)
     assert (yes.exit_code, yes.stdout[:5]) == (0, "Yes: ")
     no = trellis("may", "Calendar sync", "forums.delete", 2)
-    assert (no.exit_code, no.stdout) == (1, "No: its grant is for forums:1 only, and forum 2 is outside.\n")
+    assert (no.exit_code, no.stdout) == (1, "No: the grant is only for forums:1, and forum 2 is outside.\n")
     told = trellis("may", "1", "forums.list", "--json")
     assert told.exit_code == 1
     assert orjson.loads(told.stdout)["condition"] == "grant"

@@ -272,14 +272,14 @@ def test_names_that_nobody_can_see_whole_are_told_and_mended(
     found = {(p["resource"], p["id"], p["repairable"]): p["detail"] for p in run("check.list")["problems"]}
     hidden = "must not contain invisible characters; there is U+"
     assert found == {
-        ("forums", community.news, True): f"its name {hidden}200B at offset 2. Repaired, it is 'News'.",
+        ("forums", community.news, True): f"its name {hidden}200B at offset 2. Once repaired, it is 'News'.",
         ("forums", community.help, False): f"its name {hidden}200B at offset 0. "
         f"Change it: trellis run forums.update id={community.help} name=…",
-        ("blogs", community.notebook, True): f"owner {hidden}2060 at offset 4. Repaired, it is 'Mira Holm'.",
-        ("keys", 1, True): f"its name {hidden}00AD at offset 2. Repaired, it is 'Sync'.",
-        ("admins", 1, True): f"its name {hidden}200B at offset 4. Repaired, it is 'Mira Holm'.",
+        ("blogs", community.notebook, True): f"owner {hidden}2060 at offset 4. Once repaired, it is 'Mira Holm'.",
+        ("keys", 1, True): f"its name {hidden}00AD at offset 2. Once repaired, it is 'Sync'.",
+        ("admins", 1, True): f"its name {hidden}200B at offset 4. Once repaired, it is 'Mira Holm'.",
         ("admins", 1, False): f"its login {hidden}200B at offset 2. Change it: trellis run admins.update id=1 login=…",
-        ("webhooks", 1, True): f"its description {hidden}200B at offset 2. Repaired, it is 'Index'.",
+        ("webhooks", 1, True): f"its description {hidden}200B at offset 2. Once repaired, it is 'Index'.",
     }
 
     assert trellis("check", "--repair").exit_code == 1

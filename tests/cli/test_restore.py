@@ -48,7 +48,7 @@ def test_a_parent_that_is_gone_is_replaced_with_to(community: Community, run: Ru
 
     refused = trellis("restore", seq)
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("PARENT_NEEDED: It cannot return to its old place")
+    assert refused.stderr.startswith("PARENT_NEEDED: The node cannot go back to its old parent")
 
     assert trellis("restore", seq, "--to", community.staff).exit_code == 0
     assert run("forums.get", community.betas)["path"] == "Staff > Betas"

@@ -148,8 +148,8 @@ def test_a_database_of_a_newer_release_is_left_alone(cli: Trellis, nowhere: Envi
         result = cli(*command)
         assert (result.exit_code, result.stdout) == (1, ""), command
         assert re.fullmatch(
-            r"The database .+ is from a newer release of Trellis, and this one goes to step \d{4}: "
-            r"install that release, or restore a backup from before\. It was not changed\.\n",
+            r"The database .+ is from a newer release of Trellis, and this one goes only to step \d{4}: "
+            r"install that release, or restore an older backup\. It was not changed\.\n",
             result.stderr,
         ), command
     with pytest.raises(RuntimeError, match=r"is from a newer release of Trellis"):

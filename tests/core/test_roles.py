@@ -225,7 +225,7 @@ def test_what_events_tell_of_others_is_hidden_too(gate: Gate, run: Run, make_adm
     with pytest.raises(Refused) as refused:
         gate.run(Call("changesets.restore", editor, {}, work))
     assert (refused.value.message, refused.value.facts["conflicts"]) == ("RESTORE_CONFLICTS", [])
-    assert "1 of 2 events cannot be undone. They are about what your role does not see." in refused.value.detail
+    assert "1 of 2 events cannot be undone. They are about records that your role cannot see." in refused.value.detail
 
 
 def test_the_overview_reads_nothing_that_it_does_not_show(

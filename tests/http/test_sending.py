@@ -45,7 +45,7 @@ def test_a_caller_may_have_a_quarter_of_all() -> None:
     with under_way.hold("a", bodies[0]):
         under_way.admit("a", bodies[1])
         with under_way.hold("a", bodies[1]):
-            with pytest.raises(Refused, match="TOO_MUCH_UNREAD: 262,144 bytes of earlier answers wait to be read by this"):
+            with pytest.raises(Refused, match="TOO_MUCH_UNREAD: 262,144 bytes of earlier answers are waiting to be read by this"):
                 under_way.admit("a", bodies[2])
             under_way.admit("a", bodies[0])  # which is under way already
             under_way.admit("b", bodies[2])
@@ -56,7 +56,7 @@ def test_all_together_have_a_bound_and_one_answer_may_always_be_read() -> None:
     under_way, bodies = BytesUnderWay(4 * PART), [bytes(3 * PART) for _ in range(2)]
     under_way.admit("a", bytes(5 * PART))
     with under_way.hold("a", bodies[0]):
-        with pytest.raises(Refused, match=r"which is as many as this service keeps"):
+        with pytest.raises(Refused, match=r"which is the limit of this service"):
             under_way.admit("b", bodies[1])
         under_way.admit("b", bodies[0])
     under_way.admit("b", bodies[1])

@@ -66,7 +66,7 @@ def test_a_redirect_cannot_lose_its_address(run: Run, community: Community) -> N
 
 
 def test_a_forum_with_children_cannot_become_a_redirect(run: Run, community: Community) -> None:
-    with pytest.raises(Refused, match="type redirect has no children, and this forum has 2: move or delete them first"):
+    with pytest.raises(Refused, match="type redirect allows no children, but this forum has 2: move or delete them first"):
         run("forums.update", community.news, type="redirect", redirectUrl="https://news.example/")
     assert run("forums.get", community.news)["type"] == "discussions"
 

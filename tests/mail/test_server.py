@@ -154,7 +154,7 @@ def test_what_was_taken_is_sent_whatever_is_answered_to_the_farewell() -> None:
 def test_no_part_of_a_password_that_cannot_be_sent_is_told() -> None:
     with MailReceiver(starttls=True, auth=True) as receiver:
         given = {"smtp_tls": "starttls", "smtp_user": USER, "smtp_password": "schlüssel"}
-        with pytest.raises(NotSent, match="cannot be told"):
+        with pytest.raises(NotSent, match="cannot be sent to the server"):
             server_for(receiver, "localhost", **given).check()
 
 

@@ -160,7 +160,7 @@ def test_an_outage_loses_nothing_and_what_is_refused_for_good_is_given_up(
     assert send() == 0
     waiting = last_mail(run, mira)
     assert waiting["state"] == "waiting"
-    assert waiting["error"] == "The server refuses the address: 451 Not now"
+    assert waiting["error"] == "The server refused the address: 451 Not now"
     assert send() == 0, "not before it is due"
     clock.move(minutes=3)
     assert send() == 1
@@ -230,7 +230,7 @@ def test_another_address_is_told_to_the_one_before_and_is_an_alarm(run: Run, rec
     run("admins.update", mira, email="eve@evil.example")
     assert send() == 2
     told = dict(zip(receiver.recipients, map(text_of, receiver.received), strict=True))
-    assert "goes to another address from now on" in told[MIRA]
+    assert "This is the last mail to this address" in told[MIRA]
     assert "eve@evil.example" not in told[MIRA]
     assert "changed the address that mail for Mira goes to" in told["eve@evil.example"]
 

@@ -186,6 +186,6 @@ def test_the_queue_of_writes_has_an_end(make_api: MakeApiClient) -> None:
     assert held.result(60)
     refused = [answer for answer in answers if answer.status_code != 201]
     for answer in refused:
-        assert "Too many writes wait" in read_refusal(answer, 503, "BUSY")["detail"]
+        assert "Too many writes are already waiting" in read_refusal(answer, 503, "BUSY")["detail"]
         assert int(answer.headers["retry-after"]) >= 1
     assert api.get(FORUMS).json()["totalResults"] == 20 - len(refused) <= 3

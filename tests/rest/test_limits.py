@@ -164,7 +164,7 @@ def test_a_key_has_so_many_requests_a_minute_and_every_answer_says_how_many_are_
     assert answer.headers["x-ratelimit-limit"] == "5"
     assert int(answer.headers["retry-after"]) == 61
     assert int(answer.headers["x-ratelimit-reset"]) == stopped_time.now + 61
-    assert "5 requests a minute" in document["detail"]
+    assert "5 requests per minute" in document["detail"]
 
 
 def test_a_304_and_every_verb_tell_the_limits_too(api: ApiClient, community: Community) -> None:

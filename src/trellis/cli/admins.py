@@ -258,5 +258,5 @@ def _print_admin(admin: dict[str, Any], password: str | None, json: bool, senten
     if password:
         show(f"Login:     {admin['login']}")
         show(f"Password:  {password}")
-        say("Keep the password now: it is not shown again.")
+        say("Save the password now: it will not be shown again.")
     show(sentence)

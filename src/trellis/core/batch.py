@@ -67,7 +67,7 @@ class Steps:
             if step.name and named.setdefault(step.name, index) != index:
                 raise Invalid(
                     say(
-                        "[{index}]: as {name} is the name of operation {named} already.",
+                        "[{index}]: as {name} is already the name of operation {named}.",
                         index=index,
                         name=quote(step.name),
                         named=named[step.name],
@@ -114,7 +114,7 @@ def _parse_step(raw: Any, index: int) -> Step:
     if "." in name:
         raise Invalid(
             say(
-                "[{index}]: as must not contain a dot, since {reference} puts one behind it, not {name}.",
+                "[{index}]: as must not contain a dot, since {reference} adds one after it, not {name}.",
                 index=index,
                 reference=_REFERENCE,
                 name=quote(name),
@@ -139,7 +139,7 @@ def _batch(context: Context) -> Outcome:
     context.input.raise_faults()
     steps: tuple[Step, ...] = context.input.get("operations", ())
     if not steps:
-        raise refuse_faults(Fault("operations", "MISSING_VALUE", say("operations is needed: list what is to be done.")))
+        raise refuse_faults(Fault("operations", "MISSING_VALUE", say("operations is needed: list what to do.")))
     dry = bool(context.input.get(DRY_RUN.name))
     progress = Progress(context.call, len(steps))
     results: dict[str, Any] = {}
@@ -178,7 +178,7 @@ def _build_call(context: Context, step: Step, results: Mapping[str, Any]) -> Cal
     operation = context.environment.batchable.get(step.operation)
     if operation is None:
         detail = say(
-            "A batch cannot run {operation}: it runs the operations of the API that write, or that get one record.",
+            "A batch cannot run {operation}: it runs only the operations of the API that write, or that get one record.",
             operation=quote(step.operation),
         )
         raise Refused("UNKNOWN_OPERATION", detail)
@@ -191,7 +191,7 @@ def _build_call(context: Context, step: Step, results: Mapping[str, Any]) -> Cal
         raise refuse_faults(Fault("body", "INVALID_VALUE", say("body must be an object, not {body}.", body=quote(body))))
     if step.if_match and not operation.is_conditional:
         detail = say(
-            "{name} changes no record that is there already, whose version ifMatch could tell: leave ifMatch out.",
+            "{name} does not change an existing record, so ifMatch does not apply: leave ifMatch out.",
             name=operation.name,
         )
         raise refuse_faults(Fault("ifMatch", "INVALID_VALUE", detail))
@@ -227,7 +227,7 @@ def _follow(reference: Any, results: Mapping[str, Any]) -> Any:
     for step in (name, *path):
         if not isinstance(found, Mapping) or step not in found:
             detail = say(
-                "{reference} {reference2} leads nowhere: write the `as` of an earlier operation and a member: news.id.",
+                "{reference} {reference2} refers to nothing: write the `as` of an earlier operation and a member, such as news.id.",
                 reference=_REFERENCE,
                 reference2=quote(reference),
             )
@@ -250,9 +250,8 @@ def _refuse_size(done: int) -> Refused:
     return Refused(
         "BATCH_TOO_LARGE",
         say(
-            "The first {done:,} operations change more than {most_records:,} records, or return more than "
-            "{most_bytes} MiB, which is as much as a batch may. Nothing was done. Send fewer operations at "
-            "once.",
+            "The first {done:,} operations change more than {most_records:,} records, or return more than {most_bytes} MiB, "
+            "which is the limit of a batch. Nothing was done. Send fewer operations at once.",
             done=done,
             most_records=MOST_RECORDS,
             most_bytes=MOST_BYTES >> 20,

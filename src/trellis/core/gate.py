@@ -93,7 +93,7 @@ class Gate:
             judge_role(operation, actor, actor.permit, target, self.environment.permits)
             return operation
         if actor.is_agent and operation.shows_secret:
-            detail = say("The response to {name} has a secret, which no agent is shown. Use the API.", name=name)
+            detail = say("The response to {name} contains a secret, which agents are not shown. Use the API.", name=name)
             raise Refused("NOT_FOR_AGENTS", detail)
         if operation.fork is not None:
             if not any(actor.may(way) for way in operation.fork.to):
@@ -259,8 +259,8 @@ class Gate:
             return self.store.write(lambda tx: write(call, given, tx))
         if len(inner) > _MOST_PASSWORDS:
             detail = say(
-                "This sets {count:,} passwords, and one request may set at most {most}. Nothing was done. "
-                "Set fewer of them at once.",
+                "This request sets {count:,} passwords, but at most {most} are allowed. Nothing was done. Set fewer of them at "
+                "once.",
                 count=len(inner),
                 most=_MOST_PASSWORDS,
             )
@@ -339,7 +339,7 @@ class Gate:
             return self._propose(call, given, tx)
         except Overdue:
             detail = say(
-                "Nothing was done: {name} had not ended after {limit} seconds, in which all other writes waited. Send it in parts.",
+                "Nothing was done: {name} had not finished after {limit} seconds, while all other writes waited. Send it in parts.",
                 name=operation.name,
                 limit=limit,
             )

@@ -117,7 +117,7 @@ def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
         there = [one for one in created if (found := trace(one)) is not None and found.is_there]
         facts = {"resource": first.resource, "id": there[0].id} if there else {}
     if facts:
-        named = say("It belongs to the request that created {resource}:{id}.", resource=facts["resource"], id=facts["id"])
+        named = say("The first request created {resource}:{id}.", resource=facts["resource"], id=facts["id"])
         return Refused("IDEMPOTENCY_KEY_REUSED", join((detail, named)), facts=facts)
     return Refused("IDEMPOTENCY_KEY_REUSED", detail, facts=facts)
 
@@ -130,8 +130,8 @@ def _refuse_gone(created: Created, event: int | None, catalogue: Catalogue) -> R
     which = "" if created.step is None else say(" (operation {step} of the batch)", step=created.step)
     by = "" if event is None else say(": event {event} deleted it", event=event)
     detail = say(
-        "The first request with this Idempotency-Key created the {singular} {id}{which}, which is not "
-        "there any more{by}. Nothing was done now. To create it anew, send another Idempotency-Key.",
+        "The first request with this Idempotency-Key created the {singular} {id}{which}, which no longer exists{by}. Nothing was "
+        "done this time. To create it again, send a new Idempotency-Key.",
         singular=say(operation.singular),
         id=created.id,
         which=which,

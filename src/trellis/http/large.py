@@ -37,7 +37,7 @@ class LargeRequests:
             return
         if self._under_way[caller] >= _AT_ONCE:
             detail = say(
-                "{at_once} large requests of this key are under way already. Send this one again when they are done.",
+                "{at_once} large requests of this key are already in progress. Send this one again when they have finished.",
                 at_once=_AT_ONCE,
             )
             raise Refused("BUSY", detail)

@@ -83,5 +83,5 @@ def _run_in_time(function: Callable[[], T], until: float) -> T:
 
 def _refuse_late() -> Refused:
     return Refused(
-        "BUSY", say("Too many reads whose uses are counted wait for their turn. Nothing was read or counted; try again.")
+        "BUSY", say("Too many reads that count towards a daily limit are waiting. Nothing was read or counted; try again.")
     )

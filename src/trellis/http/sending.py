@@ -51,9 +51,9 @@ class BytesUnderWay:
         own = self._callers.get(caller) or Counter()
         held = sum(self._sizes[name] for name in own)
         if own and id(body) not in own and held + len(body) > self._most // _SHARE:
-            raise _refuse(f"{held:,} bytes of earlier answers wait to be read by this caller.")
+            raise _refuse(f"{held:,} bytes of earlier answers are waiting to be read by this caller.")
         if self._sizes and id(body) not in self._sizes and self.total + len(body) > self._most:
-            raise _refuse(f"{self.total:,} bytes of answers wait to be read, which is as many as this service keeps.")
+            raise _refuse(f"{self.total:,} bytes of answers are waiting to be read, which is the limit of this service.")
 
     @contextmanager
     def hold(self, caller: str, body: bytes) -> Iterator[None]:
@@ -80,4 +80,4 @@ class BytesUnderWay:
 
 
 def _refuse(detail: str) -> Refused:
-    return Refused("TOO_MUCH_UNREAD", say("{detail} Read them, or end the connections, and ask again.", detail=detail))
+    return Refused("TOO_MUCH_UNREAD", say("{detail} Read them, or close the connections, and try again.", detail=detail))

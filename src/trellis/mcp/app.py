@@ -135,7 +135,7 @@ class Mcp:
         if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or base.hostname in _LOOPBACK):
             return
         raise Refused(
-            "ORIGIN_NOT_ALLOWED", say("Pages of {told} may not send requests to {prefix}.", told=quote(told), prefix=PREFIX)
+            "ORIGIN_NOT_ALLOWED", say("Pages from {told} may not send requests to {prefix}.", told=quote(told), prefix=PREFIX)
         )
 
     # --- methods ------------------------------------------------------------------------------------------------------

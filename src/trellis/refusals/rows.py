@@ -46,8 +46,8 @@ ROWS: Final = (
                 Member("endedAt", {"type": "string", "format": "date-time"}, "when it ended.", "2026-01-31T09:30:00.000Z"),
             )),
     Refusal("1T114/2", "GRANT_USED_UP", 429, "The grant is used up for today", Scope.GRANTED,
-            when="The key has run this operation as many times as it may in a day. The next day begins at midnight, UTC.",
-            example="The key 'Plugin' may run {operation} 100 times a day, and has done so today.",
+            when="The key has run this operation as many times as it may in a day. The next day begins at midnight UTC.",
+            example="The key 'Plugin' may run {operation} 100 times a day, and has already done so today.",
             members=(
                 _RETRY_AFTER,
                 Member("operation", {"type": "string"}, "the operation.", "{operation}"),
@@ -56,7 +56,7 @@ ROWS: Final = (
             headers={"Retry-After": "{retryAfter}"}),
     Refusal("1T114/3", "DRY_RUN_ONLY", 403, "The key may only try this operation", Scope.WRITES,
             when="The key may run this operation only with `dryRun`, which keeps nothing.",
-            example="The key 'Plugin' may only try forums.create. Send dryRun=1 to see what it would do.",
+            example="The key 'Plugin' may run forums.create only as a dry run. Send dryRun=1 to see what it would do.",
             members=(Member("operation", {"type": "string"}, "the operation.", "forums.create"),)),
     Refusal("1T114/5", "OUT_OF_BOUNDS", 403, "This is outside of what the grant is for", Scope.GRANTED,
             when="The grant is for a part of the community, and the call would reach beyond it: create or move something there.",
@@ -66,11 +66,11 @@ ROWS: Final = (
                 Member("under", {"type": "array", "items": {"type": "string"}}, "what the grant is for.", ["forums:12"]),
             )),
     Refusal("1T116/1", "NOT_FOR_AGENTS", 403, "Agents cannot do this", Scope.NONE,
-            when="The response has a secret, such as that of a webhook. Only the MCP endpoint returns this.",
-            example="The response to webhooks.create has a secret, which no agent is shown. Use the API."),
+            when="The response contains a secret, such as that of a webhook. Only the MCP endpoint returns this.",
+            example="The response to webhooks.create contains a secret, which agents are not shown. Use the API."),
     Refusal("1T116/2", "ORIGIN_NOT_ALLOWED", 403, "Pages of this origin may not send requests", Scope.NONE,
-            when="A browser sent the request for a page of another origin. Only the MCP endpoint returns this.",
-            example="Pages of 'https://elsewhere.example' may not send requests to /mcp."),
+            when="A browser sent the request for a page from another origin. Only the MCP endpoint returns this.",
+            example="Pages from 'https://elsewhere.example' may not send requests to /mcp."),
     # --- the address ----------------------------------------------------------------------------------------------
     Refusal("2S291/1", "NO_ENDPOINT", 404, "There is no such endpoint", Scope.NONE,
             when="The path is not one of those listed here.",
@@ -109,14 +109,14 @@ ROWS: Final = (
             when="The type is not one of those listed.",
             at_fault="type"),
     Refusal("1T109/2", "TREE_TOO_LARGE", 400, "The tree is too large for one response", Scope.DECLARED,
-            when="The tree has more than 10,000 nodes or 100 levels. `depth` or `root` asks for a part of it.",
-            example="There are more than 10,000 nodes in it. Send a smaller depth, or the id of a part as root."),
+            when="The tree has more than 10,000 nodes or 100 levels. Send `depth` or `root` to get a part of it.",
+            example="The tree has more than 10,000 forums. Send a smaller depth, or the id of a node further down as root."),
     Refusal("2C358/3", "CANNOT_DELETE", 403, "This record is built in", Scope.DECLARED,
             when="Built-in records cannot be deleted.",
             example="Members is built in and cannot be deleted."),
     Refusal("1T109/1", "EXTERNAL_ID_TAKEN", 409, "Another node has this external id", Scope.DECLARED,
-            when="`externalId` belongs to another node of the kind already. `id` says to which.",
-            example="The {singular} 7 has the external id 'news' already. Change that one, or choose another id.",
+            when="`externalId` already belongs to another node of this kind. `id` says to which.",
+            example="The {singular} 7 already has the external id 'news'. Change that one, or choose another id.",
             members=(Member("id", _NUMBER, "the node that has it.", 7),)),
     # --- the body, the headers and the fields ---------------------------------------------------------------------
     Refusal("1T100/1", "MALFORMED_REQUEST", 400, "The request could not be understood", Scope.EVERY,
@@ -162,9 +162,9 @@ ROWS: Final = (
             example="The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it."),
     Refusal("1T102/2", "IDEMPOTENCY_KEY_REUSED", 422, "The idempotency key belongs to another request", Scope.IDEMPOTENT,
             when="The same `Idempotency-Key` was sent with a different request within the last 24 hours. `resource` and `id` name "
-                 "the record that this created, if it is there.",
-            example="This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one. It belongs to "
-                    "the request that created forums:7.",
+                 "the record that this created, if it still exists.",
+            example="This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one. The first "
+                    "request created forums:7.",
             members=(
                 Member("resource", {"type": "string"}, "the resource of the record that the first request created.", "forums"),
                 Member("id", _NUMBER, "the id of that record.", 7),
@@ -175,14 +175,14 @@ ROWS: Final = (
             example="A request with this Idempotency-Key is still running. Wait for its response."),
     Refusal("1T102/4", "IDEMPOTENCY_RECORD_GONE", 409, "What the first request with this idempotency key created is gone",
             Scope.IDEMPOTENT,
-            when="The same request with the same `Idempotency-Key` created a record, which was deleted since. `event` is the event "
-                 "that deleted it.",
-            example="The first request with this Idempotency-Key created the forum 7, which is not there any more: event 12 "
-                    "deleted it. Nothing was done now. To create it anew, send another Idempotency-Key.",
+            when="The same request with the same `Idempotency-Key` created a record, which has since been deleted. `event` is the "
+                 "event that deleted it.",
+            example="The first request with this Idempotency-Key created the forum 7, which no longer exists: event 12 "
+                    "deleted it. Nothing was done this time. To create it again, send a new Idempotency-Key.",
             members=(
                 Member("resource", {"type": "string"}, "the resource of the record.", "forums"),
                 Member("id", _NUMBER, "the id of the record.", 7),
-                Member("event", _NUMBER, "the event that deleted it; left out if the key may not know of that.", 12),
+                Member("event", _NUMBER, "the event that deleted it; left out if the key may not see it.", 12),
                 Member("index", _COUNT, "of a batch: the operation that created it, counted from 0."),
             )),
     Refusal("1T103/1", "RATE_LIMITED", 429, "The key has reached its rate limit", Scope.EVERY,
@@ -195,12 +195,13 @@ ROWS: Final = (
             ),
             headers={"Retry-After": "{retryAfter}"}),
     Refusal("1T103/2", "TOO_MANY_WAITING", 429, "Too many requests wait for events", Scope.DECLARED,
-            when="The key already has as many requests that wait for events as it may, or all keys together have.",
-            example="4 requests of this key wait already. Ask without wait, or wait for these.",
+            when="The key already has the most requests that may wait for events, or all keys together have.",
+            example="4 requests from this key are already waiting. Leave out wait, or wait for these to finish.",
             headers={"Retry-After": "1"}),
     Refusal("1T103/9", "TOO_MUCH_UNREAD", 503, "Too many large answers wait to be read", Scope.EVERY,
-            when="Large answers to earlier requests have not been read yet: by this key, or by all. Only reads return this.",
-            example="67,108,864 bytes of earlier answers wait to be read by this caller. Read them, or end the connections.",
+            when="Large answers to earlier requests have not been read yet, by this key or by all keys. Only reads return this.",
+            example="67,108,864 bytes of earlier answers are waiting to be read by this caller. Read them, or close the "
+                    "connections.",
             headers={"Retry-After": "1"}),
     # --- the panel and the terminal -------------------------------------------------------------------------------
     Refusal("1T105/1", "KEY_REVOKED", 409, "The key was revoked", Scope.NONE,
@@ -218,27 +219,27 @@ ROWS: Final = (
                 Member("roles", {"type": "array", "items": {"type": "string"}}, "the roles that may.", ["owner"]),
             )),
     Refusal("1T108/3", "LINK_SPENT", 409, "The link cannot be used any more", Scope.NONE,
-            when="The link of an administrator, to make the first one or to accept an invitation, is used, withdrawn or too old. "
-                 "Only the panel and the terminal return this."),
+            when="The link of an administrator, to create the first one or accept an invitation, was used, withdrawn or is too "
+                 "old. Only the panel and the terminal return this."),
     Refusal("1T108/B", "NOT_INVITED", 409, "They cannot be invited", Scope.NONE,
-            when="An administrator who is to be invited is disabled, or can sign in already. Only the panel and the "
+            when="The administrator to be invited is disabled, or can already sign in. Only the panel and the "
                  "terminal return this."),
     Refusal("1T108/5", "WRONG_SECOND_FACTOR", 403, "The second factor is not right", Scope.NONE,
-            when="The code or the passkey of an administrator is wrong, was used before, or cannot be added. Only the panel "
+            when="The code or passkey of an administrator is wrong, has already been used, or cannot be added. Only the panel "
                  "and the terminal return this."),
     Refusal("1T108/S", "SIGN_ON_REFUSED", 403, "Signing in at the provider did not do", Scope.NONE,
-            when="Somebody whom the provider vouches for is not an administrator, has no group with a role, or came back too late "
+            when="Somebody who signed in at the provider is not an administrator, has no group with a role, or came back too late "
                  "or twice. Only the panel returns this."),
     Refusal("1T108/T", "IDENTITY_TAKEN", 409, "The account at the provider is linked already", Scope.NONE,
             when="An account at the provider belongs to another administrator, or an administrator has another one. Only the "
                  "panel returns this."),
     Refusal("1T108/U", "LOCAL_SIGN_IN_OFF", 409, "Sign in at the provider", Scope.NONE,
-            when="An administrator who is to sign in at the provider has shown a password or a passkey. Only the panel returns "
+            when="An administrator who has to sign in at the provider used a password or a passkey. Only the panel returns "
                  "this."),
     Refusal("4T108/4", "TOO_MANY_PASSWORDS", 503, "Too many passwords wait", Scope.DECLARED,
-            when="Too many passwords of this key, this person or this address wait to be checked or kept, which is slow on "
-                 "purpose. Send it again after `Retry-After` seconds.",
-            example="Too many passwords wait to be checked or kept. Nothing was changed; try again.",
+            when="Too many passwords of this key, this person or this address are waiting to be checked or stored, which is slow "
+                 "on purpose. Send it again after `Retry-After` seconds.",
+            example="Too many passwords are waiting to be checked or stored. Nothing was changed; try again.",
             headers={"Retry-After": "1"}),
     # --- many operations at once ----------------------------------------------------------------------------------
     Refusal("1T110/1", "BATCH_REFUSED", 409, "An operation of the batch was refused", Scope.DECLARED,
@@ -255,7 +256,7 @@ ROWS: Final = (
     Refusal("1T110/3", "SETS_TOO_MANY_PASSWORDS", 409, "Too many passwords are set at once", Scope.DECLARED,
             when="The operations of a batch, or the entries of a structure document, set more passwords than one request may. "
                  "Setting one is slow on purpose.",
-            example="This sets 21 passwords, and one request may set at most 20. Nothing was done. Set fewer of them at once."),
+            example="This request sets 21 passwords, but at most 20 are allowed. Nothing was done. Set fewer of them at once."),
     Refusal("1T111/1", "RESTORE_CONFLICTS", 409, "Some events cannot be undone", Scope.DECLARED,
             when="Some of the events cannot be undone, and nothing was changed. `conflicts` says which, and why; `purgedCount` "
                  "says how many are no longer kept.",
@@ -277,30 +278,30 @@ ROWS: Final = (
             most_faults=200),  # a person corrects it with an editor
     Refusal("1T112/2", "EMPTY_DOCUMENT", 409, "The document or one of its sections is empty", Scope.DECLARED,
             when="The document, or one of its sections, has nothing in it, and `allowEmpty` was not sent.",
-            example="forums is empty. If that is right, send allowEmpty."),
+            example="There is nothing in forums. If that is intended, allow it with allowEmpty (--allow-empty)."),
     Refusal("1T112/3", "TOO_MANY_DELETES", 409, "More would be deleted than is allowed", Scope.DECLARED,
             when="More nodes would be deleted than `maxDeletes` allows. `deletes` is their number.",
-            example="12 nodes would be deleted, and maxDeletes allows 10.",
+            example="12 nodes would be deleted, but maxDeletes allows 10.",
             members=(Member("deletes", _COUNT, "how many nodes would be deleted.", 12),)),
     Refusal("1T112/4", "PLAN_OUTDATED", 409, "The community has changed since the plan", Scope.DECLARED,
-            when="Something that the plan read has changed since. `changes` lists the events. Plan again.",
-            example="1 change has been made since the plan: event 814, forums.update of 7. Nothing was done. Plan again.",
+            when="Something that the plan read has changed since. `changes` lists the events. Make a new plan.",
+            example="1 change has been made since the plan: event 814, forums.update of 7. Nothing was done. Make a new plan.",
             members=(
                 Member("changes", {"type": "array", "items": {"type": "object"}}, "the events since the plan; at most 100.", []),
             )),
     Refusal("1T112/5", "PLAN_DIFFERS", 409, "This is not what was planned", Scope.DECLARED,
             when="The document or the options are not those of the plan that was sent with them.",
-            example="With this document and these options, something else would be done than was planned. Plan again."),
+            example="This document, the passwords in it and these options would not do what was planned. Make a new plan."),
     # --- proposals ------------------------------------------------------------------------------------------------
     Refusal("1T115/1", "PROPOSAL_CLOSED", 409, "The proposal is not open", Scope.DECLARED,
             when="The proposal was approved, rejected or withdrawn, or has expired. `state` says which.",
-            example="Proposal 5 is not open any more: It was rejected. By Ada, at 2026-01-31T09:30:00.000Z.",
+            example="Proposal 5 is no longer open: It was rejected. By Ada, at 2026-01-31T09:30:00.000Z.",
             members=(Member("state", {"type": "string"}, "how it ended.", "rejected"),)),
     Refusal("1T115/2", "PROPOSAL_OUTDATED", 409, "What the proposal touches has changed", Scope.DECLARED,
-            when="Something that the call would touch is not as it was when it was proposed. `changes` lists the events since, "
+            when="Something that the call would affect has changed since it was proposed. `changes` lists the events since, "
                  "`differences` the members that differ. It has to be proposed again.",
-            example="Nothing was done: what proposal 5 touches has changed since it was made (event 814, forums.update of 12; "
-                    "another name). Have it proposed again.",
+            example="Nothing was done: what proposal 5 affects has changed since it was made (event 814, forums.update of 12; "
+                    "another name). Ask for a new proposal.",
             members=(
                 Member("changes", {"type": "array", "items": {"type": "object"}}, "the events since; at most 100.",
                        [{"event": 814, "operation": "forums.update", "resource": "forums", "id": 12,
@@ -309,22 +310,23 @@ ROWS: Final = (
                        [{"resource": "forums", "id": 12, "field": "name", "then": "Roses", "now": "Rose garden"}]),
             )),
     Refusal("1T115/3", "PROPOSAL_REFUSED", 409, "The call that was proposed was refused", Scope.DECLARED,
-            when="The call was refused when it was run as whoever proposed it: the key was revoked or lost the grant, the record "
+            when="The call was refused when it was run as its proposer: the key was revoked or lost the grant, the record "
                  "is gone, … `problem` says why. The proposal stays open.",
             example="Nothing was done: forums.delete, run as Gardener, was refused. There is no forum with the id 12.",
             members=(Member("problem", {"type": "object"}, "the problem document of the call."),)),
     Refusal("1T115/4", "TOO_MANY_PROPOSALS", 409, "The key has too many open proposals", Scope.PROPOSABLE,
-            when="The key may only propose this, and has as many open proposals as it may. `limit` is their number.",
-            example="Nothing was proposed: it has 50 open proposals, as many as it may. Wait until some are closed, or withdraw "
-                    "some.",
+            when="The key may only propose this, and has reached the limit of open proposals. `limit` is that limit.",
+            example="Nothing was proposed: the key has 50 open proposals, which is the limit. Wait until some are closed, or "
+                    "withdraw some.",
             members=(Member("limit", _COUNT, "how many proposals of a key may be open.", 50),)),
     Refusal("1T115/5", "PASSWORD_IN_PROPOSAL", 409, "A password cannot be proposed", Scope.PROPOSABLE,
-            when="The key may only propose this, and the request holds a password, which would have to be kept until somebody "
-                 "approves.",
-            example="A password cannot be proposed, since it would have to be kept until somebody approves it. Nothing was done."),
+            when="The key may only propose this, and the request contains a password, which would have to be stored until "
+                 "somebody approves it.",
+            example="A password cannot be proposed, since it would have to be stored until somebody approves it. Nothing was "
+                    "done."),
     Refusal("1T115/6", "OWN_PROPOSAL", 403, "It is the caller's own proposal", Scope.DECLARED,
             when="Nobody can decide on a proposal of their own.",
-            example="Proposal 5 was made by the caller itself. Somebody else has to decide on it."),
+            example="Proposal 5 was made by the caller. Somebody else has to decide on it."),
     # --- undo -----------------------------------------------------------------------------------------------------
     Refusal("1T106/1", "NOT_RESTORABLE", 409, "This event cannot be undone", Scope.DECLARED,
             when="The event created something, is not about a node, or has already been undone (`undoneBy` says by which event).",
@@ -350,7 +352,8 @@ ROWS: Final = (
             )),
     Refusal("1T106/4", "PARENT_NEEDED", 409, "The node needs a new parent", Scope.DECLARED,
             when="The old parent is gone or can no longer have children. Send `parentId` to choose another.",
-            example="It cannot return to its old place: there is no forum 3. Send parentId: an id, or null for the top level.",
+            example="The node cannot go back to its old parent: there is no forum 3. Send parentId: an id, or null for the top "
+                    "level.",
             members=(Member("parentId", _NUMBER, "the old parent.", 3),)),
     # --- webhooks -------------------------------------------------------------------------------------------------
     Refusal("1T107/1", "ADDRESS_NOT_ALLOWED", 400, "Webhooks may not go to that address", Scope.DECLARED,
@@ -362,24 +365,25 @@ ROWS: Final = (
             example="events: there is no event 'forum.create'. Did you mean forum.created?",
             at_fault="events"),
     Refusal("1T107/3", "TOO_MANY_WEBHOOKS", 409, "The limit of webhooks is reached", Scope.DECLARED,
-            when="There are 100 webhooks already: delete one that is not needed.",
-            example="There are 100 webhooks already. Delete one that is not needed."),
+            when="There are already 100 webhooks. Delete one that is not needed.",
+            example="There are already 100 webhooks. Delete one that is not needed."),
     Refusal("1T107/E", "ALARMS_ARE_FOR_OWNERS", 403, "Alarms are for owners", Scope.DECLARED,
             when="Only owners can have alarms sent to a webhook, or change the address of one that gets them.",
-            example="Only an owner, or the terminal, can have alarm.* sent to an address: alarms tell who may do what here, and "
-                    "who signs in. Nothing was changed."),
+            example="Only an owner, or somebody at the terminal, can have alarm.* sent to an address: alarms show who may do "
+                    "what here, and who signs in. Nothing was changed."),
     Refusal("1T107/9", "WEBHOOK_OFF", 409, "The webhook is switched off", Scope.NONE,
             when="The webhook is switched off. Only the panel and the terminal return this."),
     Refusal("1T113/1", "TOO_LONG", 409, "The request takes too long as a whole", Scope.WRITES,
-            when="A request that runs many operations has kept all other writes waiting for too long. Nothing of it was done.",
-            example="Nothing was done: core.batch had not ended after 20 seconds, in which all others waited. Send it in parts."),
+            when="A request that runs many operations kept all other writes waiting for too long. Nothing was done.",
+            example="Nothing was done: core.batch had not finished after 20 seconds, while all other writes waited. Send it in "
+                    "parts."),
     # --- our side -------------------------------------------------------------------------------------------------
     Refusal("4T104/1", "BUSY", 503, "The database is busy or cannot be reached", Scope.EVERY,
             when="The database did not accept the request in time. Send it again after `Retry-After` seconds.",
-            example="Too many writes are waiting. Try again in a moment.",
+            example="Too many writes are already waiting. Nothing was changed; try again in a moment.",
             headers={"Retry-After": "1"}),
     Refusal("4T104/2", "INTERNAL_ERROR", 500, "Something went wrong on our side", Scope.EVERY,
             when="A bug in Trellis. Tell the operator the `requestId`.",
-            example="The service failed unexpectedly. As far as we know, nothing of this request was saved."),
+            example="The service failed unexpectedly. As far as we know, nothing from this request was saved."),
 )
 # fmt: on

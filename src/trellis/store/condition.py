@@ -70,8 +70,8 @@ def explain_condition(settings: Settings, at: Condition) -> str:
         Condition.MISSING: f"There is no database {name}. To create it, run: trellis migrate",
         Condition.EMPTY: f"The database {name} is empty. Run: trellis migrate",
         Condition.OLDER: f"The database {name} is from an older release. Run: trellis migrate",
-        Condition.NEWER: f"The database {name} is from a newer release of Trellis, and this one goes to step {find_newest_step()}: "
-        "install that release, or restore a backup from before. It was not changed.",
+        Condition.NEWER: f"The database {name} is from a newer release of Trellis, and this one goes "
+        f"only to step {find_newest_step()}: install that release, or restore an older backup. It was not changed.",
         Condition.FOREIGN: f"The database {name} belongs to another program. It was not changed.",
         Condition.READY: f"The database {name} is ready.",
     }[at]
@@ -125,7 +125,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 _OF_STATEMENTS: Final = (
     ("no such table", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),
     ("no such column", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),
-    ("already exists", "holds tables of another program. Give Trellis a file of its own."),
+    ("already exists", "contains tables of another program. Give Trellis its own file."),
 )
 
 

@@ -122,13 +122,13 @@ class Meaning(NamedTuple):
     is_fault: bool = True
 
 
-_DISK_FULL: Final = Meaning("cannot grow: the disk is full", "Make room; nothing has to be restarted.")
+_DISK_FULL: Final = Meaning("cannot grow: the disk is full", "Free some space; nothing has to be restarted.")
 _MEANINGS: Final[Mapping[int, Meaning]] = {
     3: Meaning("cannot be opened", "Check who may read and write it."),
     5: Meaning("is locked by another program for longer than TRELLIS_BUSY_TIMEOUT", "Try again.", is_fault=False),
     6: Meaning("is locked by another program for longer than TRELLIS_BUSY_TIMEOUT", "Try again.", is_fault=False),
-    8: Meaning("cannot be written to", "Check who may write the file and its folder."),
-    10: Meaning("cannot be read or written: the disk reports an error", "Look into the log of the system."),
+    8: Meaning("cannot be written to", "Check who may write to the file and its folder."),
+    10: Meaning("cannot be read or written: the disk reports an error", "Check the system log."),
     11: Meaning("is damaged", "Restore a backup."),
     13: _DISK_FULL,
     14: Meaning("cannot be opened", "Check that its folder exists, and who may read and write it."),

@@ -53,7 +53,7 @@ def test_an_invitation_with_an_address_is_mailed_and_shows_no_link(admin: Visito
 def test_why_a_mail_was_not_sent_is_told_in_the_language_of_the_page(admin: Visitor, gate: Gate) -> None:
     given = {"name": "Ada Berg", "login": "ada", "role": "auditor", "email": "ada@lantern.example"}
     admin.post("/administrators/new", given)
-    why = say("The server refuses the address: {code} {error}", code=550, error="No such user")
+    why = say("The server refused the address: {code} {error}", code=550, error="No such user")
 
     def settle(tx: Transaction) -> None:
         sent = mail.find_last(tx, 2)

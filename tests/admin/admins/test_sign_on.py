@@ -163,7 +163,7 @@ def test_nobody_is_linked_by_an_address_or_to_two(
     provider.claims = {"auth_time": 1}  # as if somebody had been signed in there since long ago
     provider.subject = provider.userinfo["sub"] = "another"
     link(admin, provider)
-    assert "did not ask you again who you are" in page_text(admin.get("/account"))
+    assert "did not ask you to sign in again" in page_text(admin.get("/account"))
 
 
 @on_sqlite
@@ -183,7 +183,7 @@ def test_whoever_signs_in_there_alone_shows_there_again_who_they_are(
     query = parse_qs(urlsplit(ada.get(start).headers["location"]).query)
     assert (query["prompt"], query["max_age"]) == (["login"], ["0"])
     provider.claims = {"auth_time": None}
-    assert "did not ask you again" in page_text(sign_on(ada, start=start))
+    assert "did not ask you to sign in again" in page_text(sign_on(ada, start=start))
     provider.claims = {}
     assert sign_on(ada, start=start).headers["location"] == "/admin/administrators/new"
     assert ada.get("/administrators/new").status_code == 200
@@ -228,7 +228,7 @@ def test_local_sign_in_can_be_left_to_owners(
     assert visitor().sign_in().status_code == 303
     refused = visitor().sign_in("bo")
     assert refused.status_code == 403
-    assert "Sign in with Lantern ID: passwords are for owners alone." in page_text(refused)
+    assert "Sign in with Lantern ID: only owners can use a password." in page_text(refused)
     assert "or, for owners" in page_text(visitor().get("/sign-in"))
 
 
@@ -277,7 +277,7 @@ def test_nobody_is_left_without_a_way_in(visitor: MakeVisitor, sign_on: SignOn, 
     sign_on(ada)
     ada.get("/account")
     refused = ada.post("/account/sign-on/unlink")
-    assert (refused.status_code, "You could not sign in any more" in page_text(refused)) == (403, True)
+    assert (refused.status_code, "You would no longer be able to sign in" in page_text(refused)) == (403, True)
     (known,) = run("admins.list")["results"]
     with pytest.raises(Refused) as last:
         run("admins.unlink_identity", known["id"])
@@ -411,7 +411,7 @@ def test_a_state_is_used_up(visitor: MakeVisitor, sign_on: SignOn, provider: Ope
     thief.client.cookies.update(cookies)
     replayed = come_back(thief, address)
     assert replayed.status_code == 403
-    assert "This was used already" in page_text(replayed)
+    assert "This sign-in has already been used" in page_text(replayed)
 
 
 @on_sqlite

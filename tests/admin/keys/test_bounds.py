@@ -41,9 +41,7 @@ def test_what_is_wrong_stands_at_its_grant_and_what_was_typed_stays(admin: Visit
     key(["forums.update"])
     page = admin.post("/keys/1/edit", _edit(admin, grants=["", "forums.update"], **{f"{UPDATE}.under": "calendars:3"}))
     assert page.status_code == 400
-    assert "Within of forums.update: forums.update is about forums, so that it cannot be limited to 'calendars:3'." in page_text(
-        page
-    )
+    assert "Within of forums.update: forums.update is about forums, so it cannot be limited to 'calendars:3'." in page_text(page)
     assert f'name="{UPDATE}.under" value="calendars:3"' in page.text
     assert run("keys.get", 1)["bounds"] == {}
 

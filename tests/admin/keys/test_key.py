@@ -122,7 +122,7 @@ def test_taking_away_takes_no_more_than_was_shown(admin: Visitor, key: MakeKey, 
         ("operation=forums.list&when=end", "No: the key expires on"),
         ("operation=core.hello&when=now", "Yes: every valid key may"),
         ("operation=forums.list&address=home", "must be an address"),
-        ("operation=keys.create", "no key can be granted"),
+        ("operation=keys.create", "cannot be granted to a key"),
     ],
 )
 def test_may_this_key(admin: Visitor, key: MakeKey, events: Events, query: str, said: str) -> None:

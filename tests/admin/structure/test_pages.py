@@ -78,8 +78,8 @@ def test_what_is_below_one_node_is_exported(admin: Visitor, run: Run) -> None:
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ({"under": "top"}, "under needs one section"),
-        ({"under": "top", "sections": "calendars"}, "under needs one section"),
+        ({"under": "top"}, "under needs exactly one section"),
+        ({"under": "top", "sections": "calendars"}, "under needs exactly one section"),
         ({"under": "nowhere", "sections": "forums"}, "there is no forum with the external id 'nowhere'"),
     ],
 )
@@ -192,7 +192,7 @@ def test_deletes_are_planned_with_what_is_below_and_need_to_be_allowed(admin: Vi
     assert "2 nodes are not in the document and will be kept: forum Beds, forum Roses." in page_text(kept)
     refused = plan(admin, less, prune="1", maxDeletes="1")
     assert refused.status_code == 400
-    assert "2 nodes would be deleted, and maxDeletes allows 1" in page_text(refused)
+    assert "2 nodes would be deleted, but maxDeletes allows 1" in page_text(refused)
     assert "allow it in the options below" in page_text(refused)
     assert "--max-deletes" not in page_text(refused)
     form = document_form(refused)
@@ -273,7 +273,7 @@ def test_an_outdated_plan_is_not_carried_out_and_says_what_has_changed(admin: Vi
 def test_another_document_than_the_planned_one_is_not_applied(admin: Visitor, run: Run) -> None:
     response = apply(admin, plan(admin, GARDEN), document=GARDEN.replace("Roses", "Tulips"))
     assert response.status_code == 409
-    assert "something else would be done than was planned" in page_text(response)
+    assert "would not do what was planned" in page_text(response)
     assert "Create Forum Beds > Tulips roses" in page_text(response)
     assert _names(run) == []
 

@@ -66,7 +66,7 @@ def test_a_redirect_that_has_children_now_stays(admin: Visitor, run: Run, commun
     seq = do("forums.update", community.wiki, type="discussions")
     run("forums.create", name="Page", parentId=community.wiki)
     said = page_text(admin.get(f"/events/{seq}/undo"))
-    assert "It was a redirect, which cannot have children, but now it has 1: move or delete them first." in said
+    assert "Before the event it was a redirect, which cannot have children, but now it has 1: move or delete them first." in said
     assert "Children removed: 0 added: 1" in said
 
 

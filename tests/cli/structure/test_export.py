@@ -49,7 +49,7 @@ def test_sections_and_parts_can_be_chosen(community: Community, run: Run, trelli
 
     for arguments, told in [
         (("--section", "forum"), "there is no section 'forum'"),
-        (("--under", "n1"), "under needs one section"),
+        (("--under", "n1"), "under needs exactly one section"),
         (("--section", "forums", "--under", "n2"), "there is no forum with the external id 'n2'"),
     ]:
         refused = trellis("export", *arguments, "--output", "part.yaml")

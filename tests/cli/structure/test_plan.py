@@ -189,7 +189,7 @@ def test_faults_of_all_files_are_told_with_their_lines(trellis: Trellis, write: 
         "site.yaml, line 10",
     ]
     assert lines[0].endswith("A forum has no 'nmae'. Did you mean name?")
-    assert lines[1].endswith("'a' is the externalId of another forum already: site.yaml, line 4.")
+    assert lines[1].endswith("'a' is already the externalId of another forum: site.yaml, line 4.")
     assert "in the clear" in lines[4]
     assert "hunter22" not in refused.output
 
@@ -229,7 +229,7 @@ def test_deletes_are_bounded_and_emptiness_is_refused(trellis: Trellis, site: Pa
     del site
     refused = trellis("plan", write(f"{HEAD}forums:\n- {{externalId: help, name: Help}}\n"), "--prune", "--max-deletes", 1)
     assert refused.exit_code == 1
-    assert "2 nodes would be deleted, and maxDeletes allows 1" in refused.stderr
+    assert "2 nodes would be deleted, but maxDeletes allows 1" in refused.stderr
     empty = write(f"{HEAD}forums: []\n")
     assert "--allow-empty" in trellis("plan", empty, "--prune").stderr
     assert trellis("plan", empty, "--prune", "--allow-empty").exit_code == 2

@@ -89,7 +89,7 @@ def test_the_nearest_type_is_suggested(run: Run) -> None:
 
 @pytest.mark.parametrize("empty", ["", ",", []])
 def test_no_type_at_all_is_refused(run: Run, empty: Any) -> None:
-    with pytest.raises(Refused, match=r"^INVALID_VALUE: type must be one or several types"):
+    with pytest.raises(Refused, match=r"^INVALID_VALUE: type must be one or more types"):
         run("events.list", type=empty)
 
 

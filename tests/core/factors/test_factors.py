@@ -205,7 +205,7 @@ def test_after_a_reset_a_passkey_does_no_longer_alone(gate: Gate, run: Run, mira
 
     assert sign_in(alone=True)
     assert run("admins.set_password", mira, password="another long password")["secondFactors"] == ["passkey"]
-    with pytest.raises(Refused, match=r"^NO_PERMISSION: Somebody else has set this password"):
+    with pytest.raises(Refused, match=r"^NO_PERMISSION: Somebody else set this password"):
         sign_in(alone=True)
     assert sign_in(alone=False)
     me = Actor("admin", mira, "Mira Holm")

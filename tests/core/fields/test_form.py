@@ -40,7 +40,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one() -> None:
 
 def test_an_unknown_name_like_no_other_is_refused_with_all_known_ones() -> None:
     (fault,) = FORM.read({"xyz": 1}).faults
-    assert fault.detail == "There is no parameter 'xyz'. Known here: minContent, name, open."
+    assert fault.detail == "There is no parameter 'xyz'. The parameters are: minContent, name, open."
 
 
 def test_an_unknown_name_is_never_told_to_be_a_read_only_one() -> None:

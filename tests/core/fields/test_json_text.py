@@ -28,8 +28,8 @@ def test_json_is_read_as_it_is(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"a": 1, "b": 2, "a": 3}', "the name 'a' stands twice in one object"),
-        ('{"a": {"b": 1, "b": 1}}', "the name 'b' stands twice"),
+        ('{"a": 1, "b": 2, "a": 3}', "the name 'a' appears twice in one object"),
+        ('{"a": {"b": 1, "b": 1}}', "the name 'b' appears twice"),
         ('{"a": NaN}', "NaN is not JSON"),
         ('["\\ud800"]', "half of a surrogate pair"),
         ('{"\\udfff": 1}', "half of a surrogate pair"),

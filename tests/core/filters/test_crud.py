@@ -84,6 +84,6 @@ def test_there_is_a_most_and_places_in_a_list_are_left_out(gate: Gate) -> None:
         _save(gate, TERMINAL, str(name))
     with pytest.raises(Refused) as refused:
         _save(gate, TERMINAL, "One more")
-    assert f"{MOST} saved filters already" in refused.value.faults[0].detail
+    assert f"you already have {MOST} saved filters" in refused.value.faults[0].detail
     gate.run(Call("filters.delete", TERMINAL, {}, number))
     _save(gate, TERMINAL, "One more")

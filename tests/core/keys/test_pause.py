@@ -26,7 +26,7 @@ def test_a_paused_key_is_refused_until_it_is_resumed(gate: Gate, run: Run, clock
     assert (paused["state"], paused["pausedAt"], paused["pausedBecause"]) == ("paused", clock.text, "Odd requests")
     assert not _is_admitted(gate, made["key"])
     assert run("access.check", holder=str(made["id"]), operation="forums.list")["detail"] == (
-        "No: the key was paused on 31 January 2026, 09:31 UTC: Odd requests. Resume it to let it go on."
+        "No: the key was paused on 31 January 2026, 09:31 UTC: Odd requests. Resume it to use it again."
     )
     resumed = run("keys.resume", made["id"])
     assert (resumed["state"], resumed["pausedAt"], resumed["pausedBecause"]) == ("active", None, None)

@@ -98,7 +98,11 @@ def test_no_undo_lets_anybody_in_again(run: Run, do: Doing) -> None:
     changed = do("keys.update", 1, ungrant=["forums.list"])
     rotated = do("keys.rotate", 1)
     revoked = do("keys.revoke", 1)
-    for seq, said in ((made, "revoke the key"), (rotated, "cannot come back"), (revoked, "that is final")):
+    for seq, said in (
+        (made, "revoke the key"),
+        (rotated, "cannot be restored"),
+        (revoked, "revoked the key, which cannot be undone"),
+    ):
         assert said in _refused(run, seq, "NOT_RESTORABLE").detail
         assert _state(run, seq) is None
     _refused(run, changed, "KEY_REVOKED")

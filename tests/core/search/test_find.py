@@ -64,5 +64,5 @@ def test_a_whole_key_is_refused_and_not_repeated(run: Run, key: MakeKey) -> None
             run("search.find", text=text)
         (fault,) = refused.value.faults
         assert (fault.field, whole[13:20] in fault.detail) == ("text", False)
-    with pytest.raises(Refused, match="there is nothing to search in 'members'"):
+    with pytest.raises(Refused, match="'members' cannot be searched"):
         run("search.find", text="x", resources=["members"])

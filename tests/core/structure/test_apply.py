@@ -391,7 +391,7 @@ def test_a_document_sets_few_passwords(run: Run, database: DatabaseState) -> Non
         refused = refuse(run, document=document(forums=many))
     assert (refused.message, refused.detail) == (
         "SETS_TOO_MANY_PASSWORDS",
-        "This sets 21 passwords, and one request may set at most 20. Nothing was done. Set fewer of them at once.",
+        "This request sets 21 passwords, but at most 20 are allowed. Nothing was done. Set fewer of them at once.",
     )
 
 

@@ -42,7 +42,7 @@ def refuse(run: Run, document: Any, **more: Any) -> list[str]:
         ('{"a": 1,\n "a": 2}', 2, "line 1"),
         ('{"a": 1,\n "b": "\\ud83d"}', 2, "surrogate"),
         ('{"a": "\\ud83d\\ude00",\n\n "b"}', 3, "not JSON: '}' stands here, and ':' was expected"),
-        ('{"a": "\\ud83d\\ude00",\n "b": "x', 2, "a text has no end in its line"),
+        ('{"a": "\\ud83d\\ude00",\n "b": "x', 2, "a string does not end on its line"),
         ('{"a": "\\ud83d\\ude00"}\n[]', 2, "nothing more was expected"),
         ('{"a": [1, 2', 1, "not JSON: the text ends here, and ',' or ']' was expected"),
         ('{"a": ' + "9" * 5_000 + "}", 1, "digits"),
@@ -163,9 +163,9 @@ forum: []
     with database.unchanged():
         told = refuse(run, {"file": "site.yaml", "content": text})
     for expected in (
-        "site.yaml, line 7: 'mods' is the externalId of another group already: site.yaml, line 5.",
+        "site.yaml, line 7: 'mods' is already the externalId of another group: site.yaml, line 5.",
         "site.yaml, line 10: externalId is needed",
-        "site.yaml, line 11: externalId must be 1 to 255 visible characters without spaces, not 12. Put it into quotes.",
+        "site.yaml, line 11: externalId must be 1 to 255 visible characters without spaces, not 12. Put it in quotes.",
         "site.yaml, line 15: A forum has no 'colour'.",
         "site.yaml, line 18: There is no option 'write'",
         "site.yaml, line 19: permissions.read must be",
@@ -216,8 +216,8 @@ def test_values_that_an_operation_refuses_are_told_with_their_lines(run: Run, da
         (HEAD + "under: a\nforums: []\ncalendars: []", "under needs exactly one section"),
         (HEAD + "under: a\ncalendars: []", "under needs exactly one section"),
         (HEAD + "under: nowhere\nforums:\n- {externalId: a, name: A}", "there is no forum with the external id 'nowhere'"),
-        ([HEAD + "forums: []", "format: trellis/1\nname: other\ncalendars: []"], "must have one name"),
-        ([HEAD + "forums: []", HEAD + "forums: []"], "in another of the documents already"),
+        ([HEAD + "forums: []", "format: trellis/1\nname: other\ncalendars: []"], "must have the same name"),
+        ([HEAD + "forums: []", HEAD + "forums: []"], "already in another of the documents"),
     ],
 )
 def test_what_is_no_document(run: Run, database: DatabaseState, document: Any, told: str) -> None:

@@ -99,7 +99,7 @@ def test_a_reader_notices_that_its_file_was_replaced(gate: Gate, file: Path, com
     copy.write_bytes(file.read_bytes())
     file.rename(file.with_name(file.name + ".aside"))
     copy.rename(file)
-    assert "taken away or replaced" in refused(read, gate, community.betas)
+    assert "removed or replaced" in refused(read, gate, community.betas)
     assert read(gate, community.betas) == "Betas"
 
 

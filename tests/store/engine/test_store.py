@@ -311,7 +311,7 @@ def test_writes_for_which_there_is_no_place_are_refused_at_once(settings: Settin
     with held_up(store):
         waiting = [store.write(take) for _ in range(3)]
         refused = [store.write(take) for _ in range(100)]
-        assert all("Too many writes wait" in str(future.exception(0)) for future in refused)
+        assert all("Too many writes are already waiting" in str(future.exception(0)) for future in refused)
         bookkeeping = store.write(take, quiet=True)
     assert [future.result(30) for future in [*waiting, bookkeeping]] == [1, 2, 3, 4]
     assert store.write(take).result(30) == 5

@@ -44,10 +44,10 @@ HERE: Final = "/sign-on"
 _ACCOUNT: Final = "/account"
 _NEXT: Final = "next"  # the cookie with where to go afterwards
 _HOLDS: Final = 900  # seconds for which that is kept
-_LATE: Final = say("You came back too late, or in another browser. Try it once more.")
+_LATE: Final = say("You came back too late, or in another browser. Try again.")
 _WAIT: Final = mark("Signing in there failed too often. Wait {wait} seconds, then try again; nothing is locked.")
 _WRONG_CODE: Final = say("That is not the second factor of your account here, or it was used before. Try again.")
-_SPENT: Final = say("This invitation was used or withdrawn, or it is too old. Ask for a new one.")
+_SPENT: Final = say("This invitation has been used or withdrawn, or has expired. Ask for a new one.")
 _TITLES: Final = {
     Purpose.SIGN_ON: say("Sign in"),
     Purpose.CONFIRM: say("Confirm that it is you"),

@@ -76,12 +76,12 @@ def _check_group(context: Context, number: int) -> Outcome:
     right = None if kind is None else next((one for one in list_rights(kind) if one.name == wanted), None)
     if kind is None or right is None:
         detail = say(
-            "operation: '{operation}' is no right of a group. Send one such as forums.read.",
+            "operation: '{operation}' is not a right of groups. Send one such as forums.read.",
             operation=isolate(given.values["operation"]),
         )
         raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", detail))
     if "id" not in given:
-        raise refuse_faults(Fault("id", "MISSING_VALUE", say("id is needed: the node in which a group is to have the right.")))
+        raise refuse_faults(Fault("id", "MISSING_VALUE", say("id is needed: the node in which the group would have the right.")))
     node = nodes.find(context.tx, kind.name, given.values["id"])
     if node is None:
         raise invalid_id(kind.singular, given.values["id"], MISSING)
@@ -130,7 +130,7 @@ def find_grantable(context: Context, name: str) -> Operation:
     found = next((one for one in context.environment.load_operations() if one.name == name and one.access is Access.GRANTED), None)
     if found is None:
         raise refuse_faults(
-            Fault("operation", "UNKNOWN_OPERATION", say("operation: no key can be granted '{name}'.", name=isolate(name)))
+            Fault("operation", "UNKNOWN_OPERATION", say("operation: '{name}' cannot be granted to a key.", name=isolate(name)))
         )
     return found
 

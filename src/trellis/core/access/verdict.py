@@ -45,7 +45,7 @@ def judge_key(tx: Transaction, key: Key, asked: Question) -> Verdict:
         return Verdict("revoked", "INVALID_API_KEY", told)
     if key.paused_at and key.paused_at <= asked.at:
         told = say(
-            "No: the key was paused {when} Resume it to let it go on.",
+            "No: the key was paused {when} Resume it to use it again.",
             when=_describe_end(key.paused_at, key.paused_because),
         )
         return Verdict("paused", "INVALID_API_KEY", told)
@@ -79,7 +79,9 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
         most = holder.bounds.get(counted, Bound()).per_day
         if most is not None and find_uses(tx, key.id, counted, asked.at) >= most:
             return Verdict(
-                "perDay", "GRANT_USED_UP", say("No: it may {what} {most:,} times a day, and has done so.", what=what, most=most)
+                "perDay",
+                "GRANT_USED_UP",
+                say("No: the key may {what} {most:,} times a day, and has already done so.", what=what, most=most),
             )
     return Verdict(
         None, None, join(filter(None, (say("Yes: {terms}", terms=_describe_terms(key, asked.address)), describe_bound(bound))))
@@ -99,7 +101,7 @@ def _judge_node(tx: Transaction, holder: Actor, asked: Question) -> Verdict | No
         "under",
         "INVALID_ID",
         say(
-            "No: its grant is for {named} only, and {singular} {node} is outside.",
+            "No: the grant is only for {named}, and {singular} {node} is outside.",
             named=named,
             singular=kind.singular,
             node=asked.node,

@@ -201,8 +201,8 @@ def _require_link(context: Context) -> None:
         raise Refused(
             "LINK_SPENT",
             say(
-                "This link was used, or is older than an hour, or there is an administrator already. Start "
-                "`trellis serve` again for a new one, or run: trellis admins create LOGIN"
+                "This link has been used, or is more than an hour old, or there is already an administrator. Restart `trellis "
+                "serve` for a new link, or run: trellis admins create LOGIN"
             ),
         )
 
@@ -218,7 +218,7 @@ def _judge_new_password(context: Context) -> dict[str, str | None]:
     admin = find_administrator(context)
     require_strong(context, admin.name, admin.login)
     if _is_own(context) and password_matches(admin.digest if admin.has_password else None, context.input.get("password").text):
-        raise refuse_faults(Fault("password", "INVALID_VALUE", say("password is the one you have: choose another.")))
+        raise refuse_faults(Fault("password", "INVALID_VALUE", say("password is the one that you already have: choose another.")))
     return {}
 
 
@@ -276,7 +276,7 @@ def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, 
         Fault(
             "login",
             "LOGIN_TAKEN",
-            say("login {login} belongs to {name} already. Choose another.", login=isolate(other.login), name=isolate(other.name)),
+            say("login {login} already belongs to {name}. Choose another.", login=isolate(other.login), name=isolate(other.name)),
         ),
     )
 

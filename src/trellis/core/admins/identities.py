@@ -137,14 +137,15 @@ def _read(context: Context, purpose: Purpose) -> tuple[Input, SignOnRequest]:
     given.raise_faults()
     policy = context.environment.sign_on
     if not policy.issuer or given.get("issuer") != policy.issuer:
-        raise Refused("SIGN_ON_REFUSED", say("There is no single sign-on with this provider."))
+        raise Refused("SIGN_ON_REFUSED", say("Single sign-on with this provider is not set up."))
     request = open_state(context.tx, context.now, given.get("binding", ""), given.get("state"))
     if request is None or request.purpose is not purpose:
-        raise Refused("SIGN_ON_REFUSED", say("You came back too late, or in another browser. Try it once more."))
+        raise Refused("SIGN_ON_REFUSED", say("You came back too late, or in another browser. Try again."))
     if request.asks_again and given.get("authTime", 0) < request.issued_at - _CLOCKS_DIFFER:
-        told = say("{name} did not ask you again who you are.", name=isolate(policy.name))
+        told = say("{name} did not ask you to sign in again.", name=isolate(policy.name))
         raise Refused(
-            "SIGN_ON_REFUSED", say("{told} Its operator has to let it take prompt=login or max_age, and tell auth_time.", told=told)
+            "SIGN_ON_REFUSED",
+            say("{told} Its operator has to make it accept prompt=login or max_age, and return auth_time.", told=told),
         )
     return given, request
 
@@ -154,7 +155,7 @@ def _find_identity(context: Context, given: Input) -> tuple[Administrator, Ident
     admin = administrators.find(context.tx, context.call.target or 0)
     identity = identities.find(context.tx, given.get("issuer"), given.get("subject"))
     if admin is None or identity is None or identity.admin_id != admin.id:
-        raise Refused("SIGN_ON_REFUSED", say("This account is linked to no administrator here, or not to this one."))
+        raise Refused("SIGN_ON_REFUSED", say("This account is not linked to any administrator here, or not to this one."))
     if admin.disabled_at is not None:
         raise Refused("SIGN_ON_REFUSED", say("{name} is disabled here. An owner can enable them.", name=isolate(admin.name)))
     return admin, identity
@@ -163,7 +164,7 @@ def _find_identity(context: Context, given: Input) -> tuple[Administrator, Ident
 def _use(context: Context, identity: Identity, request: SignOnRequest, given: Input) -> None:
     """Use a state up. Raises Refused for one that was used, or is older than the newest that was."""
     if identity.state is not None and is_spent(decode(request.state), decode(identity.state)):
-        raise Refused("SIGN_ON_REFUSED", say("This was used already. Sign in once more."))
+        raise Refused("SIGN_ON_REFUSED", say("This sign-in has already been used. Sign in again."))
     login = given.get("login") or identity.login
     identities.update(context.tx, replace(identity, state=request.state, login=login, used_at=context.at))
 
@@ -176,7 +177,7 @@ def _require_role(policy: SignOnPolicy, admin: Administrator, given: Input) -> N
     if role is None:
         raise _no_group(policy)
     if (admin.role, _split(admin.kinds)) != (role.role, frozenset(role.kinds)):
-        raise Refused("SIGN_ON_REFUSED", say("Your groups or your role have just changed. Sign in once more."))
+        raise Refused("SIGN_ON_REFUSED", say("Your groups or your role have just changed. Sign in again."))
 
 
 def _no_group(policy: SignOnPolicy) -> Refused:
@@ -231,10 +232,10 @@ def _join(context: Context) -> Outcome:
     given, _ = _read(context, Purpose.SIGN_ON)
     policy = context.environment.sign_on
     if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
-        raise Refused("SIGN_ON_REFUSED", say("This account was linked to an administrator just now. Sign in once more."))
+        raise Refused("SIGN_ON_REFUSED", say("This account has just been linked to an administrator. Sign in again."))
     role = policy.find_role(given.get("groups", ()))
     if not policy.joins:
-        told = say("Nobody here knows your account at {name}.", name=isolate(policy.name))
+        told = say("Your account at {name} is not linked to an administrator here.", name=isolate(policy.name))
         raise Refused(
             "SIGN_ON_REFUSED", say("{told} If you are an administrator here, sign in and link it under Your account.", told=told)
         )
@@ -242,10 +243,10 @@ def _join(context: Context) -> Outcome:
         raise _no_group(policy)
     given = require((NAME, LOGIN), given)
     if (given.get("login") or "") and administrators.find_by_login(context.tx, given.get("login")) is not None:
-        told = say("The login {login} belongs to an administrator here already.", login=isolate(given.get("login")))
+        told = say("The login {login} already belongs to an administrator here.", login=isolate(given.get("login")))
         raise Refused(
             "SIGN_ON_REFUSED",
-            say("{told} If that is you, sign in with its password and link your account under Your account.", told=told),
+            say("{told} If that is you, sign in with your password and link your account under Your account.", told=told),
         )
     values = {**given.values, **_role_input(role).values, "password": NO_PASSWORD}
     outcome = add_administrator(context, Input(values, given.faults), must_change=False)
@@ -296,7 +297,7 @@ def _link(context: Context) -> Outcome:
             "IDENTITY_TAKEN", say("This account at {name} is linked to another administrator.", name=isolate(policy.name))
         )
     if any(one.issuer == policy.issuer for one in identities.find_by_admin(context.tx, admin.id)):
-        raise Refused("IDENTITY_TAKEN", say("An account at {name} is linked already. Unlink it first.", name=isolate(policy.name)))
+        raise Refused("IDENTITY_TAKEN", say("An account at {name} is already linked. Unlink it first.", name=isolate(policy.name)))
     identity = _build_identity(context, given, admin.id, request.state)
     identities.insert(context.tx, identity)
     after = {"name": identity.login, "issuer": identity.issuer}
@@ -322,7 +323,7 @@ def _find_own(context: Context) -> Administrator:
     """Return the administrator whose link it is: nobody links for somebody else, who would be shut in."""
     actor = context.call.actor
     if (actor.type, actor.id) != ("admin", context.call.target):
-        raise Refused("NO_PERMISSION", say("Nobody but its owner links an account."))
+        raise Refused("NO_PERMISSION", say("Administrators can link accounts only for themselves."))
     return find_administrator(context)
 
 
@@ -333,7 +334,7 @@ def _unlink(context: Context) -> Outcome:
     actor = context.call.actor
     if found and not admin.has_password:
         if (actor.type, actor.id) == ("admin", admin.id):
-            raise Refused("SIGN_ON_REFUSED", say("You could not sign in any more. Choose a password first."))
+            raise Refused("SIGN_ON_REFUSED", say("You would no longer be able to sign in. Choose a password first."))
         require_other_owner(context, admin)
     for identity in found:
         identities.delete(context.tx, identity)

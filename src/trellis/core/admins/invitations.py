@@ -182,7 +182,7 @@ def _withdraw(context: Context) -> Outcome:
 def _find_without_password(context: Context) -> Administrator:
     admin = find_administrator(context)
     if admin.digest:
-        raise Refused("NOT_INVITED", say("{name} has a password, or signs in at the provider.", name=isolate(admin.name)))
+        raise Refused("NOT_INVITED", say("{name} already has a password, or signs in at the provider.", name=isolate(admin.name)))
     return admin
 
 
@@ -197,7 +197,7 @@ def find_by_link(context: Context) -> Administrator:
     """Return whom the link of a call invites, which is whom it is about. Raises Refused (LINK_SPENT)."""
     admin = invitations.find_invited(context.tx, hash_token(context.input.get(LINK.name, "")), context.now)
     if admin is None or admin.id != context.call.target:
-        raise Refused("LINK_SPENT", say("This invitation was used or withdrawn, or it is too old. Ask for a new one."))
+        raise Refused("LINK_SPENT", say("This invitation has been used or withdrawn, or has expired. Ask for a new one."))
     return admin
 
 

@@ -48,7 +48,7 @@ class AlarmNames:
         if unknown := [name for name in names if name not in {ALL, *known}]:
             raise Invalid(
                 say(
-                    "has {unknown}, which is no alarm. Alarms are {known}; * is all of them.",
+                    "contains {unknown}, which is not an alarm. The alarms are {known}; * means all of them.",
                     unknown=quote(unknown[0]),
                     known=", ".join(known),
                 )

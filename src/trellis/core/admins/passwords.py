@@ -69,16 +69,16 @@ def find_weakness(password: str, *context: str) -> str:
         rest = rest.replace(word, "") if word else rest
     if len(rest) < _LEAST_REST <= SHORTEST <= len(password) and rest != _compact(password):
         return say(
-            "is little more than a name that everybody here knows. Choose words that have nothing to do with you or this place."
+            "is little more than a name that everybody here knows. Choose words that have nothing to do with you or this community."
         )
     result = zxcvbn(password[:_LONGEST_JUDGED], user_inputs=sorted(words))
     if result["score"] >= _LEAST_SCORE:
         return ""
     warning = str(result["feedback"]["warning"])
     if not warning:
-        return say("is easy to guess. Take four or more words that do not belong together.")
+        return say("is easy to guess. Use four or more words that do not belong together.")
     why = _WARNINGS.get(warning) or warning[:1].lower() + warning[1:].rstrip(".")
-    return say("is easy to guess ({why}). Take four or more words that do not belong together.", why=why)
+    return say("is easy to guess ({why}). Use four or more words that do not belong together.", why=why)
 
 
 def find_breach(password: str, breached: Container[str] | None) -> str:
@@ -86,12 +86,8 @@ def find_breach(password: str, breached: Container[str] | None) -> str:
     try:
         is_known = breached is not None and password in breached
     except OSError:
-        return "cannot be compared with those of breaches: the list that TRELLIS_BREACHED_PASSWORDS names cannot be read."
-    return (
-        "is known from a breach of another service, where anybody finds it. Choose one that you have used nowhere."
-        if is_known
-        else ""
-    )
+        return "cannot be checked against known breaches: the list that TRELLIS_BREACHED_PASSWORDS names cannot be read."
+    return "is known from a breach of another service. Choose one that you have not used anywhere." if is_known else ""
 
 
 def _compact(text: str) -> str:

@@ -41,7 +41,7 @@ def give_role(context: Context, admin: Administrator, given: Input) -> Administr
             Fault(
                 KINDS.name,
                 "INVALID_VALUE",
-                say("kinds: {unknown} is none of {known}.", unknown=isolate(unknown[0]), known=", ".join(known)),
+                say("kinds: {unknown} is not one of {known}.", unknown=isolate(unknown[0]), known=", ".join(known)),
             )
         )
     return replace(admin, role=role.name, kinds=",".join(name for name in known if name in kinds) or None)
@@ -54,7 +54,7 @@ def require_other_owner(context: Context, admin: Administrator) -> None:
         raise Refused(
             "LAST_ADMINISTRATOR",
             say(
-                "{name} is the only owner who can sign in. Add or enable another one first, or make somebody one.",
+                "{name} is the only owner who can sign in. Add or enable another owner first, or make somebody else one.",
                 name=isolate(admin.name),
             ),
         )

@@ -30,7 +30,7 @@ _SIGN_ON_LIFETIME: Final = timedelta(hours=12)  # so that groups are asked for a
 _CONFIRMED: Final = timedelta(minutes=15)  # for how long an entered password counts as recent
 _RECORD_AFTER: Final = timedelta(minutes=1)
 SET_BY_ANOTHER: Final = say(
-    "Somebody else has set this password. Sign in with login and password, and with the passkey behind them, and choose your own."
+    "Somebody else set this password. Sign in with your login and password, then with your passkey, and choose a new password."
 )
 _BY_PASSWORD, _BY_PASSKEY = "password", "passkey"  # how a session can have been confirmed
 BY_SIGN_ON, BY_PROVIDERS_FACTOR = "sso", "mfa"
@@ -254,7 +254,7 @@ def _sign_in(context: Context) -> Outcome:
     if context.environment.sign_on.owners_only and admin.role != OWNER:
         raise Refused(
             "LOCAL_SIGN_IN_OFF",
-            say("Sign in with {name}: passwords are for owners alone.", name=isolate(context.environment.sign_on.name)),
+            say("Sign in with {name}: only owners can use a password.", name=isolate(context.environment.sign_on.name)),
         )
     how = _list_shown(factor, alone=alone)
     token = insert_session(context.tx, admin.id, Client(after["address"], after["agent"]), context.now, how)

@@ -181,5 +181,5 @@ def tell_outside(name: str, event: Event) -> str:
 
 def _tell(name: str, event: Event, named: object) -> str:
     who = _WHO.get(event.actor["type"]) or isolate(str(event.actor["name"]))
-    sentence = _RULES[name].sentence if name in _RULES else mark("{actor} did something that a newer release watches.")
+    sentence = _RULES[name].sentence if name in _RULES else mark("{actor} did something that raises an alarm in a newer release.")
     return say(sentence, actor=who, name=isolate(str(named)))

@@ -41,10 +41,12 @@ def find_broken_condition(bound: Bound, operation: str, at: str, *, writes: bool
         )
     if bound.dry_run_only and writes and not dry:
         return Broken(
-            "dryRunOnly", "DRY_RUN_ONLY", say("it may only try {operation}: send dryRun, and nothing is kept", operation=operation)
+            "dryRunOnly",
+            "DRY_RUN_ONLY",
+            say("it may run {operation} only as a dry run: send dryRun, and nothing is kept", operation=operation),
         )
     if bound.is_proposed and writes and not dry:
-        return Broken("level", None, say("it may propose {operation}, and somebody else has to approve", operation=operation))
+        return Broken("level", None, say("it may only propose {operation}, and somebody else has to approve", operation=operation))
     return None
 
 
@@ -106,7 +108,7 @@ def _judge_write(actor: Holder, operation: str, *, approved: bool) -> None:
         raise Refused(
             "DRY_RUN_ONLY",
             say(
-                "The key '{name}' may only try {operation}. Send dryRun=1 to see what it would do. {ask}",
+                "The key '{name}' may run {operation} only as a dry run. Send dryRun=1 to see what it would do. {ask}",
                 name=isolate(actor.name),
                 operation=operation,
                 ask=_ASK,

@@ -38,7 +38,8 @@ def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int,
         raise Refused(
             "GRANT_USED_UP",
             say(
-                "The key '{name}' may {what} {per_day:,} times a day, and today no more. The next day begins at midnight, UTC.",
+                "The key '{name}' may {what} {per_day:,} times a day, and has already done so today. The next day "
+                "begins at midnight UTC.",
                 name=isolate(actor.name),
                 what=what,
                 per_day=bound.per_day,

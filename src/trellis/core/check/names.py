@@ -63,7 +63,7 @@ def _check(context: Context, names: _Names, record: Any) -> Iterator[Finding]:
         hint = say("Change it: trellis run {resource}.update id={id} {field}=…", resource=names.resource, id=record.id, field=field)
         if repairable := bool(visible) and field != names.left:
             mended[field] = visible
-            hint = say("Repaired, it is {visible}.", visible=quote(visible))
+            hint = say("Once repaired, it is {visible}.", visible=quote(visible))
         detail = say(
             "its {field} must not contain invisible characters; there is U+{code:04X} at offset {at}. {hint}",
             field=field,

@@ -266,7 +266,7 @@ def _check_log_size(context: Context) -> Iterator[Finding]:
             "requests",
             None,
             "counter",
-            say("the request log is counted as {counted} bytes, where there are {found}", counted=counted, found=found),
+            say("the request log is recorded as {counted} bytes, but has {found}", counted=counted, found=found),
         )
         yield Finding((problem,), partial(requests.repair_size, context.tx))
 

@@ -102,7 +102,9 @@ class _Examiner:
                 hint = say("Change it: trellis run {name}.update id={node} name=…", name=self._kind.name, node=self._node)
                 self._add("name", say("its name {detail} {hint}", detail=invalid.detail, hint=hint), repairable=False)
             else:
-                self._add("name", say("its name {detail} Repaired, it is {mended}.", detail=invalid.detail, mended=quote(mended)))
+                self._add(
+                    "name", say("its name {detail} Once repaired, it is {mended}.", detail=invalid.detail, mended=quote(mended))
+                )
                 name = mended
         else:
             if name != stored.name:
@@ -176,7 +178,7 @@ class _Examiner:
             if (mended := mend_text(f.type, value)) is not None:
                 self._add(
                     "field",
-                    say("{name} {detail} Repaired, it is {mended}.", name=f.name, detail=invalid.detail, mended=quote(mended)),
+                    say("{name} {detail} Once repaired, it is {mended}.", name=f.name, detail=invalid.detail, mended=quote(mended)),
                 )
                 return mended
             self._add("field", say("{name} {detail}", name=f.name, detail=invalid.detail))

@@ -85,7 +85,7 @@ class EventTypes:
     def parse(self, raw: Any) -> tuple[str, ...]:
         found = TextList().parse(raw)
         if not found:
-            raise Invalid(say("must be one or several types of events, such as forum.created, not {raw}.", raw=quote(raw)))
+            raise Invalid(say("must be one or more types of events, such as forum.created, not {raw}.", raw=quote(raw)))
         return found
 
     def schema(self) -> dict[str, Any]:

@@ -107,7 +107,9 @@ def _list(context: Context) -> Outcome:
     after, limit = given.get("after"), given.get("limit", _LIMIT)
     oldest, newest = events.find_bounds(context.tx)
     if newest_first and given.get("wait"):
-        raise refuse_faults(Fault("wait", "INVALID_VALUE", say("wait: events to come are the newest. Leave out order=newest.")))
+        raise refuse_faults(
+            Fault("wait", "INVALID_VALUE", say("wait: waiting is not possible with order=newest. Leave out order=newest."))
+        )
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given} | _limit_to_own(context)

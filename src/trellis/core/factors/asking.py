@@ -16,7 +16,7 @@ from trellis.store.admins import Administrator, administrators, fold_login
 from trellis.store.engine import Transaction
 from trellis.store.factors import count_owners
 
-_NO_PARTY: Final = say("There are no passkeys here, since TRELLIS_PUBLIC_URL is not an address that browsers make any for.")
+_NO_PARTY: Final = say("Passkeys cannot be used here, since browsers do not create any for the address in TRELLIS_PUBLIC_URL.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,17 +143,15 @@ def _add_passkey(context: Context) -> Outcome:
     if len(passkeys.find_by_admin(context.tx, admin.id)) >= MOST_PASSKEYS:
         raise Refused(
             "WRONG_SECOND_FACTOR",
-            say("There may be {most_passkeys} passkeys at most. Remove one first.", most_passkeys=MOST_PASSKEYS),
+            say("At most {most_passkeys} passkeys are allowed. Remove one first.", most_passkeys=MOST_PASSKEYS),
         )
     party = find_party(context.environment.public_url)
     made = verify_creation(context.tx, context.now, party, given.get("passkey"), given.get("binding", "")) if party else None
     if made is None:
-        raise Refused(
-            "WRONG_SECOND_FACTOR", say("The passkey could not be read, or the page was open for too long. Try it once more.")
-        )
+        raise Refused("WRONG_SECOND_FACTOR", say("The passkey could not be read, or the page was open for too long. Try again."))
     credential = encode(made.credential_id)
     if passkeys.find_by_credential(context.tx, credential):
-        raise Refused("WRONG_SECOND_FACTOR", say("This passkey is there already."))
+        raise Refused("WRONG_SECOND_FACTOR", say("This passkey has already been added."))
     is_first = not has_factor(context.tx, admin.id)
     passkeys.insert(
         context.tx,
@@ -201,12 +199,10 @@ def _set_authenticator(context: Context) -> Outcome:
     try:
         secret = derive_secret(context.tx, admin.id, given.get("salt"), context.environment.second_factors.key)
     except SecretUnavailable:
-        raise Refused(
-            "WRONG_SECOND_FACTOR", say("The page was open for too long. Open it once more, and scan the new code.")
-        ) from None
+        raise Refused("WRONG_SECOND_FACTOR", say("The page was open for too long. Open it again, and scan the new code.")) from None
     step = find_step(secret, given.get("code"), context.now, 0)
     if step is None:
-        detail = say("code is not what the app shows now. If it keeps being wrong, look at the clock of the device.")
+        detail = say("code is not the one that the app shows now. If this keeps happening, check the clock of the device.")
         raise refuse_faults(Fault("code", "INVALID_VALUE", detail))
     is_first = not has_factor(context.tx, admin.id)
     authenticators.save(context.tx, Authenticator(admin.id, given.get("salt"), step, context.at, None))
@@ -226,7 +222,7 @@ def _renew_recovery_codes(context: Context) -> Outcome:
     context.input.raise_faults()
     admin = _find_own(context)
     if not has_factor(context.tx, admin.id):
-        raise Refused("WRONG_SECOND_FACTOR", say("Recovery codes stand in for a second factor. Add a passkey or an app first."))
+        raise Refused("WRONG_SECOND_FACTOR", say("Recovery codes are a backup for a second factor. Add a passkey or an app first."))
     return Outcome({"recoveryCodes": _replace_codes(context, admin)}, admin.id, after={}, plan={})
 
 
@@ -254,7 +250,7 @@ def _find_own(context: Context) -> Administrator:
     """Return the administrator whose second factor it is: for administrators, nobody but themselves."""
     actor = context.call.actor
     if actor.type == "admin" and actor.id != context.call.target:
-        raise Refused("NO_PERMISSION", say("Nobody but its owner changes a second factor, and whoever has the terminal."))
+        raise Refused("NO_PERMISSION", say("A second factor can be changed only by its owner, or at the terminal."))
     return _find_administrator(context)
 
 

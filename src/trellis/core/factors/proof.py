@@ -88,7 +88,9 @@ def take_factor(context: Context, admin: int) -> str:
         return ""
     proof = find_proof(context.tx, context.environment, context.now, admin, evidence)
     if proof is None:
-        raise Refused("WRONG_SECOND_FACTOR", say("This is not the second factor of this administrator, or it was used before."))
+        raise Refused(
+            "WRONG_SECOND_FACTOR", say("This is not the second factor of this administrator, or it has already been used.")
+        )
     proof.accept(context.tx, context.at)
     return proof.kind
 
@@ -107,7 +109,7 @@ def _find_step(
     try:
         secret = derive_secret(tx, app.admin_id, app.salt, environment.second_factors.key)
     except SecretUnavailable:
-        log.warning("Codes of apps cannot be checked: TRELLIS_SECOND_FACTOR_KEY is not the one that they were set up with.")
+        log.warning("Codes from apps cannot be checked: TRELLIS_SECOND_FACTOR_KEY is not the one that the apps were set up with.")
         return None
     return find_step(secret, evidence.code, now, after)
 

@@ -59,7 +59,7 @@ class Choices:
         parts = split_list(raw)
         if not parts:
             raise Invalid(
-                say("must be one or several of {words}, not {raw}.", words=", ".join(self.choice.words), raw=quote(raw)),
+                say("must be one or more of {words}, not {raw}.", words=", ".join(self.choice.words), raw=quote(raw)),
                 self.choice.message,
             )
         return tuple(sorted({self.choice.parse(part.strip() if isinstance(part, str) else part) for part in parts}))

@@ -58,7 +58,9 @@ class Form:
         if len(raw) > MAX_NAMES:
             raise Refused(
                 "MALFORMED_REQUEST",
-                say("The request has {count:,} parameters; at most {max_names:,} are read.", count=len(raw), max_names=MAX_NAMES),
+                say(
+                    "The request has {count:,} parameters; at most {max_names:,} are allowed.", count=len(raw), max_names=MAX_NAMES
+                ),
             )
         values: dict[str, Any] = {}
         faults: list[Fault] = []
@@ -92,7 +94,7 @@ class Form:
             elif near := suggestions.find(name):
                 hint = say(" Did you mean {near}?", near=near)
             elif writable:
-                hint = say(" Known here: {names}.", names=", ".join(sorted({f.name for f in writable.values()})))
+                hint = say(" The parameters are: {names}.", names=", ".join(sorted({f.name for f in writable.values()})))
             else:
                 hint = say(" This operation takes none.")
             yield Fault(

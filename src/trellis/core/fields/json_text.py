@@ -25,7 +25,7 @@ def parse_json(text: str) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeError:
-            raise ValueError("it holds half of a surrogate pair, which is no character") from None
+            raise ValueError("it contains half of a surrogate pair, which is not a character") from None
     return value
 
 
@@ -35,7 +35,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the name {quote(name)} stands twice in one object")
+            raise ValueError(f"the name {quote(name)} appears twice in one object")
         found[name] = value
     return found
 

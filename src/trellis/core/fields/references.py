@@ -55,7 +55,7 @@ class ExternalId:
                 )
             )
         if raw in {".", ".."}:
-            raise Invalid(say("must not be {raw}: in a path that means another one.", raw=quote(raw)))
+            raise Invalid(say("must not be {raw}, which has a special meaning in a path.", raw=quote(raw)))
         return raw
 
     def schema(self) -> dict[str, Any]:

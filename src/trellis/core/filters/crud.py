@@ -42,7 +42,7 @@ class FilterQuery:
     def parse(self, raw: Any) -> str:
         text = Text(self.longest).parse(raw).removeprefix("?")
         if redact_keys(text) != text:
-            raise Invalid(say("holds the secret part of a key, which has no business in a filter."))
+            raise Invalid(say("contains the secret part of a key, which must not be saved in a filter."))
         try:
             pairs = parse_qsl(text, max_num_fields=_MOST_PAIRS)
         except ValueError:
@@ -131,11 +131,15 @@ def _create(context: Context) -> Outcome:
     if wanted not in LISTS or not context.call.actor.may(LISTS[wanted]):
         known = ", ".join(name for name, operation in LISTS.items() if context.call.actor.may(operation))
         raise refuse_faults(
-            Fault(LIST.name, "INVALID_VALUE", say("list: there is no {wanted}, but {known}.", wanted=quote(wanted), known=known))
+            Fault(
+                LIST.name,
+                "INVALID_VALUE",
+                say("list: there is no {wanted}; the lists are {known}.", wanted=quote(wanted), known=known),
+            )
         )
     own = [saved for saved, _ in filters.read_all(context.tx, _owner(context)) if saved.admin_id == _owner(context)]
     if len(own) >= MOST:
-        detail = say("name: you have {most} saved filters already, which is the limit. Delete one that you do not need.", most=MOST)
+        detail = say("name: you already have {most} saved filters, which is the limit. Delete one that you do not need.", most=MOST)
         raise refuse_faults(Fault(NAME.name, "INVALID_VALUE", detail))
     saved = SavedFilter(
         id=next_number(context.tx, "filters"),
@@ -195,7 +199,7 @@ def _find_own(context: Context) -> SavedFilter:
     if is_own or actor.type == "terminal" or actor.permit is None:
         return saved
     raise Refused(
-        "NO_PERMISSION", say("{name} was saved by somebody else, who alone may change it, or an owner.", name=isolate(saved.name))
+        "NO_PERMISSION", say("{name} was saved by somebody else. Only they or an owner may change it.", name=isolate(saved.name))
     )
 
 
@@ -203,5 +207,5 @@ def _require_other_names(saved: SavedFilter, others: list[SavedFilter]) -> None:
     """Refuse a name that another filter of the same list has: nobody could tell them apart."""
     name = saved.name.casefold()
     if any(one.id != saved.id and one.list == saved.list and one.name.casefold() == name for one in others):
-        detail = say("name {name} is that of another filter of this list. Choose another.", name=isolate(saved.name))
+        detail = say("name {name} is already the name of another filter of this list. Choose another.", name=isolate(saved.name))
         raise refuse_faults(Fault(NAME.name, "INVALID_VALUE", detail))

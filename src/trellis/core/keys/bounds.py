@@ -114,7 +114,7 @@ class BoundsByOperation:
             if member not in _BY_NAME:
                 raise _invalid(
                     f"{where}.{quote(member).strip(chr(39))}",
-                    say("is no bound; there are {names}.", names=", ".join(_BY_NAME)),
+                    say("is not a bound; the bounds are {names}.", names=", ".join(_BY_NAME)),
                 )
             try:
                 found[member] = _BY_NAME[member].type.parse(value)
@@ -202,7 +202,7 @@ def _settle_under(
         return None
     if not operation.can_be_limited:
         detail = say(
-            "{where}.under: {name} is not about nodes, so that it cannot be limited to some. Leave under out.",
+            "{where}.under: {name} is not about nodes, so it cannot be limited to some of them. Leave under out.",
             where=where,
             name=operation.name,
         )
@@ -215,8 +215,8 @@ def _settle_under(
         resource = resource or (known[0] if len(known) == 1 else "")
         if resource not in known:
             detail = say(
-                "{where}.under: {name} is about {known}, so that it cannot be limited to '{reference}'. Name "
-                "records such as {known_known}:12.",
+                "{where}.under: {name} is about {known}, so it cannot be limited to '{reference}'. Name records such as "
+                "{known_known}:12.",
                 where=where,
                 name=operation.name,
                 known=" and ".join(known),

@@ -40,8 +40,8 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(  # of a key, by the member
 _FINAL: Final[Mapping[str, str]] = MappingProxyType(
     {
         "keys.create": "created the key. To undo that, revoke the key.",
-        "keys.rotate": "replaced the secret. The old one is not kept, so it cannot come back. Rotate the key again.",
-        "keys.revoke": "revoked the key, and that is final: no undo lets somebody in again. Create a new key.",
+        "keys.rotate": "replaced the secret. The old one is not kept, so it cannot be restored. Rotate the key again.",
+        "keys.revoke": "revoked the key, which cannot be undone. Create a new key.",
     }
 )
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({"count": 0, "ids": []})
@@ -92,7 +92,7 @@ def _refuse_final(context: Context, event: Event) -> None:
     if is_past_undo(context, event.at):
         days = context.environment.keep_snapshots
         raise Refused(
-            "NO_LONGER_KEPT", say("Event {seq} is too long ago: changes can be undone for {days} days.", seq=event.seq, days=days)
+            "NO_LONGER_KEPT", say("Event {seq} is too old: changes can be undone for {days} days.", seq=event.seq, days=days)
         )
 
 
@@ -104,7 +104,7 @@ def _find_changed_since(context: Context, event: Event, key: int) -> tuple[set[s
     later = [change.event for change in events.find_since_of(context.tx, event.seq, "keys", [key], _MOST_LATER)]
     if len(later) == _MOST_LATER:
         many = say(
-            "The key was changed {most_later:,} times or more since event {seq}. Change it by hand.",
+            "The key has been changed at least {most_later:,} times since event {seq}. Edit it by hand.",
             most_later=_MOST_LATER,
             seq=event.seq,
         )
@@ -144,7 +144,7 @@ def _revert(context: Context, event: Event, key: Key) -> Key:
     if differences:
         fields = ", ".join(one["field"] for one in differences)
         detail = say(
-            "The key was changed again since event {seq}: {fields}. Undo the later change first, or change it by hand.",
+            "The key has been changed again since event {seq}: {fields}. Undo the later change first, or edit the key by hand.",
             seq=event.seq,
             fields=fields,
         )

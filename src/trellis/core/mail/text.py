@@ -49,7 +49,7 @@ def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict
         link = _link(environment, f"/events/{alarm.event}")
         parts.append(join(filter(None, (sentence, _when(alarm.at), link)), "\n"))
     if more:
-        parts.append(say("There are more, in the panel under Alarms."))
+        parts.append(say("There are more in the panel, under Alarms."))
     parts.append(_end(environment))
     return Text(_subject(environment, _summarize(sentences, more=more)), _body(*parts))
 
@@ -62,12 +62,12 @@ def _summarize(sentences: Sequence[str], *, more: bool) -> str:
 
 def _end(environment: Environment) -> str:
     """Return why somebody gets a mail about alarms, and where there is more."""
-    lines = [f"-- \n{_name(environment)}", say("You get this because you are an administrator there.")]
+    lines = [f"-- \n{_name(environment)}", say("You receive this mail because you are an administrator there.")]
     if environment.public_url:
         lines.append(say("All alarms: {link}", link=_link(environment, "/alarms")))
-        lines.append(say("Which of them are mailed to you: {link}", link=_link(environment, "/account")))
+        lines.append(say("Choose which alarms are mailed to you: {link}", link=_link(environment, "/account")))
     else:
-        lines.append(say("The panel has more."))
+        lines.append(say("The panel shows more."))
     return join(lines, "\n")
 
 
@@ -75,11 +75,14 @@ def write_invitation(environment: Environment, name: str, link: str, until: str)
     """Invite somebody."""
     body = _body(
         say("Hello {name},", name=_one_line(name)),
-        say("you are to be an administrator of {community}. Choose your password here:", community=_name(environment)),
+        say(
+            "you have been invited to become an administrator of {community}. Choose your password here:",
+            community=_name(environment),
+        ),
         _link(environment, f"/invitation/{link}"),
         say(
-            "The link holds once, until {until}. Whoever has it can choose the password: pass it on to nobody. If you did not "
-            "expect this, do nothing.",
+            "The link works once and expires at {until}. Anyone who has it can choose the password, so do not pass it on. If you "
+            "did not expect this mail, ignore it.",
             until=_when(until),
         ),
     )
@@ -89,7 +92,7 @@ def write_invitation(environment: Environment, name: str, link: str, until: str)
 def write_changed_address(environment: Environment, name: str) -> Text:
     """Tell whoever read mail for somebody until now that it goes elsewhere."""
     goes = say(
-        "Mail for {name}, an administrator of {community}, goes to another address from now on. This is the last one to this "
+        "From now on, mail for {name}, an administrator of {community}, goes to another address. This is the last mail to this "
         "address.",
         name=_one_line(name),
         community=_name(environment),
@@ -101,10 +104,10 @@ def write_changed_address(environment: Environment, name: str) -> Text:
 def write_test(environment: Environment) -> Text:
     """Tell that mail can be sent."""
     test = say(
-        "This is a test from {community}. Nothing has happened: somebody wants to know whether mail arrives.",
+        "This is a test from {community}. Nothing has happened: somebody is checking whether mail arrives.",
         community=_name(environment),
     )
-    return Text(_subject(environment, say("A test")), _body(test))
+    return Text(_subject(environment, say("Test mail")), _body(test))
 
 
 def _body(*parts: str) -> Sentence:

@@ -85,7 +85,7 @@ def _copy(kind: NodeKind, context: Context) -> Outcome:
     beside = {"parentId": original.parent_id} if kind.tree else {}
     reach = context.find_reach(kind)
     if reach is not None and "parentId" not in given and not reach.contains(context.tx, original.parent_id):
-        raise reach.refuse(f"What is beside {original.id} is outside. {describe_place(kind)}")
+        raise reach.refuse(f"The siblings of {original.id} are outside. {describe_place(kind)}")
     place = resolve_placement(kind, context, Input(beside | dict(given.values)), None)
     raise_faults((*given.faults, *place.faults))
     # List everything to be copied before the first insert, since the copy may be placed below the original.

@@ -80,8 +80,8 @@ def _find_unsaid_options(kind: NodeKind, given: Input) -> Iterator[Fault]:
     for option in kind.options:
         if option not in sent:
             detail = say(
-                "permissions.{option} is left out. In a form send permissions[{option}]= for nobody, or "
-                "inheritPermissions=1 for the parent's value.",
+                "permissions.{option} is missing. In a form, send permissions[{option}]= for nobody, or inheritPermissions=1 for "
+                "the parent's value.",
                 option=option,
             )
             yield Fault(f"permissions.{option}", "MISSING_VALUE", detail)

@@ -177,7 +177,7 @@ def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, field
     ):
         return ()
     detail = say(
-        "type redirect has no children, and this {singular} has {count}: move or delete them first.",
+        "type redirect allows no children, but this {singular} has {count}: move or delete them first.",
         singular=kind.singular,
         count=count,
     )

@@ -194,7 +194,9 @@ def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list
     fault = Fault(
         _FATE.name,
         "INVALID_TARGET",
-        say("The children cannot move to {fate}: {problem}. Send another id, or -1 to delete them.", fate=fate, problem=problem),
+        say(
+            "The children cannot be moved to {fate}: {problem}. Send another id, or -1 to delete them.", fate=fate, problem=problem
+        ),
     )
     raise refuse_faults(fault)
 

@@ -89,7 +89,7 @@ def _put(kind: NodeKind, context: Context) -> Outcome:
     raw = {name: value for name, value in context.call.raw.items() if name != "dryRun"}
     if found is None:
         if context.call.expected:
-            raise Refused("PRECONDITION_FAILED", say("If-Match was sent, and there is no record with this external id."))
+            raise Refused("PRECONDITION_FAILED", say("If-Match was sent, but there is no record with this external id."))
         return _run(context, kind.operation(CREATE.name), None, raw)
     return _run(context, kind.operation(UPDATE.name), found, raw)
 

@@ -67,7 +67,7 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
         if position is None:
             where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
             detail = say(
-                "ids: there is no {singular} {node} {where}. Give the ids of siblings.",
+                "ids: there is no {singular} {node} {where}. Send the ids of siblings.",
                 singular=kind.singular,
                 node=node,
                 where=where,

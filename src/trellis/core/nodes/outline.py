@@ -24,7 +24,7 @@ _IDS: Final = Field("ids", Ids(), "The nodes whose ancestors are listed.")
 _MOST_IN_TREE: Final = 10_000
 _ROOT: Final = Field("root", NodeId(), "The node whose descendants are returned.")
 _DEEPEST_TREE: Final = 100  # levels: encoders of JSON set a limit to nesting
-_SMALLER: Final = say("Send a smaller depth, or the id of a part as root.")
+_SMALLER: Final = say("Send a smaller depth, or the id of a node further down as root.")
 _DEPTH: Final = Field("depth", Integer(1, 100), "How many levels to return; 1 returns the children only.")
 TREE: Final = Verb(name="tree", method="GET", tail="/tree", response=Response.ANSWER, answer="The tree.", read_at="tree/{resource}")
 _EXAMPLE: Final = [{"id": 1, "name": "News", "children": [{"id": 2, "name": "Archive", "children": []}]}]
@@ -98,7 +98,7 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
         raise Refused(
             "TREE_TOO_LARGE",
             say(
-                "There are more than {most_in_tree:,} {title} in it. {smaller}",
+                "The tree has more than {most_in_tree:,} {title}. {smaller}",
                 most_in_tree=_MOST_IN_TREE,
                 title=kind.plural,
                 smaller=_SMALLER,
@@ -116,7 +116,7 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
         if level > _DEEPEST_TREE:
             raise Refused(
                 "TREE_TOO_LARGE",
-                say("It has more than {deepest_tree} levels. {smaller}", deepest_tree=_DEEPEST_TREE, smaller=_SMALLER),
+                say("The tree has more than {deepest_tree} levels. {smaller}", deepest_tree=_DEEPEST_TREE, smaller=_SMALLER),
             )
         below: list[dict[str, Any]] = []
         paths[node.id], children[node.id] = f"{path}{node.name} > ", below

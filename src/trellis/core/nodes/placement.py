@@ -72,7 +72,7 @@ def _check_reach(tx: Transaction, kind: NodeKind, reach: Reach, parent_id: int |
     if node is None and parent_id is None:
         raise reach.refuse(describe_place(kind))
     if node is not None and not reach.contains(tx, node.parent_id):
-        raise reach.refuse(f"{node.id} itself stays where it is: what is beside it, and where else it could be, is outside.")
+        raise reach.refuse(f"{node.id} itself cannot be moved: its siblings are outside.")
     if parent_id is None:
         raise reach.refuse("The top level is outside.")
 

@@ -33,7 +33,7 @@ def resolve_references(kind: NodeKind, context: Context, given: Input) -> Input:
 def _resolve_parent(kind: NodeKind, context: Context, values: dict[str, Any]) -> Iterable[Fault]:
     external_id = values.pop("parentExternalId")
     if "parentId" in values:
-        detail = say("parentExternalId: give either parentId or parentExternalId, not both.")
+        detail = say("parentExternalId: send either parentId or parentExternalId, not both.")
         return (Fault("parentExternalId", "INVALID_PARENT", detail),)
     found, reach = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)), context.find_reach(kind)
     if external_id not in found or (reach is not None and not reach.contains(context.tx, found[external_id])):
@@ -80,7 +80,7 @@ def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | 
     for external_id, owner in nodes.find_by_external_ids(context.tx, kind.name, wanted).items():
         if owner != node and reach is not None and not reach.contains(context.tx, owner):
             detail = say(
-                "Another {singular} has the external id '{external_id}' already. Choose another id.",
+                "Another {singular} already has the external id '{external_id}'. Choose another id.",
                 singular=kind.singular,
                 external_id=external_id,
             )
@@ -89,7 +89,7 @@ def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | 
             raise Refused(
                 "EXTERNAL_ID_TAKEN",
                 say(
-                    "The {singular} {owner} has the external id '{external_id}' already. Change that one, or choose another id.",
+                    "The {singular} {owner} already has the external id '{external_id}'. Change that one, or choose another id.",
                     singular=kind.singular,
                     owner=owner,
                     external_id=external_id,
@@ -97,4 +97,4 @@ def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | 
                 facts={"id": owner},
             )
     if len(set(wanted)) < len(wanted):
-        raise Refused("EXTERNAL_ID_TAKEN", say("Two {title} were to have the same external id.", title=kind.plural))
+        raise Refused("EXTERNAL_ID_TAKEN", say("Two {title} would have the same external id.", title=kind.plural))

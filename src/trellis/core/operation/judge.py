@@ -53,7 +53,7 @@ def renew_actor(tx: Transaction, actor: Actor, now: str, permits: Permits) -> Ac
     if found.disabled_at is not None:
         raise Refused(
             "NO_PERMISSION",
-            say("{name} was disabled and is no administrator any more. Nothing was changed.", name=isolate(actor.name)),
+            say("{name} was disabled and is no longer an administrator. Nothing was changed.", name=isolate(actor.name)),
         )
     permit = permits.find(found.role, found.kinds)
     return actor if permit is actor.permit else Actor.administrator(actor.id, actor.name, permit)
@@ -65,7 +65,7 @@ def _renew_key(tx: Transaction, actor: Actor, known: Key, now: str) -> Actor:
         return actor
     if key is None or key.revoked_at or key.paused_at or not _is_current(actor.digest, key, now):
         raise Refused(
-            "INVALID_API_KEY", say("The key was revoked, paused or replaced while this write waited. Nothing was changed.")
+            "INVALID_API_KEY", say("The key was revoked, paused or replaced while this write was waiting. Nothing was changed.")
         )
     return replace(Actor.of_key(key, actor.digest), is_agent=actor.is_agent)
 

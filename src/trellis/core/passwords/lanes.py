@@ -59,7 +59,7 @@ class Lanes:
         lanes = self._groups.get(_group(lane), {})
         if len(lanes.get(lane, ())) >= _LANE or sum(map(len, lanes.values())) >= _GROUP:
             raise Refused(
-                "TOO_MANY_PASSWORDS", say("Too many passwords wait to be checked or kept. Nothing was changed; try again.")
+                "TOO_MANY_PASSWORDS", say("Too many passwords are waiting to be checked or stored. Nothing was changed; try again.")
             )
 
     def _serve(self) -> None:

@@ -75,7 +75,7 @@ def _create(context: Context) -> Outcome:
         "effects": effects.shown,
     }
     if held + len(orjson.dumps(content)) > _MOST_BYTES:
-        raise _refuse_too_many(context, f"its open proposals would take more than {_MOST_BYTES >> 20} MiB")
+        raise _refuse_too_many(context, f"the open proposals of the key would take more than {_MOST_BYTES >> 20} MiB")
     proposal = _build(context, call, identity, revision, effects)
     proposal = replace(proposal, etag=_find_version(call, outcome))
     proposals.insert(context.tx, proposal, content)
@@ -87,7 +87,7 @@ def _find_operation(context: Context, name: str) -> Operation:
     known = {operation.name: operation for operation in context.environment.load_operations()}
     operation = known.get(name)
     if operation is None or not operation.is_proposable:
-        detail = say("operation: {name} is no operation that changes something and that a key can be granted.", name=quote(name))
+        detail = say("operation: {name} is not an operation that changes something and can be granted to a key.", name=quote(name))
         raise refuse_faults(Fault("operation", "INVALID_VALUE", detail))
     return operation
 
@@ -121,7 +121,9 @@ def _compute_identity(context: Context, call: Call, given: Input) -> str:
             sent = sent if given.faults else orjson.dumps(read, normalise, orjson.OPT_SORT_KEYS)
         return hashlib.sha256(orjson.dumps(about) + sent).hexdigest()
     except TypeError:
-        detail = say("The request holds a number of more than 64 bits, or something else that cannot be kept until it is approved.")
+        detail = say(
+            "The request contains a number of more than 64 bits, or something else that cannot be stored until it is approved."
+        )
         raise refuse_faults(Fault("input", "INVALID_VALUE", detail)) from None
 
 
@@ -142,8 +144,8 @@ def _refuse_passwords(context: Context, operation: Operation, call: Call, given:
         raise Refused(
             "PASSWORD_IN_PROPOSAL",
             say(
-                "A password cannot be proposed, since it would have to be kept until somebody approves it. "
-                "Nothing was done. Leave it out, and have an administrator set it."
+                "A password cannot be proposed, since it would have to be stored until somebody approves it. Nothing was done. "
+                "Leave it out, and ask an administrator to set it."
             ),
         )
 
@@ -154,7 +156,7 @@ def _check_limit(context: Context) -> int:
     held = proposals.measure_open(context.tx, actor.type, actor.id or 0, context.now)
     most = context.environment.most_proposals
     if held.number >= most:
-        raise _refuse_too_many(context, f"it has {held.number:,} open proposals, as many as it may")
+        raise _refuse_too_many(context, f"the key has {held.number:,} open proposals, which is the limit")
     return held.size
 
 

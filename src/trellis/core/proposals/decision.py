@@ -180,7 +180,7 @@ def _find_to_decide(context: Context, verb: Verb, fields: tuple[Field, ...]) -> 
     require(fields, context.input).raise_faults()
     proposal = _find(context, verb)
     if is_decided_by_proposer(context, proposal):
-        detail = say("Proposal {id} was made by the caller itself. Somebody else has to decide on it.", id=proposal.id)
+        detail = say("Proposal {id} was made by the caller. Somebody else has to decide on it.", id=proposal.id)
         raise Refused("OWN_PROPOSAL", detail)
     return _require_open(context, proposal)
 
@@ -198,7 +198,7 @@ def _require_open(context: Context, proposal: Proposal) -> Proposal:
     state = find_state(proposal, context.now)
     if state != OPEN:
         by = "" if proposal.closed_by is None else f" By {isolate(proposal.closed_by['name'])}, at {proposal.closed_at}."
-        detail = say("Proposal {id} is not open any more: {state}{by}", id=proposal.id, state=name_state(state), by=by)
+        detail = say("Proposal {id} is no longer open: {state}{by}", id=proposal.id, state=name_state(state), by=by)
         raise Refused("PROPOSAL_CLOSED", detail, facts={"state": state})
     return proposal
 
@@ -248,7 +248,7 @@ def _find_administrator(context: Context, proposal: Proposal) -> Actor:
     if found is None or found.disabled_at is not None:
         raise Refused(
             "NO_PERMISSION",
-            say("{actor_name}, who proposed it, is no administrator any more.", actor_name=isolate(proposal.actor_name)),
+            say("{actor_name}, who proposed it, is no longer an administrator.", actor_name=isolate(proposal.actor_name)),
         )
     return Actor.administrator(found.id, found.name, context.environment.permits.find(found.role, found.kinds))
 
@@ -279,7 +279,7 @@ def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str,
     return Refused(
         "PROPOSAL_OUTDATED",
         say(
-            "Nothing was done: what proposal {id} touches has changed since it was made{since}. Have it proposed again.",
+            "Nothing was done: what proposal {id} affects has changed since it was made{since}. Ask for a new proposal.",
             id=proposal.id,
             since=since,
         ),

@@ -41,8 +41,8 @@ class SearchText:
         if redact_keys(value) != value:
             raise Invalid(
                 say(
-                    "holds the secret part of a key, which is not looked at. Search for the public part only: what "
-                    "stands before the second underscore."
+                    "contains the secret part of a key, which cannot be searched for. Search for the public part only, up to the "
+                    "second underscore."
                 )
             )
         return value
@@ -105,7 +105,7 @@ def _find(context: Context) -> Outcome:
     chosen = given.get("resources", ())
     if unknown := [name for name in chosen if name not in sources]:
         detail = say(
-            "resources: there is nothing to search in {unknown}, but in {sources}.",
+            "resources: {unknown} cannot be searched; choose from {sources}.",
             unknown=quote(unknown[0]),
             sources=", ".join(sources),
         )

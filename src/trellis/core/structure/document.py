@@ -81,9 +81,7 @@ class _Parser:
         sections = [name for name in raw if name in self._kinds or name == KEYS]
         if under is not None and (len(sections) != 1 or sections[0] == KEYS or not self._kinds[sections[0]].tree):
             trees = " or ".join(name for name, kind in self._kinds.items() if kind.tree)
-            self._fault(
-                raw, top, "under", say("under needs exactly one section, and of a kind that is a tree: {trees}.", trees=trees)
-            )
+            self._fault(raw, top, "under", say("under needs exactly one section, of a kind that is a tree: {trees}.", trees=trees))
         if not sections:
             self.document.empty.append(top)
         for name in sections:
@@ -112,7 +110,7 @@ class _Parser:
             return
         if self.document.name and name != self.document.name:
             detail = say(
-                "The documents of one plan must have one name, not {first} and {other}.",
+                "All documents of a plan must have the same name, not {first} and {other}.",
                 first=quote(self.document.name),
                 other=quote(name),
             )
@@ -142,7 +140,8 @@ class _Parser:
         in_parts = any(section.kind.name == name for section in self.document.sections)
         if name in self._whole or (under is None and in_parts):
             detail = say(
-                "{name} is in another of the documents already. Only parts of it, each with its own under, can be several.",
+                "{name} is already in another of the documents. Only parts of a section, each with its own under, "
+                "can be in several documents.",
                 name=name,
             )
             self.faults.append((place, detail))
@@ -161,7 +160,7 @@ class _Parser:
         for index, one in enumerate(raw):
             self._count += 1
             if self._count > MOST_ENTRIES:
-                raise _refuse_value([(place, f"There are more than {MOST_ENTRIES:,} nodes. Split the document by sections.")])
+                raise _refuse_value([(place, f"There are more than {MOST_ENTRIES:,} nodes. Split the document by section.")])
             if (entry := self._parse_entry(kind, one, place.item(index, one), level)) is not None:
                 entries.append(entry)
         return entries
@@ -233,7 +232,7 @@ class _Parser:
                 if sent is None
                 else say("externalId {detail}", detail=invalid.detail)
             )
-            hint = say(" Put it into quotes.") if isinstance(sent, int | float) else ""
+            hint = say(" Put it in quotes.") if isinstance(sent, int | float) else ""
             self._fault(raw, place, "externalId" if "externalId" in raw else "", told + hint)
             return ""
         here = place.at(raw, "externalId")
@@ -243,7 +242,7 @@ class _Parser:
                 (
                     here,
                     say(
-                        "{external_id} is the externalId of another {singular} already: {other}.",
+                        "{external_id} is already the externalId of another {singular}: {other}.",
                         external_id=quote(external_id),
                         singular=kind.singular,
                         other=other,
@@ -307,14 +306,14 @@ class _Parser:
                     )
             if isinstance(expires := one.get("expires"), str) and not expires[:4].isdigit():
                 self._fault(
-                    one, at, "expires", say("expires must be a timestamp or null: a duration would begin anew with each apply.")
+                    one, at, "expires", say("expires must be a timestamp or null: a duration would start again with each apply.")
                 )
             if name.strip() in seen:
                 self._fault(
                     one,
                     at,
                     "name",
-                    say("{name} is the name of another key already: {seen}.", name=quote(name), seen=seen[name.strip()]),
+                    say("{name} is already the name of another key: {seen}.", name=quote(name), seen=seen[name.strip()]),
                 )
             seen[name.strip()] = at
             settings = {member: one[member] for member in KEY_MEMBERS if member in one}

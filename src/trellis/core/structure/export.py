@@ -72,7 +72,7 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
     exporter = _Exporter(context)
     under = given.get(_UNDER.name)
     if under is not None and (len(chosen) != 1 or not chosen[0].tree):
-        raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", say("under needs one section, and of a kind that is a tree.")))
+        raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", say("under needs exactly one section, of a kind that is a tree.")))
     document: dict[str, Any] = {"format": FORMAT, "name": slug(context.environment.community_name) or "community"}
     if under is not None:
         document["under"] = under
@@ -134,13 +134,15 @@ class _Exporter:
         """Write all nodes of a kind, or those below one, in order. Raises Refused (TREE_TOO_LARGE, INVALID_VALUE)."""
         tx, reach = self._context.tx, find_section_reach(self._context, kind)
         if reach is not None and kind.tree and under is None:
-            raise reach.refuse("Send sections with this one alone, and under: the external id of a node there.")
+            raise reach.refuse("Send only this section, and set under to the external id of a node there.")
         root = self._find_root(kind, under, reach)
         tops = reach.roots if reach is not None and not kind.tree else None
         found = nodes.find_tree(tx, kind.name, root, _DEEPEST + 1, self._left + 1, tops)
         self._left -= len(found)
         if self._left < 0:
-            detail = say("There are more than {most:,} nodes. Ask for fewer sections, or for a part with under.", most=_MOST)
+            detail = say(
+                "There are more than {most:,} nodes. Ask for fewer sections, or send under to get a part of one.", most=_MOST
+            )
             raise Refused("TREE_TOO_LARGE", detail)
         external_ids = self._groups if kind.is_group else self._find_external_ids(kind, found)
         children: dict[int | None, list[dict[str, Any]]] = {root: []}
@@ -149,7 +151,8 @@ class _Exporter:
             levels[node.id] = levels[node.parent_id] + 1
             if levels[node.id] > _DEEPEST:
                 raise Refused(
-                    "TREE_TOO_LARGE", say("There are more than {deepest} levels. Ask for a part with under.", deepest=_DEEPEST)
+                    "TREE_TOO_LARGE",
+                    say("There are more than {deepest} levels. Send under to get a part of them.", deepest=_DEEPEST),
                 )
             entry = self._write_entry(kind, node, external_ids[node.id])
             children[node.parent_id].append(entry)

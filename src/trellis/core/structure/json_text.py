@@ -78,7 +78,9 @@ class _Reader:
     def _refuse(self) -> NotJson:
         found = self._text[self._at : self._at + 1]
         if found == '"' and _TOKEN.match(self._text, self._at) is None:
-            return NotJson(self._line, "This is not JSON: a text has no end in its line, or a character that must be escaped.")
+            return NotJson(
+                self._line, "This is not JSON: a string does not end on its line, or has a character that must be escaped."
+            )
         what = f"{found!r} stands here" if found else "the text ends here"
         expected = f"{self._expected} was expected" if self._next is not None else "nothing more was expected"
         return NotJson(self._line, f"This is not JSON: {what}, and {expected}.")
@@ -153,4 +155,4 @@ class _Reader:
         try:
             return orjson.loads(text)
         except orjson.JSONDecodeError:
-            raise Unreadable(self._line, say("This text has half of a surrogate pair, which is no character.")) from None
+            raise Unreadable(self._line, say("This text contains half of a surrogate pair, which is not a character.")) from None

@@ -30,7 +30,7 @@ def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry]) -> Ite
         return
     if context.call.actor.type == "key":
         raise refuse_document(
-            [(entries[0].place, "Keys are made at the terminal and in the panel only: apply this document there.")]
+            [(entries[0].place, "Keys can be created only at the terminal and in the panel: apply this document there.")]
         )
     for entry in entries:
         known = _find(context, entry)

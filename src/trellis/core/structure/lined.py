@@ -48,7 +48,7 @@ class Builder:
         self._count += 1
         if self._count > MOST_VALUES:
             raise Unreadable(
-                line, say("The document has more than {most_values:,} values. Split it by sections.", most_values=MOST_VALUES)
+                line, say("The document has more than {most_values:,} values. Split it by section.", most_values=MOST_VALUES)
             )
         self._open[-1].add(value, line, is_text=is_text)
 
@@ -80,13 +80,13 @@ class _Open:
         else:
             name = value if isinstance(value, str) else None
             if not is_text or name is None:
-                raise Unreadable(line, say("A name must be text. Put it into quotes."))
+                raise Unreadable(line, say("A name must be text. Put it in quotes."))
             if name in self.value:
                 shown = name[:_LONGEST_NAME]
                 raise Unreadable(
                     line,
                     say(
-                        "'{shown}' stands here for the second time; it is in line {lines} already.",
+                        "'{shown}' appears here for the second time; it is already on line {lines}.",
                         shown=shown,
                         lines=self.value.lines[name],
                     ),

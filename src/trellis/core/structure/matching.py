@@ -55,7 +55,7 @@ def load_scope(context: Context, section: Section, faults: list[tuple[Place, str
     """Read the nodes that a section is about, as far as the call may reach. Raises Refused (TREE_TOO_LARGE, OUT_OF_BOUNDS)."""
     tx, reach, root = context.tx, find_section_reach(context, section.kind), None
     if reach is not None and section.kind.tree and section.under is None:
-        raise reach.refuse("Write under: the external id of a node there.")
+        raise reach.refuse("Set under to the external id of a node there.")
     if section.under is not None:
         root = nodes.find_by_external_ids(tx, section.kind.name, (section.under,)).get(section.under)
         if root is None or (reach is not None and not reach.contains(tx, root)):
@@ -102,12 +102,15 @@ def match(tx: Transaction, scope: Scope, name: str, faults: list[tuple[Place, st
         if (node := by_external_id.get(entry.external_id)) is not None:
             scope.matched[entry] = node
             if node.id == scope.root:
-                faults.append((entry.place, say("The {singular} cannot be below itself: under names it.", singular=kind.singular)))
+                faults.append(
+                    (entry.place, say("The {singular} cannot be below itself, but under names it.", singular=kind.singular))
+                )
     _match_paths(scope, adopt=adopt)
     for entry, node in scope.matched.items():
         if node.managed_by not in {None, name} and not adopt:
             detail = say(
-                "{singular} {id} is managed by the document '{managed_by}'. Take it out of that one, or adopt.",
+                "{singular} {id} is managed by the document '{managed_by}'. Remove it from that document, or use "
+                "adopt to take it over.",
                 singular=kind.singular,
                 id=node.id,
                 managed_by=node.managed_by,

@@ -189,10 +189,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
             "PLAN_DIFFERS",
-            say(
-                "With this document, these options and the passwords in it, something else would be done than "
-                "was planned. Plan again."
-            ),
+            say("This document, the passwords in it and these options would not do what was planned. Make a new plan."),
         )
     counts = Counter(change.action for change in run.changes)
     result = {
@@ -217,7 +214,7 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
     """Refuse a plan if anything that it has read has changed since. Raises Refused (PLAN_OUTDATED, PLAN_DIFFERS)."""
     number = plan.partition("-")[0]
     if not number.isdecimal() or int(number) > MAX_ID:
-        raise Refused("PLAN_DIFFERS", say("plan is not one that a plan has returned. Plan again."))
+        raise Refused("PLAN_DIFFERS", say("plan is not a value that structure.plan returned. Make a new plan."))
     since = events.find_since(context.tx, int(number), resources, _SHOWN)
     if context.call.actor.bounds:
         since = hide_outside(context, kinds, since)
@@ -226,8 +223,8 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
     first = since[0]
     detail = say_many(
         len(since),
-        "1 change has been made since the plan: event {event}, {operation} of {id}. Nothing was done. Plan again.",
-        "{count} changes have been made since the plan: event {event}, {operation} of {id}, …. Nothing was done. Plan again.",
+        "1 change has been made since the plan: event {event}, {operation} of {id}. Nothing was done. Make a new plan.",
+        "{count} changes have been made since the plan: event {event}, {operation} of {id}, …. Nothing was done. Make a new plan.",
         event=first.event,
         operation=first.operation,
         id=first.id,

@@ -105,7 +105,7 @@ class Run:
     def _check_emptiness(self) -> None:
         if self._document.empty and not self._options.allow_empty:
             where = ", ".join(place.path or place.file or "the document" for place in self._document.empty)
-            told = say("There is nothing in {where}. If that is meant, allow it with allowEmpty (--allow-empty).", where=where)
+            told = say("There is nothing in {where}. If that is intended, allow it with allowEmpty (--allow-empty).", where=where)
             raise Refused("EMPTY_DOCUMENT", told)
 
     def _find_nodes(self) -> None:
@@ -147,7 +147,7 @@ class Run:
         if len(doomed) > self._options.max_deletes:
             named = [f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN]]
             detail = say(
-                "{count:,} nodes would be deleted, and maxDeletes allows {most:,}: {named}. If that is meant, allow it with "
+                "{count:,} nodes would be deleted, but maxDeletes allows {most:,}: {named}. If that is intended, allow it with "
                 "maxDeletes (--max-deletes).",
                 count=len(doomed),
                 most=self._options.max_deletes,

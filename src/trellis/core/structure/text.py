@@ -35,7 +35,7 @@ def read_document(text: str) -> Any:
     or very large. Raises Unreadable.
     """
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
-        raise Unreadable(1, say("The document is larger than {longest} MiB. Split it by sections.", longest=LONGEST >> 20))
+        raise Unreadable(1, say("The document is larger than {longest} MiB. Split it by section.", longest=LONGEST >> 20))
     if not looks_like_json(text):
         return _read_yaml(text)
     try:
@@ -62,7 +62,7 @@ def _read_yaml(text: str) -> Any:
 def _explain(error: yaml.MarkedYAMLError) -> str:
     problem = str(error.problem or "This is not YAML")
     if "cannot start any token" in problem:
-        return "A tab, or another character with a meaning of its own, is where a value begins: indent with spaces, or use quotes."
+        return "A value begins with a tab, or with a character that has a special meaning: indent with spaces, or use quotes."
     return f"This is not YAML: {problem}."
 
 
@@ -81,7 +81,7 @@ def _build(events: Iterator[Any]) -> Any:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                raise Unreadable(line, say("A second document begins here. Put each into a file of its own."))
+                raise Unreadable(line, say("A second document begins here. Put each document in its own file."))
         elif isinstance(event, yaml.CollectionEndEvent):
             builder.end()
         elif isinstance(event, yaml.NodeEvent):
@@ -95,9 +95,9 @@ def _build(events: Iterator[Any]) -> Any:
 
 def _build_value(event: Any, resolver: _Core, line: int) -> Any:
     if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-        raise Unreadable(line, say("Anchors (&) and aliases (*) are not read: write the value out, or put it into quotes."))
+        raise Unreadable(line, say("Anchors (&) and aliases (*) are not supported: write the value out, or put it in quotes."))
     if event.tag is not None:
-        raise Unreadable(line, say("Tags such as {tag} are not read. Leave it out.", tag=event.tag))
+        raise Unreadable(line, say("Tags such as {tag} are not supported. Remove it.", tag=event.tag))
     if isinstance(event, yaml.MappingStartEvent):
         return LinedMapping(line)
     if isinstance(event, yaml.SequenceStartEvent):

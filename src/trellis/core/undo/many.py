@@ -49,7 +49,7 @@ def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) ->
 
 
 def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged: int | None) -> Refused:
-    why = conflicts[0]["detail"] if conflicts else say("They are about what your role does not see.")
+    why = conflicts[0]["detail"] if conflicts else say("They are about records that your role cannot see.")
     parts = [f"{len(conflicts) + hidden} of {count} events cannot be undone. {why}"] if conflicts or hidden else []
     if purged is None:
         parts.append("Older events have been purged, and some of them may be among those to undo.")
@@ -127,7 +127,9 @@ class _Undoing:
         for event in found:
             self._singly += 1
             if self._singly > MOST_SINGLY:
-                raise _refuse_size(f"At most {MOST_SINGLY:,} events other than creations of what is as it was created", event.seq)
+                raise _refuse_size(
+                    f"At most {MOST_SINGLY:,} events, not counting creations of records that are unchanged,", event.seq
+                )
             self._undo_one(event)
             self._progress.done()
 

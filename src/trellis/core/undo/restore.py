@@ -138,10 +138,12 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
     is_hidden = own_only and event is not None and not is_caused_by(event, actor)
     if event is None or is_hidden or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
         detail = say(
-            "There is no event {seq} that this key may undo. With {list} granted as well, it is told why.", seq=seq, list=_LIST
+            "There is no event {seq} that this key may undo. If the key is also granted {list}, the response says why.",
+            seq=seq,
+            list=_LIST,
         )
         if is_hidden:
-            detail = say("There is no event {seq} that this key may undo: it may undo only what it did itself.", seq=seq)
+            detail = say("There is no event {seq} that this key may undo: the key may undo only what it did itself.", seq=seq)
         raise Refused("INVALID_ID", detail, code=_NO_EVENT)
     return event
 
@@ -175,7 +177,7 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
         raise Refused(
             "NOT_RESTORABLE",
             say(
-                "Event {seq} is {operation}; {name}.{restore_name} undoes {title}.",
+                "Event {seq} is {operation}, but {name}.{restore_name} undoes only {title}.",
                 seq=event.seq,
                 operation=event.operation,
                 name=kind.name,

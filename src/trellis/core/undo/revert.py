@@ -83,7 +83,10 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
         return
     raise Refused(
         "CHANGED_SINCE",
-        say("It was a redirect, which cannot have children, but now it has {count}: move or delete them first.", count=count),
+        say(
+            "Before the event it was a redirect, which cannot have children, but now it has {count}: move or delete them first.",
+            count=count,
+        ),
         facts={"differences": [{"field": "children", "then": 0, "now": count}]},
     )
 

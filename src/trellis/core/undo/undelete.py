@@ -161,7 +161,10 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     raise Refused(
         "PARENT_NEEDED",
-        say("It cannot return to its old place: {problem}. Send parentId: an id, or null for the top level.", problem=problem),
+        say(
+            "The node cannot go back to its old parent: {problem}. Send parentId: an id, or null for the top level.",
+            problem=problem,
+        ),
         facts={"parentId": parent_id},
     )
 

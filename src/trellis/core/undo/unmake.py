@@ -107,8 +107,8 @@ def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: i
     many = kind.plural
     detail = (
         say(
-            "The {several} below {singular} {id} are not those that event {seq} moved there, or where they "
-            "came from is gone: move or delete them first.",
+            "The {several} below {singular} {id} are not those that event {seq} moved there, or their old parent is gone: move "
+            "or delete them first.",
             several=many,
             singular=kind.singular,
             id=root.id,
@@ -137,7 +137,7 @@ def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) ->
         raise Refused(
             "CHANGED_SINCE",
             say(
-                "{singular} {id} has been named since event {seq} by {shown}{more}: remove it there first, or delete it.",
+                "{singular} {id} has been used since event {seq} by {shown}{more}: remove it there first, or delete it.",
                 singular=say(kind.singular.capitalize()),
                 id=root.id,
                 seq=event.seq,
@@ -179,7 +179,7 @@ def _no_longer_kept(kind: NodeKind, context: Context, event: Event, now: Node) -
     return Refused(
         "NO_LONGER_KEPT",
         say(
-            "{singular} {id} has been changed since event {seq}, and details of changes are kept for {keep_snapshots} days only.",
+            "{singular} {id} has been changed since event {seq}, and details of changes are kept for only {keep_snapshots} days.",
             singular=say(kind.singular.capitalize()),
             id=now.id,
             seq=event.seq,

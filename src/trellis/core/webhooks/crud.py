@@ -182,7 +182,7 @@ def _create(context: Context) -> Outcome:
     raise_faults((*given.faults, *_find_faults(context, given)))
     _judge_alarms(context, find_alarm_patterns(given.get("events")))
     if endpoints.count(context.tx) >= MOST:
-        raise Refused("TOO_MANY_WEBHOOKS", say("There are {most} webhooks already. Delete one that is not needed.", most=MOST))
+        raise Refused("TOO_MANY_WEBHOOKS", say("There are already {most} webhooks. Delete one that is not needed.", most=MOST))
     kept = generate_secret(context.environment.outgoing.key)
     enabled = given.get("enabled", True)
     webhook = Webhook(
@@ -297,8 +297,8 @@ def _judge_alarms(context: Context, wanted: Collection[str]) -> None:
         raise Refused(
             "ALARMS_ARE_FOR_OWNERS",
             say(
-                "Only an owner, or the terminal, can have {names} sent to an address: alarms tell who may do "
-                "what here, and who signs in. Nothing was changed.",
+                "Only an owner, or somebody at the terminal, can have {names} sent to an address: alarms show who may do what "
+                "here, and who signs in. Nothing was changed.",
                 names=", ".join(sorted(wanted)),
             ),
         )
@@ -323,7 +323,7 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
                 hint = (
                     say("Did you mean {near}?", near=near)
                     if near
-                    else say("Events are, for example, {names}.", names=", ".join(known[:4]))
+                    else say("Examples of events are {names}.", names=", ".join(known[:4]))
                 )
                 yield Fault(
                     "events", "UNKNOWN_EVENT", say("events: there is no event '{pattern}'. {hint}", pattern=pattern, hint=hint)

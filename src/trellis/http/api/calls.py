@@ -18,7 +18,7 @@ def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: 
     expected = expected_versions(headers.get(b"if-match"))
     if expected and not operation.is_conditional:
         detail = say(
-            "{name} changes no record that is there already, whose version If-Match could tell. Leave If-Match out.",
+            "{name} does not change an existing record, so If-Match does not apply. Leave If-Match out.",
             name=operation.name,
         )
         raise Refused("INVALID_HEADER", detail)

@@ -49,10 +49,7 @@ def expected_versions(sent: bytes | None) -> tuple[str, ...]:
     if not (tags := _parse_tags(sent)):
         raise Refused(
             "INVALID_HEADER",
-            say(
-                "If-Match must be the ETag that you read, in its quotation marks, a list of such with commas "
-                "between them, or * alone."
-            ),
+            say("If-Match must be the ETag that you read, in its quotation marks, a comma-separated list of ETags, or * alone."),
         )
     strong = (value.decode("latin-1") for weak, value in tags if not weak)
     return tuple(value for value in strong if value != ANY_VERSION) or ("",)

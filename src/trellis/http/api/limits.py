@@ -56,7 +56,7 @@ class Throttle:
         raise Refused(
             "TOO_MANY_REQUESTS_WITH_BAD_KEY",
             say(
-                "Too many requests without a good key came from {address}. Wait {wait} seconds, and send a good one.",
+                "{address} sent too many requests without a valid key. Wait {wait} seconds, and send a valid one.",
                 address=address,
                 wait=wait,
             ),
@@ -121,7 +121,7 @@ def _check(limit: int, count: int, left: float) -> Allowance:
         wait = max(1, reset - int(now))
         raise Refused(
             "RATE_LIMITED",
-            say("This key may send {limit} requests a minute, and has. Wait {wait} seconds.", limit=limit, wait=wait),
+            say("This key has reached its limit of {limit} requests per minute. Wait {wait} seconds.", limit=limit, wait=wait),
             facts={"retryAfter": wait, "limit": limit, "reset": reset},
         )
     return Allowance(limit, max(0, limit - count), reset)

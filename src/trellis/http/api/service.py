@@ -141,7 +141,7 @@ class Service:
         if not isinstance(raised, Refused):
             log.error("Request %s failed.", request.request_id, exc_info=raised, extra=request.log_fields)
             request.refused = "INTERNAL_ERROR"
-            told = say("The service failed unexpectedly. As far as we know, nothing of this request was saved.")
+            told = say("The service failed unexpectedly. As far as we know, nothing from this request was saved.")
             return Refused("INTERNAL_ERROR", told)
         request.refused = raised.message
         if "reset" in (facts := raised.facts):

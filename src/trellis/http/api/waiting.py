@@ -61,11 +61,13 @@ class WaitingRequests:
     def _hold(self, caller: str) -> Iterator[None]:
         if self._held[caller] >= self._per_key or self.count >= self._most:
             whose = (
-                say("{per_key} requests of this key", per_key=self._per_key)
+                say("{per_key} requests from this key", per_key=self._per_key)
                 if self._held[caller] >= self._per_key
-                else say("As many requests as may")
+                else say("As many requests as allowed")
             )
-            raise Refused("TOO_MANY_WAITING", say("{whose} wait already. Ask without wait, or wait for these.", whose=whose))
+            raise Refused(
+                "TOO_MANY_WAITING", say("{whose} are already waiting. Leave out wait, or wait for these to finish.", whose=whose)
+            )
         self._held[caller] += 1
         try:
             yield

@@ -22,7 +22,7 @@ class FileGone(Exception):
     """The database's file, or its WAL, is no longer the one that a connection has open."""
 
     def __init__(self) -> None:
-        super().__init__("its file or its -wal was taken away or replaced while it was open.")
+        super().__init__("its file or its -wal was removed or replaced while it was open.")
 
 
 class Faults:

@@ -334,16 +334,16 @@ def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused
     if (reason := faults.record(error)) is None:
         outage.record_failure(error)
         reason = say("The database is busy or cannot be reached.")
-    return Refused("BUSY", say("{reason} Nothing was changed as far as we know; try again.", reason=reason))
+    return Refused("BUSY", say("{reason} As far as we know, nothing was changed; try again.", reason=reason))
 
 
 def refuse_late() -> Refused:
     """Return the refusal of a write that has waited for its turn for too long."""
     return Refused(
-        "BUSY", say("The database is busy: this write has waited for its turn for too long. Nothing was changed; try again.")
+        "BUSY", say("The database is busy: this write has waited too long for its turn. Nothing was changed; try again.")
     )
 
 
 def refuse_full() -> Refused:
     """Return the refusal of a write for which there is no place in the queue."""
-    return Refused("BUSY", say("Too many writes wait for their turn already. Nothing was changed; try again in a moment."))
+    return Refused("BUSY", say("Too many writes are already waiting. Nothing was changed; try again in a moment."))

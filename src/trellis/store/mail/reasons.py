@@ -4,14 +4,14 @@ from typing import Final
 
 from trellis.sentences import Stored, mark
 
-ADDRESS_REFUSED: Final = mark("The server refuses the address: {code} {error}")
-MAIL_REFUSED: Final = mark("The server refuses the mail: {code} {error}")
-REFUSED: Final = mark("The server refuses: {code} {error}")
-NOT_SIGNED_IN: Final = mark("The server lets {user} not sign in: {code}.")
-NOT_WRITABLE: Final = mark("The name or the password has characters that the server cannot be told.")
-TOOK_TOO_LONG: Final = mark("The server takes too long.")
-NOTHING_TO_TELL: Final = mark("There is nothing to tell any more, or nobody to tell it.")
-GIVEN_UP: Final = mark("It was given up.")
+ADDRESS_REFUSED: Final = mark("The server refused the address: {code} {error}")
+MAIL_REFUSED: Final = mark("The server refused the mail: {code} {error}")
+REFUSED: Final = mark("The server refused: {code} {error}")
+NOT_SIGNED_IN: Final = mark("The server did not let {user} sign in: {code}.")
+NOT_WRITABLE: Final = mark("The name or the password contains characters that cannot be sent to the server.")
+TOOK_TOO_LONG: Final = mark("The server took too long to answer.")
+NOTHING_TO_TELL: Final = mark("There is nothing left to report, or nobody left to report it to.")
+GIVEN_UP: Final = mark("Sending was abandoned after too many attempts.")
 INTERRUPTED: Final = "{host}: {error}"
 
 REASONS: Final = Stored(

@@ -16,7 +16,7 @@ NOT_CONNECTED: Final = mark("The connection failed: {reason}")
 NOT_RESOLVED: Final = mark("The host could not be resolved: {reason}")
 INTERRUPTED: Final = mark("The connection was interrupted: {reason}")
 NOT_ALLOWED: Final = mark("The address {reason}")
-NO_SUBSCRIBER: Final = mark("The webhook does not get this alarm any more.")
+NO_SUBSCRIBER: Final = mark("The webhook no longer gets this alarm.")
 PURGED: Final = mark("The event has been purged, so it cannot be sent.")
 OTHER_KEY: Final = mark("The secret was generated with another TRELLIS_WEBHOOK_KEY. Restore that key, or rotate the secret.")
 

@@ -48,9 +48,9 @@ def test_a_second_factor_is_taken_away_from_whoever_is_locked_out(trellis: Trell
     setup = set_up_app(gate, 1, "mira")
     run("admins.set_authenticator", 1, salt=setup.salt, code=TOTP(setup.secret).at(datetime.fromisoformat(gate.now())))
     told = trellis("admins", "reset-password", "mira").stdout
-    assert "Second factors stay: app. If somebody else may have them, run: trellis admins reset-second-factor mira" in told
+    assert "Second factors are kept: app. If somebody else may have them, run: trellis admins reset-second-factor mira" in told
     reset = trellis("admins", "reset-second-factor", "MIRA")
-    assert (reset.exit_code, "mira has no second factor any more, and was signed out everywhere." in reset.stdout) == (0, True)
+    assert (reset.exit_code, "mira no longer has a second factor, and was signed out everywhere." in reset.stdout) == (0, True)
     event = run("events.list", limit=1000)["results"][-1]
     assert (event["type"], event["actor"]["type"], event["resourceId"]) == ("admin.reset_second_factor", "terminal", 1)
     assert run("admins.sign_in", 1)["token"]
@@ -98,8 +98,8 @@ def test_roles_are_shown_and_given(trellis: Trellis, run: Run) -> None:
 def test_inviting_shows_a_link_once_and_again_another_one(trellis: Trellis, gate: Gate) -> None:
     invited = json.loads(trellis("admins", "invite", "mira", "--name", "Mira Holm", "--role", "auditor", "--json").stdout)
     assert (invited["name"], invited["role"], invited["isInvited"]) == ("Mira Holm", "auditor", True)
-    assert "was added before" in trellis("admins", "invite", "mira", "--role", "owner").stderr
-    assert "Say what they may do" in trellis("admins", "invite", "nobody").stderr
+    assert "was already added" in trellis("admins", "invite", "mira", "--role", "owner").stderr
+    assert "Choose what they may do" in trellis("admins", "invite", "nobody").stderr
     first = invited["link"].removeprefix("/admin/invitation/")
     assert find_invited(gate, first) is not None
     assert "invited" in trellis("admins", "list").stdout
@@ -107,19 +107,19 @@ def test_inviting_shows_a_link_once_and_again_another_one(trellis: Trellis, gate
     second = next(line for line in again.splitlines() if line.startswith("Link:")).rpartition("/")[2]
     assert find_invited(gate, first) is None
     assert find_invited(gate, second) is not None
-    assert "The invitation of Mira Holm is withdrawn." in trellis("admins", "withdraw-invitation", "mira").stdout
+    assert "The invitation of Mira Holm was withdrawn." in trellis("admins", "withdraw-invitation", "mira").stdout
     assert "Mira Holm has no invitation." in trellis("admins", "withdraw-invitation", "mira").stdout
     assert find_invited(gate, second) is None
 
 
 def test_an_account_at_a_provider_is_shown_and_unlinked(trellis: Trellis, gate: Gate, run: Run) -> None:
     trellis("admins", "create", "mira")
-    assert "mira has linked no account." in trellis("admins", "unlink", "mira").stdout
+    assert "mira has no linked account." in trellis("admins", "unlink", "mira").stdout
     linked = Identity("https://id.example", "248289761001", 1, "mira@example.com", None, gate.now(), None)
     gate.store.write(lambda tx: identities.insert(tx, linked)).result()
     shown = trellis("admins", "single-sign-on", "mira").stdout
     assert "mira@example.com" in shown
     assert "248289761001" in shown
     assert trellis("admins", "unlink", "mira").exit_code == 0
-    assert "mira has linked no account." in trellis("admins", "single-sign-on", "mira").stdout
+    assert "mira has no linked account." in trellis("admins", "single-sign-on", "mira").stdout
     assert run("events.list", limit=1000)["results"][-1]["type"] == "admin.unlinked_identity"

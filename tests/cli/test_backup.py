@@ -40,7 +40,7 @@ def test_nothing_is_overwritten(trellis: Trellis) -> None:
     result = trellis("backup", "copy.db")
 
     assert result.exit_code == 1
-    assert result.stderr == "copy.db is there already. Nothing was overwritten: give another name.\n"
+    assert result.stderr == "copy.db already exists. Nothing was overwritten: choose another name.\n"
     assert Path("copy.db").read_text() == "precious"
 
 

@@ -139,7 +139,7 @@ def test_many_faults_at_once(
     repaired = trellis_json("check", "--repair")
 
     assert shown.exit_code == 1
-    assert "`trellis check --repair` mends" in shown.stdout
+    assert "`trellis check --repair` can repair" in shown.stdout
     assert repaired["count"] == 0
     assert len(repaired["repairs"]) >= 15
     top = [forum["id"] for forum in run("forums.list", parentId="root", sortBy="position")["results"]]

@@ -60,7 +60,7 @@ def test_it_refuses_a_community_that_has_forums(trellis: Trellis, trellis_json: 
     result = trellis("demo")
 
     assert result.exit_code == 1
-    assert result.stderr.startswith("The community has forums already.")
+    assert result.stderr.startswith("The community already has forums.")
     assert len(everything(trellis_json, "groups")) == 3
     assert len(everything(trellis_json, "forums")) == 1
 

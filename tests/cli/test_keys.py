@@ -16,7 +16,7 @@ def test_create_shows_the_key_once_and_alone_on_its_line(trellis: Trellis) -> No
     assert result.exit_code == 0
     key, told, may = result.stdout.splitlines()
     assert FORM.fullmatch(key)
-    assert told == "This is key 1, 'Calendar sync'. Keep it now: it is not shown again."
+    assert told == "This is key 1, 'Calendar sync'. Save it now: it will not be shown again."
     assert may == f"It may run: {', '.join(grantable('calendars.*'))}"
     assert result.stderr == ""
     assert key not in trellis("keys", "show", "1").output + trellis("keys", "list").output
@@ -191,7 +191,7 @@ def test_keys_are_paused_and_resumed(trellis: Trellis, trellis_json: TrellisJson
     trellis("keys", "create", "Plugin")
     assert trellis_json("keys", "pause", "1", "--reason", "Odd")["pausedBecause"] == "Odd"
     assert trellis("keys", "pause-preset", "agent", "--reason", "Too much").stdout == "Paused: key 2\n"
-    assert trellis("keys", "pause-preset", "agent").stdout == "There was no key of this preset to pause.\n"
+    assert trellis("keys", "pause-preset", "agent").stdout == "There was no key with this preset to pause.\n"
     assert [key["state"] for key in trellis_json("keys", "list")] == ["paused", "paused", "active"]
     assert "Too much" in trellis("keys", "show", "2").stdout
     assert trellis_json("keys", "resume", "1")["state"] == "active"

@@ -130,5 +130,5 @@ def test_the_end_of_descriptors_is_said_and_survived(opened: ExitStack, caplog: 
     with caplog.at_level(logging.ERROR):
         assert uvloop.run(take_one()) == 1
     assert [record.getMessage() for record in caplog.records] == [
-        "New connections are not taken for a moment: Too many open files."
+        "New connections are not accepted for a moment: Too many open files."
     ]

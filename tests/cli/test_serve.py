@@ -68,7 +68,7 @@ def test_a_sqlite_database_is_made_first(
         result = cli("serve", "--port", "0")
 
     assert result.exit_code == 0
-    assert caplog.messages[0] == "Made a new database: lantern.db"
+    assert caplog.messages[0] == "Created a new database: lantern.db"
     assert len(served) == 1
     assert cli("migrate").stdout.startswith("Nothing to do")
 

@@ -109,7 +109,7 @@ def test_what_cannot_start_is_not_started_for_ever(serve: MakeService, settings:
     for pid in workers:
         os.kill(pid, signal.SIGKILL)
     assert service.process.wait(300) == 1
-    sentence = "No worker can be started: 5 tries have failed, the last one with status 1. The log has why."
+    sentence = "No worker can be started: 5 tries have failed, the last one with status 1. The log says why."
     assert sentence in service.output.splitlines()  # before or after the last line of the log, which another thread writes
     assert 4 <= service.output.count("could not start (status 1)") <= 6  # beside the end of those that served
     assert pids(service.output) == workers

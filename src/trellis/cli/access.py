@@ -12,16 +12,20 @@ from trellis.settings import Settings
 
 def may(
     holder: Annotated[str, typer.Argument(metavar="WHO", help="A key: its id, its public part or its name; or a group: group:3.")],
-    operation: Annotated[str, typer.Argument(metavar="WHAT", help="An operation: forums.delete; of a group a right: forums.read.")],
+    operation: Annotated[
+        str, typer.Argument(metavar="WHAT", help="An operation, such as forums.delete; for a group, a right, such as forums.read.")
+    ],
     node: Annotated[str | None, typer.Argument(metavar="[ID]", help="The node that it is about.", show_default=False)] = None,
-    address: Annotated[str | None, typer.Option(metavar="IP", help="From this address.", show_default=False)] = None,
-    at: Annotated[str | None, typer.Option(metavar="TIME", help="At this time (ISO 8601).", show_default=False)] = None,
+    address: Annotated[str | None, typer.Option(metavar="IP", help="The address that it is used from.", show_default=False)] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The time at which it is used (ISO 8601).", show_default=False)
+    ] = None,
     as_dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask for a dry run.")] = False,
     json: Json = False,
 ) -> None:
     """Say whether a key may run an operation, or a group has a right, and if not, why.
 
-    Exit 0: yes; 1: no; 2: that cannot be said, since there is no such key, operation or node.
+    Exit 0: yes; 1: no; 2: there is no such key, operation or node.
     """
     raw: dict[str, Any] = {"holder": holder, "operation": operation, "asDryRun": as_dry_run}
     raw |= {name: value for name, value in (("id", node), ("address", address), ("at", at)) if value is not None}

@@ -46,7 +46,7 @@ def create(
     password = _password(password_stdin)
     with community(Settings.load()) as gate:
         made = act(gate, "admins.create", _raw(name or login, login, password, role, kind)).value
-    _print_admin(made, None if password_stdin else password, json, f"{made['name']} can sign in to the panel now.")
+    _print_admin(made, None if password_stdin else password, json, f"{made['name']} can now sign in to the panel.")
 
 
 @app.command()
@@ -56,24 +56,26 @@ def invite(
     role: InvitedRole = None,
     kind: Kinds = None,
     email: Annotated[
-        str | None, typer.Option(help="Where the link is mailed, if a mail server is set. Otherwise it is shown.")
+        str | None, typer.Option(help="Where to mail the link, if a mail server is set. Otherwise it is shown.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Add an administrator who chooses their own password by a link, which is shown or mailed once and holds for three days.
+    """Add an administrator who chooses their own password with a link, which is shown or mailed once and is valid for three days.
 
-    A new administrator needs a role. For somebody who was invited before and has chosen no password, it makes a new link.
+    A new administrator needs a role. For somebody who was already invited and has not chosen a password, it creates a new link.
     """
     settings = Settings.load()
     with community(settings) as gate:
         before = next((one for one in _all(gate) if one["login"].casefold() == login.strip().casefold()), None)
         if before is None and role is None:
-            raise Failure(f"{login} is no administrator yet. Say what they may do: --role, one of {', '.join(ROLES)}.", MISUSED)
+            raise Failure(
+                f"{login} is not an administrator yet. Choose what they may do with --role, one of {', '.join(ROLES)}.", MISUSED
+            )
         if before is not None and (name or role or kind or email):
             told = (
-                "Leave out --name, --role, --kind and --email to make another link, and change the role with `trellis admins role`."
+                "Leave out --name, --role, --kind and --email to create another link. Change the role with `trellis admins role`."
             )
-            raise Failure(f"{before['name']} was added before. {told}", MISUSED)
+            raise Failure(f"{before['name']} was already added. {told}", MISUSED)
         if before is None:
             raw = {"name": name or login, "login": login, "role": role, "kinds": kind or [], "email": email}
             invited = act(gate, "admins.invite", raw).value
@@ -81,20 +83,23 @@ def invite(
             invited = act(gate, "admins.renew_invitation", target=before["id"]).value
     if invited["mailedTo"]:
         say(f"The link is mailed by `trellis serve` or `trellis work`, to {invited['mailedTo']}.")
-        show_json(invited, plain=True) if json else show(f"{invited['name']} can choose a password by it, once.")
+        show_json(invited, plain=True) if json else show(f"{invited['name']} can use it once to choose a password.")
         return
     link = f"{settings.public_url or ''}{PREFIX}/invitation/{invited.pop('link')}"
     if json:
         show_json(invited | {"link": link}, plain=True)
         return
     show(f"Link:  {link}")
-    say("Keep the link now: it is not shown again." + ("" if settings.public_url else " Put the address of the panel before it."))
+    say(
+        "Save the link now: it will not be shown again."
+        + ("" if settings.public_url else " Put the address of the panel in front of it.")
+    )
     show(f"{invited['name']} can choose a password there, once, until {invited['invitedUntil']}.")
 
 
 @app.command("withdraw-invitation")
 def withdraw_invitation(login: Login, json: Json = False) -> None:
-    """Make the link of somebody who was invited worth nothing."""
+    """Withdraw an invitation: its link no longer works."""
     with community(Settings.load()) as gate:
         result = act(gate, "admins.withdraw_invitation", target=_id_of(gate, login))
     if json:
@@ -102,7 +107,7 @@ def withdraw_invitation(login: Login, json: Json = False) -> None:
     elif result.event is None:
         show(f"{result.value['name']} has no invitation.")
     else:
-        show(f"The invitation of {result.value['name']} is withdrawn.")
+        show(f"The invitation of {result.value['name']} was withdrawn.")
 
 
 @app.command("list")
@@ -128,7 +133,7 @@ def role(
     kind: Kinds = None,
     json: Json = False,
 ) -> None:
-    """Show the role of an administrator, or give them another one, which holds from their next request on."""
+    """Show the role of an administrator, or give them another one, which applies from their next request on."""
     with community(Settings.load()) as gate:
         number = _id_of(gate, login)
         if name is None:
@@ -147,7 +152,7 @@ def reset_password(login: Login, password_stdin: FromStdin = False, json: Json =
     told = f"{changed['name']} was signed out everywhere."
     if changed["secondFactors"]:
         told += (
-            f" Second factors stay: {', '.join(changed['secondFactors'])}. If somebody else may have them, run: "
+            f" Second factors are kept: {', '.join(changed['secondFactors'])}. If somebody else may have them, run: "
             f"trellis admins reset-second-factor {login}"
         )
     _print_admin(changed, None if password_stdin else password, json, told)
@@ -155,20 +160,20 @@ def reset_password(login: Login, password_stdin: FromStdin = False, json: Json =
 
 @app.command("reset-second-factor")
 def reset_second_factor(login: Login, json: Json = False) -> None:
-    """Remove all second factors of an administrator who is locked out, and sign them out everywhere. The password stays."""
+    """Remove all second factors of an administrator who is locked out, and sign them out everywhere. The password is kept."""
     with community(Settings.load()) as gate:
         reset = act(gate, "admins.reset_second_factor", target=_id_of(gate, login)).value
     if json:
         show_json(reset, plain=True)
     elif reset["wasReset"]:
-        show(f"{reset['name']} has no second factor any more, and was signed out everywhere. The password stays as it was.")
+        show(f"{reset['name']} no longer has a second factor, and was signed out everywhere. The password has not changed.")
     else:
         show(f"{reset['name']} has no second factor.")
 
 
 @app.command("single-sign-on")
 def show_identities(login: Login, json: Json = False) -> None:
-    """Show with which accounts at an OpenID provider an administrator signs in."""
+    """Show the accounts at an OpenID provider with which an administrator signs in."""
     with community(Settings.load()) as gate:
         admin = act(gate, "admins.get", target=_id_of(gate, login)).value
     if json:
@@ -177,35 +182,38 @@ def show_identities(login: Login, json: Json = False) -> None:
         rows = ((one["login"], one["issuer"], one["subject"], one["createdAt"], one["usedAt"]) for one in admin["identities"])
         show_table(("Account", "Provider", "Subject", "Linked", "Last used"), rows)
     else:
-        show(f"{admin['name']} has linked no account.")
+        show(f"{admin['name']} has no linked account.")
 
 
 @app.command()
 def unlink(login: Login, json: Json = False) -> None:
-    """Let an administrator sign in with an account at an OpenID provider no more, and end the sessions that began there."""
+    """Stop an administrator from signing in with an account at an OpenID provider, and end the sessions that began there."""
     with community(Settings.load()) as gate:
         result = act(gate, "admins.unlink_identity", target=_id_of(gate, login))
     if json:
         show_json(result.value, plain=True)
     elif result.event is None:
-        show(f"{result.value['name']} has linked no account.")
+        show(f"{result.value['name']} has no linked account.")
     else:
-        show(f"{result.value['name']} signs in with no account at a provider any more.")
+        show(f"{result.value['name']} can no longer sign in with an account at a provider.")
 
 
 @app.command()
 def disable(
     login: Login,
     keep_webhooks: Annotated[
-        bool, typer.Option("--keep-webhooks", help="Leave the webhooks on that they have made; they are switched off otherwise.")
+        bool,
+        typer.Option(
+            "--keep-webhooks", help="Keep the webhooks that they have created switched on; otherwise they are switched off."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Sign an administrator out everywhere, stop them from signing in, and switch off the webhooks that they have made."""
+    """Sign an administrator out everywhere, stop them from signing in, and switch off the webhooks that they have created."""
     with community(Settings.load()) as gate:
         result = act(gate, "admins.disable", {"keepWebhooks": keep_webhooks}, _id_of(gate, login))
         off = act(gate, "events.get", target=result.event).value["touched"] if result.event else ()
-    _print_admin(result.value, None, json, f"{result.value['name']} cannot sign in any more.")
+    _print_admin(result.value, None, json, f"{result.value['name']} can no longer sign in.")
     if off:
         say(f"Switched off as well: {', '.join('webhook ' + str(one['id']) for one in off)}")
 

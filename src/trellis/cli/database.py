@@ -20,11 +20,11 @@ _PLANNED: Final = 3  # what `trellis migrate --plan` ends with if there is somet
 
 def migrate_database(
     plan: Annotated[
-        bool, typer.Option("--plan", help="Say what would be done, and do nothing. Exit 3 if there is something.")
+        bool, typer.Option("--plan", help="Show what would be done, without doing it. Exit 3 if there is something to do.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Bring the database to the newest step; make it if it is not there."""
+    """Bring the database to the newest step; create it if it does not exist."""
     settings = Settings.load()
     if json and not plan:
         raise Failure("--json is for --plan.", MISUSED)
@@ -50,7 +50,7 @@ def _tell_plan(plan: Plan, database: str) -> None:
     show(f"The database {database} {begins}. To bring it to step {plan.newest}, `trellis migrate` would run, all or none:")
     show()
     show_table(
-        ("Step", "May take", "The release before", "What"),
+        ("Step", "May take", "The previous release", "What"),
         [(step.name, _write_span(step.seconds), _judge(step.effect), step.summary) for step in plan.steps],
     )
     show()
@@ -60,7 +60,7 @@ def _tell_plan(plan: Plan, database: str) -> None:
     if plan.blocked:
         show(f"Meanwhile all writes have to wait, and so do reads of {', '.join(plan.blocked)}.")
     else:
-        show("Meanwhile reads go on, and writes have to wait.")
+        show("Meanwhile reads continue, and writes have to wait.")
     show(_ADVICE[plan.reads, plan.writes], style="bold")
     if plan.reads and plan.unknown:
         show("It does not know of these; do not use them until its last process has stopped:")
@@ -70,9 +70,9 @@ def _tell_plan(plan: Plan, database: str) -> None:
 
 
 _ADVICE: Final = {
-    (False, False): "The release before does not work with the database afterwards: stop every process first.",
-    (True, False): "The release before can still read the database afterwards, but writes incomplete data: do not let it write.",
-    (True, True): "The release before still works with the database afterwards: you can replace its processes one by one.",
+    (False, False): "The previous release does not work with the database afterwards: stop every process first.",
+    (True, False): "The previous release can still read the database afterwards, but writes incomplete data: do not let it write.",
+    (True, True): "The previous release still works with the database afterwards: you can replace its processes one by one.",
 }
 
 
@@ -116,7 +116,7 @@ def demo() -> None:
     settings = Settings.load()
     with community(settings, make=True) as gate:
         if act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
-            raise Failure("The community has forums already. The sample is for an empty one; nothing was changed.")
+            raise Failure("The community already has forums. The sample is for an empty one; nothing was changed.")
         with progress_of("Loading the sample community") as progress:
             loaded = load_sample(gate, progress)
         show("Loaded " + ", ".join(f"{count} {name}" for name, count in loaded.items()) + ".")
@@ -124,11 +124,11 @@ def demo() -> None:
 
 def check(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Mend what can be mended safely; nobody else can write meanwhile.")
+        bool, typer.Option("--repair", help="Repair what can be repaired safely; nobody else can write meanwhile.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Look at every row: trees, fields, permissions, counters, keys, names, log. Exit 1 if something is wrong."""
+    """Check every row: trees, fields, permissions, counters, keys, names, log. Exit 1 if something is wrong."""
     with community(Settings.load()) as gate:
         repairs: list[dict[str, Any]] = []
         if repair:
@@ -156,7 +156,7 @@ def _tell(found: dict[str, Any], repairs: list[dict[str, Any]]) -> None:
         show(f"Checked {rows:,} rows: nothing is wrong.", style="green")
         _tell_of_the_past(found["kept"])
         return
-    hint = f"; `trellis check --repair` mends {found['repairable']:,} of them" if found["repairable"] else ""
+    hint = f"; `trellis check --repair` can repair {found['repairable']:,} of them" if found["repairable"] else ""
     show(f"Checked {rows:,} rows: {count:,} {'problem' if count == 1 else 'problems'}{hint}.", style="red")
     _tell_of_the_past(found["kept"])
 
@@ -180,8 +180,8 @@ def _marked(problems: list[dict[str, Any]]) -> list[tuple[tuple[Any, ...], str]]
 
 
 def purge() -> None:
-    """Delete what is older than it is kept, now, trusting this machine's clock; a service does that every ten minutes by itself."""
+    """Delete what is past its retention time, trusting this machine's clock. A service does this by itself every ten minutes."""
     settings = Settings.load()
     with community(settings, make=False) as gate:
         asyncio.run(Purges(gate, settings).run(trusting=True))
-    show("Deleted what was older than it is kept. Services that doubted their clock trust it again.")
+    show("Deleted what was past its retention time. Services that did not trust their clock trust it again.")

@@ -35,14 +35,14 @@ Patterns = Annotated[
 
 Under = Annotated[
     list[str] | None,
-    typer.Option(metavar="RESOURCE:ID", help="A record that they are for, with all below it: forums:12. Repeat as needed."),
+    typer.Option(metavar="RESOURCE:ID", help="A record that they apply to, with all below it: forums:12. Repeat as needed."),
 ]
 
 
 def _refuse_empty(text: str | None) -> str | None:
     """Refuse an empty text, such as that of a variable of the shell that is not set: it would mean never."""
     if text is not None and not text.strip():
-        raise typer.BadParameter("it is empty. Say when, or leave it out for never.")
+        raise typer.BadParameter("it is empty. Give a time, or leave the option out for never.")
     return text
 
 
@@ -51,7 +51,7 @@ Until = Annotated[
     typer.Option(help="When they end: 7d, 12h, or a timestamp in ISO 8601. By default never.", callback=_refuse_empty),
 ]
 PerDay = Annotated[int | None, typer.Option(min=0, help="How often each may be used in a day (UTC). By default any number.")]
-DryRunOnly = Annotated[bool, typer.Option("--dry-run-only", help="They may only be tried: nothing that they do is kept.")]
+DryRunOnly = Annotated[bool, typer.Option("--dry-run-only", help="They allow only dry runs: nothing that they do is kept.")]
 Owner = Annotated[str | None, typer.Option(metavar="TEXT", help="Who to ask about the key: a person or a team.")]
 Note = Annotated[str | None, typer.Option(metavar="TEXT", help="Anything else worth knowing about the key.")]
 
@@ -68,7 +68,7 @@ def create(
     ] = None,
     propose: Annotated[
         list[str] | None,
-        typer.Option(help="An operation that it may propose, and somebody else has to approve, or a pattern. Repeat as needed."),
+        typer.Option(help="An operation, or a pattern, that it may propose and somebody else has to approve. Repeat as needed."),
     ] = None,
     under: Under = None,
     until: Until = None,
@@ -88,9 +88,7 @@ def create(
     per_day_in_all: Annotated[
         int | None, typer.Option(min=0, help="How often all grants together may be used in a day (UTC). By default any number.")
     ] = None,
-    dialect: Annotated[
-        str, typer.Option(help=f"Whose names and shapes it has in requests and answers: {' or '.join(DIALECTS)}.")
-    ] = TRELLIS,
+    dialect: Annotated[str, typer.Option(help=f"The dialect of its requests and answers: {' or '.join(DIALECTS)}.")] = TRELLIS,
     preset: Annotated[
         str | None,
         typer.Option(help=f"What it may do, and for how long, unless other options say so: {', '.join(PRESETS)}."),
@@ -100,7 +98,9 @@ def create(
 ) -> None:
     """Create a key and show it. The key is shown only once."""
     if preset is not None and not (grant or propose) and (under or until or per_day is not None or dry_run_only):
-        raise Failure("Bounds are for the grants of --grant and --propose. Name these too, such as --grant 'forums.*'.", MISUSED)
+        raise Failure(
+            "Bounds apply to the grants of --grant and --propose. Give one of these too, such as --grant 'forums.*'.", MISUSED
+        )
     bound = _describe_bound(under, until, per_day, dry_run_only=dry_run_only)
     raw = {
         "name": name,
@@ -169,7 +169,7 @@ def grant(
     until: Until = None,
     per_day: PerDay = None,
     dry_run_only: DryRunOnly = False,
-    unbounded: Annotated[bool, typer.Option("--unbounded", help="Take away the bounds that these grants have.")] = False,
+    unbounded: Annotated[bool, typer.Option("--unbounded", help="Remove the bounds of these grants.")] = False,
     json: Json = False,
 ) -> None:
     """Grant a key more operations, or set the bounds of those that it has, from its next request on."""
@@ -192,12 +192,12 @@ def update(
     ip: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CIDR", help="An address or network that it may be used from, in place of all before. Repeat as needed."
+            metavar="CIDR", help="An address or network that it may be used from, in place of all current ones. Repeat as needed."
         ),
     ] = None,
-    any_ip: Annotated[bool, typer.Option("--any-ip", help="It may be used from everywhere.")] = False,
+    any_ip: Annotated[bool, typer.Option("--any-ip", help="It may be used from anywhere.")] = False,
     rate_limit: Annotated[int | None, typer.Option(help="Requests per minute; 0 means no limit.")] = None,
-    default_rate_limit: Annotated[bool, typer.Option("--default-rate-limit", help="The service's limit counts for it.")] = False,
+    default_rate_limit: Annotated[bool, typer.Option("--default-rate-limit", help="The service's limit applies to it.")] = False,
     per_day_in_all: Annotated[
         int | None, typer.Option(min=0, help="How often all grants together may be used in a day (UTC).")
     ] = None,
@@ -222,7 +222,7 @@ def update(
         raise Failure(f"{twice[0]} is both set and taken away. Give one of the two options.", MISUSED)
     raw = {member: none if away else sent for member, (sent, away, none) in given.items() if away or sent is not None}
     if not raw:
-        raise Failure("Say what is to change, such as --expires 30d. `trellis keys update --help` lists it.", MISUSED)
+        raise Failure("Say what to change, such as --expires 30d. `trellis keys update --help` lists it.", MISUSED)
     _change(key, raw, json)
 
 
@@ -248,11 +248,12 @@ def revoke(
     key: Id,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list and in the event log.")] = None,
     keep_webhooks: Annotated[
-        bool, typer.Option("--keep-webhooks", help="Leave the webhooks on that it has made; they are switched off otherwise.")
+        bool,
+        typer.Option("--keep-webhooks", help="Keep the webhooks that it has created switched on; otherwise they are switched off."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Revoke a key for good, and switch off the webhooks that it has made. It stays in the list and in the log."""
+    """Revoke a key for good, and switch off the webhooks that it has created. It stays in the list and in the log."""
     raw = {"keepWebhooks": keep_webhooks} | ({} if reason is None else {"reason": reason})
     with community(Settings.load()) as gate:
         result = act(gate, "keys.revoke", raw, key, reason=reason)
@@ -286,7 +287,7 @@ def pause_preset(
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list and in the event log.")] = None,
     json: Json = False,
 ) -> None:
-    """Pause all keys that were made with a preset, at once. Let each go on with `trellis keys resume`."""
+    """Pause all keys that were created with a preset, at once. Resume each with `trellis keys resume`."""
     raw = {"preset": preset} | ({} if reason is None else {"reason": reason})
     with community(Settings.load()) as gate:
         result = act(gate, "keys.pause_preset", raw, reason=reason).value
@@ -295,7 +296,7 @@ def pause_preset(
     elif result["keys"]:
         show(f"Paused: {', '.join('key ' + str(number) for number in result['keys'])}")
     else:
-        show("There was no key of this preset to pause.")
+        show("There was no key with this preset to pause.")
 
 
 def _describe_bound(under: list[str] | None, until: str | None, per_day: int | None, *, dry_run_only: bool) -> dict[str, Any]:
@@ -328,7 +329,7 @@ def _show_once(key: dict[str, Any], json: bool) -> None:
         show_json(key, plain=True)
     else:
         show(key["key"], style="bold")
-        show(f"This is key {key['id']}, '{key['name']}'. Keep it now: it is not shown again.")
+        show(f"This is key {key['id']}, '{key['name']}'. Save it now: it will not be shown again.")
         show(f"It may run: {', '.join(key['grants']) or 'nothing'}")
         for operation, said in describe_bounds(key["bounds"]).items():
             show(f"{operation}: {said}")

@@ -13,7 +13,7 @@ from trellis.core.mail import write_test
 from trellis.mail import MailServer, NotSent
 from trellis.settings import Settings
 
-app = typer.Typer(help="Try the mail server.", no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
+app = typer.Typer(help="Test the mail server.", no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
 
 
 @app.callback()
@@ -22,8 +22,8 @@ def _mail() -> None:
 
 
 @app.command()
-def test(address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where the mail goes.", show_default=False)]) -> None:
-    """Send a test mail at once, by the server that the settings name, and say what that answers."""
+def test(address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where to send the mail.", show_default=False)]) -> None:
+    """Send a test mail at once, through the server in the settings, and show what it answers."""
     settings = Settings.load()
     if settings.smtp_host is None:
         raise Failure("There is no mail server: set TRELLIS_SMTP_HOST and TRELLIS_SMTP_FROM.", MISUSED)
@@ -37,4 +37,4 @@ def test(address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where t
         MailServer(settings).send(to, *text, secrets.token_hex(16))
     except NotSent as refused:
         raise Failure(f"The mail was not sent. {refused}") from None
-    show(f"{settings.smtp_host} has taken the mail to {to}.")
+    show(f"{settings.smtp_host} has accepted the mail to {to}.")

@@ -36,7 +36,7 @@ def _read_file(name: str, value: object) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise Failure(f"{name} could not be read from '{path}': {error}", MISUSED) from None
     if not line:
-        raise Failure(f"The first line of '{path}', which is to be {name}, is empty.", MISUSED)
+        raise Failure(f"The first line of '{path}', which should be {name}, is empty.", MISUSED)
     return line
 
 
@@ -48,7 +48,7 @@ def _ask(field: Field) -> str:
 
 def _refuse(name: str) -> Failure:
     return Failure(
-        f"{name} is not taken from the arguments, which everybody on this machine can see. At a terminal, leave it out to be asked "
-        f"for it; otherwise name a file whose first line it is: {name}=@FILE, or {name}=@- for standard input.",
+        f"{name} is not accepted as an argument, which others on this machine could see. At a terminal, leave it out to be asked "
+        f"for it; otherwise give a file whose first line it is: {name}=@FILE, or {name}=@- for standard input.",
         MISUSED,
     )

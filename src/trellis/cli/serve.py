@@ -44,15 +44,15 @@ log = logging.getLogger(__name__)
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 is all of this machine's.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 is any that is free.")] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 means all addresses of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 means any free port.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the work.")] = 1,
     demo: Annotated[
         bool,
         typer.Option("--demo", help="Load the sample community into an empty one, and print a key that may do everything."),
     ] = False,
 ) -> None:
-    """Serve the REST API, its reference and the administration panel. A SQLite database is made and brought up to date first."""
+    """Serve the REST API, its reference and the administration panel. A SQLite database is created and brought up to date first."""
     settings = Settings.load()
     configure_logs(settings)
     _judge_library(settings, workers)
@@ -155,7 +155,7 @@ def _bring_up_to_date(settings: Settings) -> None:
 
     made = at is not Condition.OLDER
     migrate(settings)
-    log.info("Made a new database: %s" if made else "Brought the database %s up to date.", describe_database(settings))
+    log.info("Created a new database: %s" if made else "Brought the database %s up to date.", describe_database(settings))
 
 
 def _settle_community(settings: Settings, address: str) -> Settings:
@@ -196,9 +196,9 @@ def _way_in(gate: Gate, settings: Settings, address: str, *, demo: bool) -> tupl
     link = first_run_link(gate, settings.public_url or address)
     if made is not None:
         login, password = made
-        return (f"Sign in as: {login}", f"Password:   {password}  (made up just now, and shown this once)")
+        return (f"Sign in as: {login}", f"Password:   {password}  (generated just now, and shown only once)")
     if link is not None:
-        return ("", "There is no administrator yet. Make the first one here, within an hour:", f"  {link}")
+        return ("", "There is no administrator yet. Create the first one here, within an hour:", f"  {link}")
     return ()
 
 
@@ -210,7 +210,7 @@ def _announce(address: str, public: str, key: str | None, way_in: tuple[str, ...
     for line in way_in:
         show(line)
     if key is not None:
-        show(f"Demo key:   {key}  (may do everything; that of the start before is valid for another day)")
+        show(f"Demo key:   {key}  (may do everything; the one before it is valid for another day)")
         show()
         show("Try it, in another terminal:")
         show(f"  API={address}/api")

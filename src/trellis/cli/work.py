@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def work() -> None:
-    """Deliver webhooks and mail until SIGTERM. Several share the work with each other and with `trellis serve`."""
+    """Deliver webhooks and mail until SIGTERM. Several of them share the work with each other and with `trellis serve`."""
     configure_logs(settings := Settings.load())
     traces = load_traces()
     try:

@@ -204,7 +204,7 @@ class Workers:
             self._failed += 1
             self._postpone(min(LONGEST, 2.0 ** (self._failed - 1)))
         if self._failed >= TRIES and not any(other.serves for other in self._workers):
-            raise GaveUp(f"No worker can be started: {self._failed} tries have failed, the last one with {how}. The log has why.")
+            raise GaveUp(f"No worker can be started: {self._failed} tries have failed, the last one with {how}. The log says why.")
 
     def _postpone(self, pause: float) -> None:
         self._next_start = time.monotonic() + pause

@@ -32,7 +32,7 @@ def settle(trellis: Trellis, *options: str) -> None:
     applied = trellis("apply", "invision.yaml", "--yes", *options)
     assert applied.exit_code == 0, applied.output
     planned = trellis("plan", "invision.yaml", *options)
-    assert (planned.exit_code, planned.stdout) == (0, "Nothing to do: the community is as the document says.\n")
+    assert (planned.exit_code, planned.stdout) == (0, "Nothing to do: the community matches the document.\n")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_the_old_community_does_not_tell_stays_as_it_is_here(bring: Import,
 
     bring()
     planned = trellis("plan", "invision.yaml")
-    assert planned.stdout == "Nothing to do: the community is as the document says.\n"
+    assert planned.stdout == "Nothing to do: the community matches the document.\n"
     assert "redirect" not in Path("invision.yaml").read_text(encoding="utf-8").split("Shop")[0]
 
 
@@ -375,7 +375,7 @@ def test_options_that_cannot_be_meant_are_refused_before_anything_is_asked(
     refused = bring(*options)
     assert refused.exit_code != 0
     assert "Traceback" not in refused.output
-    assert "give a number" in refused.stderr or "file of their own" in refused.stderr
+    assert "give a number" in refused.stderr or "their own file" in refused.stderr
     assert old.requests == []
     assert not Path("invision.yaml").exists()
 

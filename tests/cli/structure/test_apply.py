@@ -55,7 +55,7 @@ To undo it: trellis restore --change-set {number}
     assert paths(run) == ["Help", "News", "News > Betas"]
 
     again = trellis("apply", "site.yaml", "--yes")
-    assert (again.exit_code, again.stdout) == (0, "Nothing to do: the community is as the document says.\n")
+    assert (again.exit_code, again.stdout) == (0, "Nothing to do: the community matches the document.\n")
     assert trellis("restore", "--change-set", number).exit_code == 0
     assert paths(run) == []
 
@@ -226,7 +226,7 @@ def test_no_empty_file_of_keys_stays(trellis: Trellis, site: Path, write: Write)
 
 def test_new_keys_are_shown_once_otherwise(trellis: Trellis, trellis_json: TrellisJson, write: Write, run: Run) -> None:
     shown = trellis("apply", write(KEYS), "--yes").stdout.splitlines()
-    assert shown[-3] == "Keep the new keys now: they are not shown again."
+    assert shown[-3] == "Save the new keys now: they will not be shown again."
     keys = dict(line.split("\t") for line in shown[-2:])
     assert all(keys[one["name"]].startswith(one["public"]) for one in run("keys.list")["results"])
     assert "trl_" not in trellis("apply", write(KEYS.replace("rateLimit: 5", "rateLimit: 6")), "--yes").stdout

@@ -35,7 +35,7 @@ def unchanged(gate: Gate) -> Callable[[], Any]:
 
 def test_its_exit_code_says_whether_there_is_something_to_do(trellis: Trellis, site: Path, write: Write) -> None:
     nothing = trellis("plan", site)
-    assert (nothing.exit_code, nothing.stdout) == (0, "Nothing to do: the community is as the document says.\n")
+    assert (nothing.exit_code, nothing.stdout) == (0, "Nothing to do: the community matches the document.\n")
 
     assert trellis("plan", write(FORUMS.replace("Betas", "Previews"))).exit_code == 2
     assert trellis("plan", write(FORUMS.replace("name: Betas", "title: Betas"))).exit_code == 1
@@ -81,7 +81,7 @@ def test_it_tells_all_that_would_be_done(community: Community, run: Run, trellis
     assert result.exit_code == 1
     assert (
         result.stderr
-        == "site.yaml, line 11: password is to come from the environment, and 'PASSWORD' is not set there, or empty.\n"
+        == "site.yaml, line 11: password has to come from the environment, but 'PASSWORD' is not set there, or is empty.\n"
     )
 
     with pytest.MonkeyPatch.context() as patch, unchanged():
@@ -205,11 +205,11 @@ def test_what_only_the_run_can_know_has_its_line_too(trellis: Trellis, write: Wr
 @pytest.mark.parametrize(
     ("password", "told"),
     [
-        ("hunter22", "line 6: password stands here in the clear."),
-        ("1234", "line 6: password stands here in the clear."),
+        ("hunter22", "line 6: password is in plain text here."),
+        ("1234", "line 6: password is in plain text here."),
         ("{env: TRELLIS_X, or: y}", "line 6: password must be {env: NAME}."),
         ("{env: [A]}", "line 6: password is to come from the environment"),
-        ("{env: NOT_SET}", "line 6: password is to come from the environment, and 'NOT_SET' is not set there, or empty."),
+        ("{env: NOT_SET}", "line 6: password has to come from the environment, but 'NOT_SET' is not set there, or is empty."),
     ],
 )
 def test_a_password_comes_from_the_environment_only(trellis: Trellis, write: Write, password: str, told: str) -> None:
@@ -243,7 +243,7 @@ def test_standard_input_is_a_file(trellis: Trellis, site: Path) -> None:
     assert refused.exit_code == 1
     assert refused.stderr.startswith("standard input, line 1: format must be trellis/1")
     twice = runner.invoke(app, ["plan", "-", "-"], input=b"", catch_exceptions=False)
-    assert (twice.exit_code, twice.stderr) == (1, "Standard input (-) can be read once only.\n")
+    assert (twice.exit_code, twice.stderr) == (1, "Standard input (-) can be read only once.\n")
 
 
 def test_several_files_are_one_document(trellis: Trellis, trellis_json: TrellisJson, write: Write) -> None:

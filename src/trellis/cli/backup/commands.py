@@ -52,13 +52,18 @@ def create_backup(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Where the copy goes. It must not be there yet. With --every, a folder.", show_default=False
+            metavar="FILE",
+            help="Where to write the copy: a file that does not exist yet. With --every, a folder.",
+            show_default=False,
         ),
     ],
     every: Annotated[
-        str | None, typer.Option(help="Make a copy now and again after so long, until SIGTERM: 30m, 6h, 1d.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Make a copy now, and another each time this has passed, until SIGTERM: 30m, 6h, 1d.", show_default=False
+        ),
     ] = None,
-    keep: Annotated[int, typer.Option(min=1, max=10_000, help="With --every, how many copies are kept.")] = 7,
+    keep: Annotated[int, typer.Option(min=1, max=10_000, help="With --every, how many copies to keep.")] = 7,
 ) -> None:
     """Copy the SQLite database as it is now, while it is in use, and verify the copy. Only you may read it."""
     settings = Settings.load()
@@ -89,7 +94,7 @@ def copy_database(settings: Settings, source: Path, target: Path) -> None:
                 backup(source, target, progress)
         except Damaged as damage:
             raise Failure(
-                f"The database {source} is damaged: {damage}. No copy was kept. Restore one of before: trellis backup restore FILE"
+                f"The database {source} is damaged: {damage}. No copy was kept. Restore an earlier one: trellis backup restore FILE"
             ) from None
         _note(settings)
 
@@ -106,7 +111,7 @@ def _note(settings: Settings) -> None:
 
 @backup_app.command("restore")
 def restore_backup(file: Copy) -> None:
-    """Replace the SQLite database by a copy, once it is verified and up to date. The old database is set aside, not deleted."""
+    """Replace the SQLite database with a copy, once it is verified and up to date. The old database is set aside, not deleted."""
     settings = Settings.load()
     database = _sqlite_file(settings, "restores SQLite databases", "pg_restore --exit-on-error --no-owner --dbname=ADDRESS FILE")
     if not file.is_file():
@@ -125,7 +130,7 @@ def restore_backup(file: Copy) -> None:
         show(f"Set aside: {path}")
     show(f"Restored {database} from {file}.")
     if problems:
-        show(f"Its check found problems ({problems:,}): `trellis check` tells them.", style="red")
+        show(f"Its check found problems ({problems:,}): `trellis check` lists them.", style="red")
 
 
 def _sqlite_file(settings: Settings, does: str, instead: str) -> Path:
@@ -146,6 +151,6 @@ def _explaining_files(file: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError:
-        raise Failure(f"{file} is there already. Nothing was overwritten: give another name.") from None
+        raise Failure(f"{file} already exists. Nothing was overwritten: choose another name.") from None
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror or error}.") from None

@@ -37,7 +37,7 @@ _COLOURS: Final = {State.GOOD: "green", State.DOUBTFUL: "yellow", State.WRONG: "
 
 
 def doctor(json: Json = False) -> None:
-    """Look at settings, versions, files, clock, disk, database, proxies and backups. Exit 1 if something is wrong."""
+    """Check settings, versions, files, clock, disk, database, proxies and backups. Exit 1 if something is wrong."""
     with progress_of("Looking"):
         found = _look()
     if json:
@@ -57,14 +57,12 @@ def _look() -> list[Finding]:
     try:
         settings = Settings.load()
     except SettingsError as error:
-        return [wrong("settings", str(error), "Put it right, and look again.")]
+        return [wrong("settings", str(error), "Correct it, and run this again.")]
     found: list[Finding] = []
     for look in _LOOKS:
         try:
             found += look(settings)
         except Exception as error:  # noqa: BLE001  # whatever it is, the operator wants to know the rest
             name = look.__name__.removeprefix("look_at_")
-            found.append(
-                wrong(name, f"It could not be looked at: {type(error).__name__}: {error}", "Put that right, and look again.")
-            )
+            found.append(wrong(name, f"It could not be checked: {type(error).__name__}: {error}", "Fix that, and run this again."))
     return found

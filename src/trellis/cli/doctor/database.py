@@ -35,51 +35,51 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
             if lacks_local_owner(gate):
                 yield doubtful(
                     "single sign-on",
-                    "No owner has a password here: while the provider is down nobody can sign in who may do everything.",
+                    "No owner has a password here: while the provider is down, nobody who may do everything can sign in.",
                     "Give one a password: trellis admins reset-password LOGIN, or Your account in the panel.",
                 )
             late = [w.id for w in figures.webhooks if w.waiting_since and now - datetime.fromisoformat(w.waiting_since) > _LATE]
             if late:
                 yield doubtful(
                     "webhooks",
-                    f"Not taken for a quarter of an hour: {', '.join(f'webhook {number}' for number in late)}.",
+                    f"Nothing accepted for 15 minutes by {', '.join(f'webhook {number}' for number in late)}.",
                     "Their pages in the panel say what their endpoints answer. Is `trellis serve` or `trellis work` running?",
                 )
             elif figures.webhooks:
                 yield good("webhooks", f"{len(figures.webhooks)} switched on, none is late.")
     except Failure as failure:
-        yield wrong("database", str(failure), "Nothing else in it could be looked at.")
+        yield wrong("database", str(failure), "Nothing else in it could be checked.")
 
 
 def _judge_server(server: Server, settings: Settings) -> Iterator[Finding]:
     if server.version < _OLDEST_SERVER:
         yield wrong("PostgreSQL", f"Version {server.version // 10_000} is too old.", "Trellis needs version 14 or newer.")
     if server.encoding != "UTF8":
-        yield wrong("PostgreSQL", f"The encoding is {server.encoding}.", "Make a database with the encoding UTF8.")
+        yield wrong("PostgreSQL", f"The encoding is {server.encoding}.", "Create a database with the encoding UTF8.")
     for name, value in (("synchronous_commit", server.synchronous_commit), ("fsync", server.fsync)):
         if value not in {"on", "remote_apply", "remote_write"}:
             yield wrong("PostgreSQL", f"{name} is {value}: acknowledged writes can be lost.", f"Set {name} to on.")
     if server.is_standby:
-        yield wrong("PostgreSQL", "This server is a standby, which takes no writes.", "Use the address of the primary.")
+        yield wrong("PostgreSQL", "This server is a standby, which accepts no writes.", "Use the address of the primary.")
     needed = settings.database_pool + 2
     if server.max_connections < 2 * needed:
         yield doubtful(
             "PostgreSQL",
-            f"It takes {server.max_connections} connections, and each process uses up to {needed}.",
-            f"Raise max_connections, or set {variable('database_pool')} to less.",
+            f"It accepts {server.max_connections} connections, and each process uses up to {needed}.",
+            f"Raise max_connections, or lower {variable('database_pool')}.",
         )
     else:
-        yield good("PostgreSQL", f"It takes {server.max_connections} connections, and each process uses up to {needed}.")
+        yield good("PostgreSQL", f"It accepts {server.max_connections} connections, and each process uses up to {needed}.")
 
 
 def judge_clocks(found: Inspection, now: datetime) -> Iterator[Finding]:
     """Compare this machine's clock with that of the database server, and with the newest row."""
     if found.server is not None and (apart := abs(found.server.time - now.timestamp())) > _APART:
         told = f"This machine's clock and that of PostgreSQL are {apart:,.0f} seconds apart."
-        yield wrong("clock", told, "Let both follow a time server (NTP): expiry depends on it.")
+        yield wrong("clock", told, "Synchronize both with a time server (NTP): expiry depends on it.")
     elif found.newest_row is not None and datetime.fromisoformat(found.newest_row) > now + timedelta(seconds=_APART):
-        told = f"The newest row is of {found.newest_row}, which lies ahead of this machine's clock ({_write(now)})."
-        yield wrong("clock", told, "Let every machine follow a time server (NTP).")
+        told = f"The newest row is of {found.newest_row}, which is ahead of this machine's clock ({_write(now)})."
+        yield wrong("clock", told, "Synchronize every machine with a time server (NTP).")
     else:
         yield good("clock", f"{_write(now)}.")
 
@@ -99,7 +99,7 @@ def _judge_administrators(gate: Gate) -> Finding:
     if act(gate, "admins.list", {"perPage": 1}).value["totalResults"]:
         return good("administrators", "There are some.")
     return doubtful(
-        "administrators", "There is none, so nobody can use the panel.", "`trellis serve` prints a link to make the first."
+        "administrators", "There is none, so nobody can use the panel.", "`trellis serve` prints a link to create the first."
     )
 
 

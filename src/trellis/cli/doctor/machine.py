@@ -39,9 +39,9 @@ def look_at_settings(settings: Settings) -> Iterator[Finding]:
 def look_at_second_factors(settings: Settings) -> Iterator[Finding]:
     """Look whether the database alone is enough to make the codes of apps, where everybody needs a second factor."""
     if settings.require_second_factor and settings.second_factor_key is None:
-        told = "Everybody needs a second factor, and whoever has a copy of the database can make the codes of authenticator apps."
+        told = "Everybody needs a second factor, but anybody with a copy of the database can make the codes of authenticator apps."
         name = variable("second_factor_key")
-        action = f"Set {name} to a long random text, and keep it: apps that were set up before have to be set up again."
+        action = f"Set {name} to a long random text, and keep it: apps that are already set up have to be set up again."
         yield doubtful("second factors", told, action)
 
 
@@ -55,16 +55,16 @@ def look_at_files(settings: Settings) -> Iterator[Finding]:
         path for path in (file, Path(f"{file}-wal")) if path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     ]
     if any(path.stat().st_mode & stat.S_IROTH for path in open_files):
-        told = "Everybody on this machine may read the database, in which the digests of keys and passwords are."
+        told = "Everybody on this machine can read the database, which contains the digests of keys and passwords."
         yield doubtful("files", told, f"chmod 600 {' '.join(map(str, open_files))}")
     else:
         yield good("files", f"Others on this machine cannot read {file}.")
     free = shutil.disk_usage(file.parent).free
-    told = f"{_size(free)} are free where the database is, which has {_size(file.stat().st_size)}."
+    told = f"{_size(free)} are free where the database is, which takes {_size(file.stat().st_size)}."
     if free < LEAST_DISK:
-        yield wrong("disk", told, "Make room: writes fail once it is full.")
+        yield wrong("disk", told, "Free some space: writes fail once the disk is full.")
     elif free < max(_LITTLE, file.stat().st_size):
-        yield doubtful("disk", told, "Make room: a copy of the database, as for a backup or a restore, needs as much again.")
+        yield doubtful("disk", told, "Free some space: a copy of the database, as for a backup or a restore, needs as much again.")
     else:
         yield good("disk", told)
 
@@ -84,13 +84,13 @@ def look_at_mail(settings: Settings) -> Iterator[Finding]:
     try:
         told = MailServer(settings).check()
     except NotSent as refused:
-        yield wrong("mail", str(refused), "Put that right, or correct the settings; mail waits for two days.")
+        yield wrong("mail", str(refused), "Fix that, or correct the settings; mail waits for two days.")
         return
     if settings.public_url is None:
         action = f"Set {variable('public_url')}: without it mail has no links, and invitations are not mailed."
         yield doubtful("mail", told, action)
     elif settings.smtp_tls == "off" and settings.smtp_host not in _LOCAL:
-        yield doubtful("mail", told, f"Set {variable('smtp_tls')}: links of invitations go over the network for everybody to read.")
+        yield doubtful("mail", told, f"Set {variable('smtp_tls')}: otherwise invitation links are sent unencrypted.")
     else:
         yield good("mail", told)
 
@@ -103,7 +103,7 @@ def look_at_descriptors(settings: Settings) -> Iterator[Finding]:
         yield doubtful(
             "descriptors",
             f"A process may open {hard:,} files and connections; {settings.connections:,} connections need {needed:,}.",
-            f"Raise the limit (ulimit -Hn, LimitNOFILE= of systemd), or set {variable('connections')} to less.",
+            f"Raise the limit (ulimit -Hn, LimitNOFILE= of systemd), or lower {variable('connections')}.",
         )
     else:
         yield good("descriptors", f"Enough for {settings.connections:,} connections.")
@@ -115,14 +115,14 @@ def look_at_addresses(settings: Settings) -> Iterator[Finding]:
     if public is None:
         yield doubtful(
             "public address",
-            "It is taken from what each request says, so that links and cookies cannot rely on https.",
+            "It is taken from each request, so links and cookies cannot rely on https.",
             f"Set {variable('public_url')} to the address under which callers reach the service.",
         )
     elif not settings.is_https and urlsplit(public).hostname not in _LOCAL:
         yield wrong(
             "public address",
-            f"{public} has no https: keys and passwords can be read on their way.",
-            f"Put a proxy with https before the service, and set {variable('public_url')} to its address.",
+            f"{public} does not use https: keys and passwords can be read in transit.",
+            f"Put a proxy with https in front of the service, and set {variable('public_url')} to its address.",
         )
     else:
         yield good("public address", public)
@@ -137,7 +137,7 @@ def look_at_addresses(settings: Settings) -> Iterator[Finding]:
     if settings.is_https and not settings.trusted_proxies:
         yield doubtful(
             "proxies",
-            "The public address is https, so there is a proxy, and none is trusted: all callers share its address and throttles.",
+            "The public address is https, so there is a proxy, but none is trusted: all callers share its address and limits.",
             f"Set {variable('trusted_proxies')} to the proxy's address.",
         )
     elif settings.trusted_proxies:
@@ -153,7 +153,7 @@ def look_at_provider(settings: Settings) -> Iterator[Finding]:
     try:
         asyncio.run(Provider(settings).find_keys())
     except ProviderUnavailable as error:
-        action = f"Look at {variable('sso_issuer')}, and whether this machine reaches it; people cannot sign in there meanwhile."
+        action = f"Check {variable('sso_issuer')}, and whether this machine can reach it; meanwhile nobody can sign in there."
         yield wrong("single sign-on", f"{settings.sso_issuer}: {error}", action)
     else:
         yield good("single sign-on", f"{settings.sso_issuer} answers, and lists its keys.")
@@ -169,7 +169,7 @@ def look_at_redis(settings: Settings) -> Iterator[Finding]:
         with Redis.from_url(settings.rate_limit_storage, socket_timeout=2, socket_connect_timeout=2) as redis:
             redis.ping()
     except (RedisError, OSError, ValueError) as error:
-        action = f"Start it, or look at {variable('rate_limit_storage')}; requests are not counted meanwhile."
+        action = f"Start it, or check {variable('rate_limit_storage')}; meanwhile requests are not counted."
         yield wrong("Redis", f"It does not answer: {type(error).__name__}.", action)
     else:
         yield good("Redis", "It answers.")

@@ -58,7 +58,7 @@ KeyFile = Annotated[
 ]
 From = Annotated[
     Path | None,
-    typer.Option("--from", metavar="SAVED", help="Read answers that were saved, a folder or a file.", show_default=False),
+    typer.Option("--from", metavar="SAVED", help="Read saved answers, from a folder or a file.", show_default=False),
 ]
 Save = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="Save the answers in this new folder, for --from.", show_default=False)
@@ -67,30 +67,30 @@ Output = Annotated[Path, typer.Option(metavar="FILE", help="Write the document t
 Reports = Annotated[
     list[Path] | None,
     typer.Option(
-        metavar="FILE", help="Write what is lost, by node: as HTML if the name ends so, or else as text. Repeat as needed."
+        metavar="FILE", help="Write what is lost, by node: as HTML if the name ends in .html, otherwise as text. Repeat as needed."
     ),
 ]
 Sections = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="A section to write, such as forums. Repeat as needed. By default all.")
 ]
-Clubs = Annotated[bool, typer.Option("--clubs", help="Take over what belongs to clubs, which is left out by default.")]
+Clubs = Annotated[bool, typer.Option("--clubs", help="Include what belongs to clubs, which is left out by default.")]
 Groups = Annotated[
     list[str] | None,
-    typer.Option(metavar="OLD=OURS", help="Take the group with this id for the one with this external id here. Repeat as needed."),
+    typer.Option(metavar="OLD=OURS", help="Treat the group with this id as the one with this external id here. Repeat as needed."),
 ]
 Rate = Annotated[
     float,
-    typer.Option(metavar="N", min=0.01, max=1000, callback=_refuse_nan, help="How many requests a second are sent at most."),
+    typer.Option(metavar="N", min=0.01, max=1000, callback=_refuse_nan, help="The most requests to send per second."),
 ]
 Timeout = Annotated[
     float,
-    typer.Option(metavar="SECONDS", min=0.1, max=600, callback=_refuse_nan, help="How long the old community may say nothing."),
+    typer.Option(metavar="SECONDS", min=0.1, max=600, callback=_refuse_nan, help="How long the old community may take to answer."),
 ]
-PerPage = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records a page has.")]
-PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Allow an address with http://, which sends the key openly.")]
+PerPage = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records to read per page.")]
+PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Allow an address with http://, which sends the key unencrypted.")]
 
 import_app: Final = typer.Typer(
-    help="Bring a community over from another product, as a structure document to plan and apply.",
+    help="Import a community from another product, as a structure document to plan and apply.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -102,7 +102,7 @@ export_app.callback(invoke_without_command=True)(export)
 
 @import_app.callback()
 def _import() -> None:
-    """Bring a community over from another product, as a structure document to plan and apply."""
+    """Import a community from another product, as a structure document to plan and apply."""
 
 
 @import_app.command("invision")
@@ -180,7 +180,7 @@ def _choose_sections(names: Sequence[str]) -> list[NodeKind]:
 
 def _check_files(files: Sequence[Path]) -> None:
     if len({os.path.realpath(file) for file in files}) < len(files):
-        raise Failure("The document and each report need a file of their own: one would take the other's place.")
+        raise Failure("The document and each report need their own file: one would overwrite another.")
 
 
 def _parse_groups(given: Sequence[str]) -> dict[int, str]:
@@ -200,7 +200,7 @@ def _parse_groups(given: Sequence[str]) -> dict[int, str]:
 
 def _read_saved(saved: Path, lists: Mapping[str, Sequence[str]], url: str | None, key_file: Path | None) -> tuple[Answers, str]:
     if url is not None or key_file is not None:
-        raise Failure("Give either an address with --key-file, or --from: what was saved needs neither.")
+        raise Failure("Give either an address with --key-file, or --from: saved answers need neither.")
     return read_saved(saved, [path for paths in lists.values() for path in paths]), os.fsencode(saved).decode("utf-8", "replace")
 
 

@@ -62,7 +62,7 @@ class Acceptor:
             except ConnectionAbortedError:  # its caller has gone
                 continue
             except OSError as error:
-                log.error("New connections are not taken for a moment: %s.", error.strerror or error)  # noqa: TRY400  # says it all
+                log.error("New connections are not accepted for a moment: %s.", error.strerror or error)  # noqa: TRY400  # says it all
                 self._loop.remove_reader(listener)
                 self._loop.call_later(_PAUSE, self._resume, listener)
                 return

@@ -74,9 +74,8 @@ class Connections:
         if not self._warned and b"x-forwarded-for" in dict(headers) and not self._is_proxy(address):
             self._warned = True
             log.warning(
-                "A request from %s has the header X-Forwarded-For, which is not believed. If that is your proxy, name it in "
-                "TRELLIS_TRUSTED_PROXIES: otherwise all who come through it have one address, and share what it may do. "
-                "This is said once.",
+                "A request from %s has the header X-Forwarded-For, which is not trusted. If that is your proxy, add it to "
+                "TRELLIS_TRUSTED_PROXIES: otherwise all callers behind it share one address and its limits. This is said once.",
                 address,
             )
 

@@ -47,7 +47,7 @@ def run(  # one option a parameter, as Typer has it
     list_all: Annotated[bool, typer.Option("--list", help="List all operations, with what each does.")] = False,
     json: Json = False,
     wants_help: Annotated[
-        bool, typer.Option("--help", "-h", help="Show this message and exit; behind an operation, what it does and takes.")
+        bool, typer.Option("--help", "-h", help="Show this message and exit; after an operation, what it does and takes.")
     ] = False,
 ) -> None:
     """Run any operation, as the terminal, and print its result as JSON."""

@@ -55,7 +55,7 @@ def restore(  # noqa: PLR0917  # one option a parameter, as Typer has it
 ) -> None:
     """Undo an event, or many: restore what was deleted, revert what was changed or moved, delete what was created."""
     if sum(one is not None for one in (event, change_set, key)) != 1:
-        raise Failure("Say what is to be undone: the number of an event, --change-set ID, or --key ID with --since WHEN.", MISUSED)
+        raise Failure("Say what to undo: the number of an event, --change-set ID, or --key ID with --since WHEN.", MISUSED)
     if (key is None) != (since is None):
         raise Failure("--key and --since belong together: --key 3 --since 1h undoes what key 3 did in the last hour.", MISUSED)
     with community(Settings.load()) as gate:
@@ -86,7 +86,7 @@ def _parse_since(gate: Gate, text: str) -> str:
     try:
         return str(Timestamp().parse(text))
     except Invalid as invalid:
-        raise Failure(f"--since {invalid.detail} A span such as 1h or 2d is right too.", MISUSED) from None
+        raise Failure(f"--since {invalid.detail} A duration such as 1h or 2d works too.", MISUSED) from None
 
 
 def _undone(value: Mapping[str, Any]) -> Iterator[str]:

@@ -62,7 +62,7 @@ Files = Annotated[
 ]
 Prune = Annotated[bool, typer.Option("--prune", help="Delete what the document does not have, in the sections that it has.")]
 MaxDeletes = Annotated[
-    int, typer.Option(metavar="N", min=0, help="How many nodes may be deleted; if there would be more, nothing is done.")
+    int, typer.Option(metavar="N", min=0, help="How many nodes may be deleted; if there are more, nothing is done.")
 ]
 AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Allow an empty document, or an empty section.")]
 Adopt = Annotated[
@@ -82,7 +82,7 @@ def export(
     ] = None,
     external_ids: Annotated[
         ExternalIds,
-        typer.Option(help="For nodes without an external id: make one of the names on the way there, or fail."),
+        typer.Option(help="For nodes without an external id: make one from the names in the path, or fail."),
     ] = ExternalIds.PATH,
     json: Json = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file.", show_default=False)] = None,
@@ -163,10 +163,10 @@ def apply(  # noqa: PLR0917  # one option a parameter, as Typer has it
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; recorded in the event log.")] = None,
     json: Json = False,
 ) -> None:
-    """Make the community as the document says, all or nothing. Without --plan it shows a plan first, and asks."""
+    """Make the community match the document, all or nothing. Without --plan it shows a plan first, and asks."""
     asks = plan is None and not yes
     if asks and (json or _STDIN in files or not sys.stdin.isatty()):
-        raise Failure("Nobody can be asked here. Apply a plan of `trellis plan` with --plan, or what is planned now with --yes.")
+        raise Failure("Nobody can be asked here. Apply a plan from `trellis plan` with --plan, or apply without asking with --yes.")
     options = _gather_options(prune, max_deletes, allow_empty, adopt)
     settings, token = Settings.load(), None if plan is None else _read_token(plan)
     documents = read_files(files, KINDS)
@@ -253,7 +253,7 @@ def _report(gate: Gate, done: Result, keys_file: KeysFile | None, *, json: bool,
         show(f"To undo it: trellis restore --change-set {done.change_set}{keys}")
     if not secrets or is_kept:
         return
-    show("Keep the new keys now: they are not shown again.")
+    show("Save the new keys now: they will not be shown again.")
     for key in secrets:
         show(f"{key['name']}\t{key['key']}", style="bold")
 
@@ -269,7 +269,7 @@ def _read_token(plan: str) -> str:
     except (JSONDecodeError, KeyError, TypeError):
         token = None
     if not isinstance(token, str):
-        raise Failure(f"{plan} is not a plan: make one with `trellis plan FILE --output {plan}`.")
+        raise Failure(f"{plan} is not a plan: create one with `trellis plan FILE --output {plan}`.")
     return token
 
 

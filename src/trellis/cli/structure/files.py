@@ -34,7 +34,7 @@ class Documents:
 def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
     """Read documents from files and standard input (`-`). Raises Failure for a file that cannot be read."""
     if names.count(_STDIN) > 1:
-        raise Failure("Standard input (-) can be read once only.")
+        raise Failure("Standard input (-) can be read only once.")
     documents = Documents()
     hidden = {kind.name: [f.name for f in kind.secrets] for kind in kinds if kind.secrets}
     for name in names:
@@ -103,10 +103,10 @@ def _fill_in(entry: LinedMapping, name: str) -> str | None:
     if value is None or value == "":  # which take a password away
         return None
     if not isinstance(value, Mapping) or value.keys() != {"env"}:
-        shape = f"{name} must be {{env: NAME}}" if isinstance(value, Mapping) else f"{name} stands here in the clear"
+        shape = f"{name} must be {{env: NAME}}" if isinstance(value, Mapping) else f"{name} is in plain text here"
         return f"{shape}. Write {name}: {{env: NAME}}, and set NAME in the environment."
     variable = value["env"]
     if not isinstance(variable, str) or not (found := os.environ.get(variable)):
-        return f"{name} is to come from the environment, and {variable!r} is not set there, or empty."
+        return f"{name} has to come from the environment, but {variable!r} is not set there, or is empty."
     entry[name] = found
     return None

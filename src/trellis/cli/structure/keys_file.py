@@ -40,9 +40,9 @@ def open_keys_file(path: Path | None) -> Iterator[KeysFile | None]:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        raise Failure(f"{path} is there already. Name a new file with --keys-to; nothing was done.") from None
+        raise Failure(f"{path} already exists. Give a new file with --keys-to; nothing was done.") from None
     except OSError as error:
-        raise Failure(f"{path} could not be made: {error.strerror}. Nothing was done.") from None
+        raise Failure(f"{path} could not be created: {error.strerror}. Nothing was done.") from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         os.fchmod(descriptor, 0o600)
         keys = KeysFile(path, file)

@@ -102,7 +102,7 @@ def _cut(text: str, skipped: int) -> str:
 def show_summary(plan: Mapping[str, Any], *, done: bool = False) -> None:
     """Print how much is to be done, or was."""
     if not plan["changes"]:
-        show("Nothing to do: the community is as the document says.", style="green")
+        show("Nothing to do: the community matches the document.", style="green")
         return
     counts = {**plan["counts"], "delete": plan["deletes"]}
     show(", ".join(f"{counts[action]:,} {look.done if done else f'to {action}'}" for action, look in _LOOKS.items()) + ".", "bold")

@@ -438,7 +438,7 @@ def test_unused_grants_go_by_choice_and_come_back(old_key: None, page: Page, run
     expect(page.locator(".flash")).to_contain_text("2 unused grants were removed.")
     assert run("keys.get", 1)["grants"] == ["forums.list"]
     page.get_by_role("link", name="Undo…", exact=True).first.click()
-    expect(page.get_by_text("goes back to what it was, and may do more than now")).to_be_visible()
+    expect(page.get_by_text("will be changed back, and may then be able to do more than now")).to_be_visible()
     assert faults(page) == {}
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".flash")).to_contain_text("is as it was before event")

@@ -33,7 +33,7 @@ def test_permissions_are_told_by_the_names_of_groups() -> None:
     view, read, reply = _changes(before, after, ("permissions",))["Permissions"].rows
     assert (view.label, view.removed, view.added) == ("View", ("every group",), ("Members",))
     assert (read.removed, read.added) == (("Guests",), ("Administrators",))
-    assert (reply.removed, reply.added) == (("group 9, deleted since",), ())
+    assert (reply.removed, reply.added) == (("group 9, since deleted",), ())
 
 
 def test_the_groups_of_a_blog_are_told_by_their_names() -> None:

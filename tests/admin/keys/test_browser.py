@@ -270,7 +270,7 @@ def test_what_was_refused_is_granted_in_a_few_presses_and_taken_back(
     expect(page.locator(".flash")).to_contain_text("Saved.")
     assert service.call("GET", "/forums/forums", text).status_code == 200
     page.get_by_role("link", name="Undo…", exact=True).first.click()
-    expect(page.get_by_text("goes back to what it was")).to_be_visible()
+    expect(page.get_by_text("will be changed back")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".flash")).to_contain_text("Importer is as it was before event")
     assert service.call("GET", "/forums/forums", text).status_code == 403

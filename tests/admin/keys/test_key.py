@@ -75,7 +75,7 @@ def test_what_was_held_for_30_days_without_use_can_be_taken_away(
     assert admin.get(way_back).headers["location"].startswith("/admin/confirm-password"), "it may do more afterwards"
     admin.post("/confirm-password", {"password": PASSWORD, "next": "/admin/keys/1"})
     page = admin.get(way_back)
-    assert "goes back to what it was, and may do more than now" in page_text(page)
+    assert "will be changed back, and may then be able to do more than now" in page_text(page)
     assert "blogs.delete: Only 3 times a day" in page_text(page)
     assert admin.post(way_back, find_form(page, "/undo").filled()).status_code == 303
     shown = page_text(admin.get("/keys/1"))

@@ -82,7 +82,7 @@ def test_undo_shows_what_goes_and_deletes_it(admin: Visitor, community: Communit
     event = events()[-1]
     assert "copied" in page_text(admin.get(f"/events/{event['seq']}"))
     page = admin.get(f"/events/{event['seq']}/undo")
-    assert "Bulletin is deleted again, and with it 3 forums below it" in page_text(page)
+    assert "Bulletin will be deleted again, along with 3 forums below it" in page_text(page)
     response = admin.post(f"/events/{event['seq']}/undo", find_form(page, "/undo").filled(_action="undo"))
     assert response.status_code == 303, page_text(response)
     after = admin.get(response.headers["location"].removeprefix("/admin"))
@@ -90,4 +90,4 @@ def test_undo_shows_what_goes_and_deletes_it(admin: Visitor, community: Communit
     undo = events()[-1]
     assert undo["undoes"] == event["seq"]
     back = admin.get(f"/events/{undo['seq']}/undo")
-    assert "Bulletin comes back" in page_text(back)
+    assert "Bulletin will be restored" in page_text(back)

@@ -64,7 +64,9 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
     expect(flash).to_contain_text("Gardens and 29 below it were deleted.")
     assert len(tree()[0]) == 7
     flash.get_by_role("link", name="Undo").click()
-    expect(page.get_by_text("Gardens comes back at the top level, after News, and with it 29 forums below it:")).to_be_visible()
+    expect(
+        page.get_by_text("Gardens will be restored at the top level, after News, along with 29 forums below it:")
+    ).to_be_visible()
     page.get_by_role("button", name="Undo: restore 30 forums").click()
     expect(page.locator(".flash")).to_contain_text("Gardens and 29 below it were restored.")
     expect(page.get_by_role("link", name="Gardens", exact=True)).to_be_visible()
@@ -73,7 +75,7 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
     assert run("forums.get", gardens)["position"] == 1
     page.go_back()  # to the page that undid it
     page.reload()
-    expect(page.get_by_text("It has been undone already")).to_be_visible()
+    expect(page.get_by_text("Already undone")).to_be_visible()
     page.goto("/admin/events")
     expect(page.get_by_role("link", name="Undone by event")).to_be_visible()
     assert run("check.list")["problems"] == []
@@ -159,10 +161,10 @@ def test_a_change_set_is_undone_from_one_of_its_events(
     expect(page.get_by_role("heading", name=f"Undo change set {stuck}")).to_be_visible()
     page.get_by_role("button", name="Undo 1 event").click()
     expect(page.get_by_role("alert")).to_contain_text("Nothing was changed: 2 events cannot be undone.")
-    page.get_by_role("checkbox", name="Skip what cannot be undone").check()
+    page.get_by_role("checkbox", name="Skip events that cannot be undone").check()
     page.get_by_role("button", name="Undo 1 event").click()
     flash = page.locator(".flash")
-    expect(flash).to_contain_text("1 event was undone. 2 could not be undone and stay as now.")
+    expect(flash).to_contain_text("1 event was undone. 2 could not be undone and remain unchanged.")
     there = flash.get_by_role("link", name="Show the events").get_attribute("href")
     page.goto(str(there))
     expect(page.locator("table.log tbody tr")).to_have_count(1)

@@ -16,7 +16,7 @@ from trellis.core.operation import Call
 from trellis.store import events as log
 
 PLUGIN = Actor("key", 1, "Plugin", None)
-SKIP = "Skip what cannot be undone"
+SKIP = "Skip events that cannot be undone"
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_what_would_be_undone_is_told_and_nothing_is_kept(admin: Visitor, run: R
     page = admin.get(f"/change-sets/{work}/undo")
     text = page_text(page)
     assert page.status_code == 200
-    assert "4 events by Plugin , the last just now" in text
+    assert "4 events by Plugin , the most recent just now" in text
     assert "Calendars Delete a calendar 1 Forums Create a forum 2 Forums Change a forum 1" in text
     assert "Undo 4 events" in text
     assert SKIP not in text
@@ -107,7 +107,7 @@ def test_it_is_undone_and_the_message_leads_to_its_events(admin: Visitor, run: R
     assert f'<a href="/admin/events?changeSet={undoing}">Show the events</a>' in page.text
     assert page_text(page).count("Undone by event") == 4
     nothing = admin.get(f"/change-sets/{work}/undo")
-    assert "There is nothing to undo: every event of this change set that is still kept has been undone already." in page_text(
+    assert "There is nothing to undo: all events of this change set that are still kept have already been undone." in page_text(
         nothing
     )
 
@@ -127,7 +127,7 @@ def test_a_conflict_is_told_with_its_event_and_stops_all_until_it_is_skipped(
     run("forums.update", _find(run, "North"), name="By hand")
     before, names = events(), _names(run)
     page = admin.get(f"/change-sets/{work}/undo")
-    assert "1 event cannot be undone Nothing is changed unless conflicts are skipped." in page_text(page)
+    assert "1 event cannot be undone Nothing will change unless you skip these events." in page_text(page)
     assert f'<a href="/admin/events/{made}">Event {made}</a> (Create a forum): ' in page.text
     assert SKIP in page_text(page)
     refused = _press(admin, page)
@@ -135,7 +135,7 @@ def test_a_conflict_is_told_with_its_event_and_stops_all_until_it_is_skipped(
     assert f"Nothing was changed: 1 event cannot be undone. Tick “{SKIP}” to undo the others." in page_text(refused)
     assert (events(), _names(run)) == (before, names)
     assert _press(admin, refused, skipConflicts="1").status_code == 303
-    assert "3 events were undone. 1 could not be undone and stays as now." in page_text(admin.get("/events"))
+    assert "3 events were undone. 1 could not be undone and remains unchanged." in page_text(admin.get("/events"))
     assert "By hand" in _names(run)
     assert not {"South", "Aid"} & set(_names(run))
 
@@ -145,7 +145,7 @@ def test_where_nothing_can_be_undone_there_is_no_button(admin: Visitor, run: Run
     number = gate.run(call).change_set
     run("forums.update", community.help, name="By hand")
     page = admin.get(f"/change-sets/{number}/undo")
-    assert "Nothing of it can be undone. " in page_text(page)
+    assert "None of these events can be undone. " in page_text(page)
     assert SKIP not in page_text(page)
     assert 'class="button primary"' not in page.text
 
@@ -153,7 +153,7 @@ def test_where_nothing_can_be_undone_there_is_no_button(admin: Visitor, run: Run
 def test_what_has_been_undone_already_is_told(admin: Visitor, run: Run, work: int, events: Events) -> None:
     run("events.restore", events()[-1]["seq"])
     text = page_text(admin.get(f"/change-sets/{work}/undo"))
-    assert "1 event has been undone already." in text
+    assert "1 event has already been undone." in text
     assert "Undo 3 events" in text
 
 
@@ -163,7 +163,7 @@ def test_a_page_that_is_outdated_undoes_nothing(admin: Visitor, run: Run, work: 
     before = events()
     response = _press(admin, page, skipConflicts="1")
     assert response.status_code == 409
-    assert "What would be undone has changed since this page was made." in page_text(response)
+    assert "What would be undone has changed since this page was loaded." in page_text(response)
     assert "1 event cannot be undone" in page_text(response)
     assert ("skipConflicts", "1") not in _form(response).pairs, "the tick was for other conflicts"
     assert events() == before
@@ -206,11 +206,11 @@ def test_only_what_came_after_an_event_is_undone(admin: Visitor, run: Run, work:
     assert [("after", "")] in [form.pairs for form in read_forms(admin.get(f"/change-sets/{work}/undo"))]
     page = admin.get(f"/change-sets/{work}/undo?after={after}")
     assert "Calendars Delete a calendar 1 Forums Change a forum 1" in page_text(page)
-    assert "been undone already" not in page_text(page)
+    assert "already been undone" not in page_text(page)
     assert _press(admin, page).status_code == 303
     assert {"North", "South", "Help", "Meetups"} <= set(_names(run))
     nothing = page_text(admin.get(f"/change-sets/{work}/undo?after={after}"))
-    assert "There is nothing to undo: every event of this change set after that one has been undone already." in nothing
+    assert "There is nothing to undo: all events of this change set after that one have already been undone." in nothing
 
 
 def test_a_number_that_is_none_is_said(admin: Visitor, work: int) -> None:
@@ -226,7 +226,7 @@ def test_of_too_many_the_newest_can_be_undone_first(
     page = admin.get(f"/change-sets/{work}/undo")
     assert page.status_code == 409
     text = page_text(page)
-    assert "There are 4 events to undo, and at most 2 can be undone at once. Nothing was changed. Undo the newest of them" in text
+    assert "There are 4 events to undo, and at most 2 can be undone at once. Nothing was changed. Undo the newest ones" in text
     assert "Send after" not in text
     after = next(event["seq"] for event in events() if event["after"] and event["after"].get("name") == "South")
     assert f'href="/admin/change-sets/{work}/undo?after={after}"' in page.text
@@ -279,7 +279,7 @@ def test_one_page_asks_for_the_time_and_says_what_is_wrong_with_it(admin: Visito
     for query in ("", "?since=soon"):
         assert admin.post(f"/keys/1/undo{query}", {"_plan": "x"}).status_code == 400
     nothing = page_text(admin.get("/keys/1/undo?since=2026-01-31T10:00"))
-    assert "There is nothing to undo: this key has changed nothing since then that has not been undone already." in nothing
+    assert "There is nothing to undo: this key has changed nothing since then, or all of it has already been undone." in nothing
     assert events() == before
 
 
@@ -300,7 +300,7 @@ def test_what_is_no_node_is_a_conflict(admin: Visitor, gate: Gate, key: MakeKey)
     key(["webhooks.*"])
     gate.run(Call("webhooks.create", PLUGIN, {"url": "https://hooks.example/in", "events": ["forum.created"]}))
     page = page_text(admin.get("/keys/1/undo?since=2026-01-31T00:00"))
-    assert "Nothing of it can be undone." in page
+    assert "None of these events can be undone." in page
     assert "only changes of nodes and keys can be undone." in page
 
 

@@ -23,11 +23,11 @@ def test_what_was_changed_since_is_shown_with_what_can_be_done(
     ):
         said = page_text(response)
         assert response.status_code == status
-        assert "It was changed again since Undoing it now would lose what was changed since." in said
+        assert "The record has changed since then Undoing this event now would lose the later changes." in said
         assert "Name removed: Aid added: Succour" in said
         assert "View removed: every group added: Members" in said
         assert "Parent id removed: the top level added: News" in said
-        assert "Password changed; it is not shown" in said
+        assert "Password changed; value not shown" in said
         assert f'href="/admin/events/{later}/undo"' in response.text
         assert f'href="/admin/forums/{community.help}"' in response.text
     assert events() == before
@@ -42,7 +42,7 @@ def test_what_was_deleted_since_leads_to_its_delete(admin: Visitor, run: Run, co
     assert f"Forum {community.betas} has been deleted since, by event {deleted}" in page_text(page)
     assert f'href="/admin/events/{deleted}/undo"' in page.text
     assert undo(admin, deleted).status_code == 303
-    assert "goes back to what it was" in page_text(admin.get(f"/events/{seq}/undo"))
+    assert "will be changed back" in page_text(admin.get(f"/events/{seq}/undo"))
 
 
 def test_what_a_delete_elsewhere_has_moved_leads_to_that_delete(
@@ -79,10 +79,10 @@ def test_what_is_no_longer_kept_is_said_to_be_so(
     admin.sign_in()
     gate.store.write(lambda tx: snapshots.purge(tx, clock.text)).result(30)
     page = admin.get(f"/events/{seq}")
-    assert "It can no longer be undone: what that needs is kept for 30 days." in page_text(page)
+    assert "This event is too old to undo: undo data is kept for 30 days." in page_text(page)
     assert f"/events/{seq}/undo" not in page.text
     assert f"/events/{seq}/undo" not in admin.get("/events").text
-    assert "It is too long ago" in page_text(admin.get(f"/events/{seq}/undo"))
+    assert "This event is too old" in page_text(admin.get(f"/events/{seq}/undo"))
     late = admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo"))
     assert (late.status_code, "changes can be undone for 30 days" in page_text(late)) == (409, True)
     gate.store.write(lambda tx: log.purge(tx, clock.text)).result(30)
@@ -97,7 +97,7 @@ def test_what_is_undone_leads_to_what_undid_it(admin: Visitor, community: Commun
     by, count = events()[-1]["seq"], len(events())
     for response, status in ((admin.post(f"/events/{seq}/undo", drawn), 409), (admin.get(f"/events/{seq}/undo"), 200)):
         assert response.status_code == status
-        assert f"It has been undone already Event {by} undid it." in page_text(response)
+        assert f"Already undone Undone by event {by}." in page_text(response)
         assert f'href="/admin/events/{by}"' in response.text
     page = admin.get(f"/events/{seq}")
     assert f"Undone by event {by}" in page_text(page)

@@ -21,7 +21,7 @@ def test_what_would_come_back_is_told_and_nothing_is_kept(
     seq = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     before = events()
     page = page_text(admin.get(f"/events/{seq}/undo"))
-    assert "News comes back at the top level, as the first, and with it 3 forums below it:" in page
+    assert "News will be restored at the top level, in first position, along with 3 forums below it:" in page
     assert "Releases Interviews Releases > Betas" in page
     assert "restore 4 forums" in page
     assert events() == before
@@ -43,13 +43,13 @@ def test_a_branch_comes_back_and_is_shown_in_the_tree(
 
 def test_where_it_goes_is_told_by_its_neighbour(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     seq = do("forums.delete", community.betas)
-    assert "Betas comes back under News > Releases, as the first." in page_text(admin.get(f"/events/{seq}/undo"))
+    assert "Betas will be restored under News > Releases, in first position." in page_text(admin.get(f"/events/{seq}/undo"))
     seq = do("forums.delete", community.wiki)
-    assert "Wiki comes back at the top level, after Help." in page_text(admin.get(f"/events/{seq}/undo"))
+    assert "Wiki will be restored at the top level, after Help." in page_text(admin.get(f"/events/{seq}/undo"))
     seq = do("calendars.delete", community.holidays)
-    assert "Holidays comes back after Meetups." in page_text(admin.get(f"/events/{seq}/undo"))
+    assert "Holidays will be restored after Meetups." in page_text(admin.get(f"/events/{seq}/undo"))
     seq = do("blogs.delete", community.notebook)
-    assert "Notebook comes back." in page_text(admin.get(f"/events/{seq}/undo"))
+    assert "Notebook will be restored." in page_text(admin.get(f"/events/{seq}/undo"))
     assert undo(admin, seq).headers["location"] == f"/admin/blogs/{community.notebook}"
 
 
@@ -59,11 +59,14 @@ def test_children_that_had_moved_away_come_back_but_those_that_went_on(
     seq = do("forums.delete", community.news, deleteChildrenOrMove=community.help)
     run("forums.update", community.interviews, parentId=community.staff)
     page = page_text(admin.get(f"/events/{seq}/undo"))
-    assert "1 forum that had moved away when it was deleted comes back under it: Help > Releases" in page
-    assert "1 record stays as now Forum Staff > Interviews: It has been moved elsewhere since." in page
+    assert "1 forum that the deletion moved elsewhere will be moved back under it: Help > Releases" in page
+    assert "1 record stays as it is Forum Staff > Interviews: It has been moved elsewhere since." in page
     undo(admin, seq)
     said = page_text(admin.get("/forums"))
-    assert "News was restored. 1 that had been moved away is under it again. 1 stays as changed since." in said
+    assert (
+        "News was restored. 1 node that had been moved away was moved back under it. 1 has changed since and was left as it is."
+        in said
+    )
     assert _order(run, community.news) == ["Releases"]
 
 
@@ -71,18 +74,20 @@ def test_a_group_stands_in_its_permissions_again(admin: Visitor, run: Run, commu
     seq = do("groups.delete", community.patrons)
     run("forums.update", community.betas, permissions={"read": [MEMBERS]})
     page = page_text(admin.get(f"/events/{seq}/undo"))
-    assert "It returns to the permissions of 3 nodes" in page
+    assert "It will be added back to the permissions of 3 nodes" in page
     assert all(name in page for name in ("Download category Skins > Dark skins", "Blog Notebook"))
     assert "Forum News > Releases > Betas: Changed since then: read." in page
     undo(admin, seq)
-    assert "Patrons was restored. It is in the permissions of 3 nodes again. 1 stays" in page_text(admin.get("/groups"))
+    assert "Patrons was restored. It was added back to the permissions of 3 nodes. 1 has changed since" in page_text(
+        admin.get("/groups")
+    )
     assert run("blogs.get", community.notebook)["groups"] == [MEMBERS, community.patrons]
 
 
 def test_what_stays_is_named_though_it_is_gone(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     seq = do("groups.delete", community.patrons)
     run("forums.delete", community.betas)
-    assert "1 record stays as now Forum Betas: It has been deleted since." in page_text(admin.get(f"/events/{seq}/undo"))
+    assert "1 record stays as it is Forum Betas: It has been deleted since." in page_text(admin.get(f"/events/{seq}/undo"))
 
 
 def test_ticks_of_groups_that_are_gone_are_told_to_fall_away(
@@ -93,9 +98,9 @@ def test_ticks_of_groups_that_are_gone_are_told_to_fall_away(
     run("groups.delete", community.patrons)
     run("groups.delete", community.moderators)
     page = page_text(admin.get(f"/events/{branch}/undo"))
-    assert "The group Patrons no longer exists, so it is left out under Read." in page
-    assert "The group Moderators no longer exists, so it is left out under Add, in 4 forums." in page
-    assert "The group Patrons no longer exists, so it is left out under Groups." in page_text(admin.get(f"/events/{blog}/undo"))
+    assert "The group Patrons no longer exists, so it is left out of Read." in page
+    assert "The group Moderators no longer exists, so it is left out of Add in 4 forums." in page
+    assert "The group Patrons no longer exists, so it is left out of Groups." in page_text(admin.get(f"/events/{blog}/undo"))
     assert undo(admin, branch).status_code == 303
     assert run("forums.get", community.betas)["permissions"]["read"] == []
 
@@ -110,7 +115,7 @@ def test_a_parent_that_is_gone_is_asked_for(
     above = do("forums.delete", community.releases)
     page = admin.get(f"/events/{seq}/undo")
     assert page.status_code == 200
-    assert "Its parent, Releases, has been deleted. Choose another place, or first undo its deletion ." in page_text(page)
+    assert "Its parent, Releases, has been deleted. Choose another place, or undo its deletion first." in page_text(page)
     assert f'href="/admin/events/{above}/undo"' in page.text
     before = events()
     found = admin.post(f"/events/{seq}/undo", find_form(page, "/undo").filled(**{"_search.parentId": "hel", "_action": "search"}))
@@ -152,8 +157,8 @@ def test_the_old_parent_may_be_back_when_the_button_is_pressed(
     run("events.restore", above)
     response = admin.post(f"/events/{seq}/undo", drawn.filled(parentId=str(community.help), _action="undo"))
     assert response.status_code == 409
-    assert "Check again" in page_text(response)
-    assert "Betas comes back under News > Releases" in page_text(response)
+    assert "Check the updated preview" in page_text(response)
+    assert "Betas will be restored under News > Releases" in page_text(response)
     assert admin.post(f"/events/{seq}/undo", find_form(response, "/undo").filled(_action="undo")).status_code == 303
 
 
@@ -174,10 +179,10 @@ def test_a_change_goes_back_field_by_field(admin: Visitor, run: Run, community: 
     seq = do("forums.update", community.help, name="Aid", permissions={"view": [MEMBERS]}, password="open sesame")
     page = admin.get(f"/events/{seq}/undo")
     said = page_text(page)
-    assert "Aid goes back to what it was:" in said
+    assert "Aid will be changed back:" in said
     assert "Name removed: Aid added: Help" in said
     assert "View removed: Members added: every group" in said
-    assert "Password goes back to what it was; it is not shown" in said
+    assert "Password changed back; value not shown" in said
     assert "sesame" not in page.text
     response = undo(admin, seq)
     assert response.headers["location"] == f"/admin/forums/{community.help}"
@@ -208,7 +213,7 @@ def test_what_is_as_it_was_needs_noundo(admin: Visitor, run: Run, community: Com
     run("groups.delete", community.patrons)
     before = events()
     page = admin.get(f"/events/{seq}/undo")
-    assert "There is nothing to undo: Betas is as it was before this event." in page_text(page)
+    assert "There is nothing to undo: Betas is already as it was before this event." in page_text(page)
     assert ("_action", "undo") not in find_form(page, "/undo").buttons
     assert undo(admin, seq).status_code == 303
     assert events() == before

@@ -127,7 +127,7 @@ def _diff_lists(label: str, old: Sequence[str], new: Sequence[str]) -> Change:
 def _group_names(who: Any, groups: Mapping[int, str]) -> list[str]:
     if who == EVERYONE:
         return [say("every group")]
-    return [groups.get(number) or say("group {number}, deleted since", number=number) for number in who or ()]
+    return [groups.get(number) or say("group {number}, since deleted", number=number) for number in who or ()]
 
 
 def diff_texts(old: str, new: str) -> tuple[Part, ...]:

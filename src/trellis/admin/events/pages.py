@@ -22,8 +22,8 @@ _SECTION: Final = "events"
 _BEFORE: Final = Field("before", Text(20), "")
 _ACTOR: Final = Field("actor", Text(60), "")
 _FINAL: Final = {
-    "keys.revoke": say("It cannot be undone: a revoked key stays revoked, so that nobody is let in again."),
-    "keys.rotate": say("It cannot be undone: the secret that was replaced is not kept."),
+    "keys.revoke": say("This event cannot be undone: a revoked key stays revoked, so that nobody regains access."),
+    "keys.rotate": say("This event cannot be undone: the replaced secret is not kept."),
 }
 _FILTERS: Final = (_ACTOR, *(field for field in FILTERS if not field.name.startswith("actor")), _BEFORE)
 
@@ -80,8 +80,8 @@ def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]])
         labels={
             "actor": say("Who"),
             "type": say("What happened"),
-            "resource": say("On what"),
-            "resourceId": say("Its id"),
+            "resource": say("Record type"),
+            "resourceId": say("Record id"),
             "requestId": say("Request id"),
             "changeSet": say("Change set"),
             "from": say("From"),

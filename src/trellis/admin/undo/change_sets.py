@@ -24,7 +24,7 @@ _SKIP: Final = "skipConflicts"
 _AFTER: Final = "after"
 _LAST: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 _KEYS: Final = "keys"
-_SKIP_LABEL: Final = say("Skip what cannot be undone")
+_SKIP_LABEL: Final = say("Skip events that cannot be undone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
 
 def _tell_purged(count: int | None) -> str:
     if count is None:
-        return say("Older events have been purged, and some of them may have been among these.")
+        return say("Older events have been purged, possibly including some of these.")
     if not count:
         return ""
     return say_many(
@@ -230,7 +230,9 @@ def _tell(result: Mapping[str, Any]) -> str:
     undone = say_many(result["undoneCount"], "{count:,} event was undone.", "{count:,} events were undone.")
     if not (left := result["conflictCount"]):
         return undone
-    kept = say_many(left, "{count:,} could not be undone and stays as now.", "{count:,} could not be undone and stay as now.")
+    kept = say_many(
+        left, "{count:,} could not be undone and remains unchanged.", "{count:,} could not be undone and remain unchanged."
+    )
     return join((undone, kept))
 
 
@@ -239,7 +241,7 @@ def _tell(result: Mapping[str, Any]) -> str:
 
 def _build_skip_form(request: PageRequest, chosen: Selection, typed: Submitted | None = None) -> Form:
     fields = [field for field in request.catalogue.find(chosen.operation).fields if field.name == _SKIP]
-    return Form(fields, typed, labels={_SKIP: _SKIP_LABEL}, help={_SKIP: say("The others are undone all the same.")})
+    return Form(fields, typed, labels={_SKIP: _SKIP_LABEL}, help={_SKIP: say("All other events are undone.")})
 
 
 def _show_refused(request: PageRequest, chosen: Selection, refused: Refused) -> Response:

@@ -36,7 +36,7 @@ async def find_obstacle(request: PageRequest, kind: NodeKind | None, event: Mapp
     differences = facts["differences"]
     by_fields = differences and differences[0]["field"] != "children"
     return Obstacle(
-        say("Undoing it now would lose what was changed since.") if by_fields else refused.detail,
+        say("Undoing this event now would lose the later changes.") if by_fields else refused.detail,
         deleted_by=facts.get("deletedBy"),
         differences=await _compare(request, kind, differences),
         later=() if "deletedBy" in facts else tuple(await request.fetch("events.later", target=event["seq"])),

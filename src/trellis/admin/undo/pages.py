@@ -231,18 +231,26 @@ def _describe(preview: Preview, result: Mapping[str, Any]) -> str:
         parts.append(
             say_many(
                 moved,
-                "{count:,} that had been moved away is under it again.",
-                "{count:,} that had been moved away are under it again.",
+                "{count:,} node that had been moved away was moved back under it.",
+                "{count:,} nodes that had been moved away were moved back under it.",
             )
         )
     if changed := result["changed"]["count"]:
         parts.append(
             say_many(
-                changed, "It is in the permissions of {count:,} node again.", "It is in the permissions of {count:,} nodes again."
+                changed,
+                "It was added back to the permissions of {count:,} node.",
+                "It was added back to the permissions of {count:,} nodes.",
             )
         )
     if left := result["left"]["count"]:
-        parts.append(say_many(left, "{count:,} stays as changed since.", "{count:,} stay as changed since."))
+        parts.append(
+            say_many(
+                left,
+                "{count:,} has changed since and was left as it is.",
+                "{count:,} have changed since and were left as they are.",
+            )
+        )
     return join(parts)
 
 

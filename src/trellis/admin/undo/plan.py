@@ -16,7 +16,7 @@ from trellis.core.version import compute_version
 from trellis.sentences import say
 
 RESTORE: Final = "events.restore"
-OUTDATED: Final = say("What would be undone has changed since this page was made. Check again: this is how it is now.")
+OUTDATED: Final = say("What would be undone has changed since this page was loaded. Check the updated preview below.")
 _MAX_NAMES: Final = 8  # of the nodes that are restored or left, the first are named
 _CHANGED_BY_OTHERS: Final = frozenset({"position", "path", "url", "updatedAt"})  # and by undo itself
 _PLACE: Final = frozenset({"parentId", "position", "path"})
@@ -126,7 +126,7 @@ async def _describe_place(request: PageRequest, kind: NodeKind, record: Mapping[
     before = (await request.fetch(kind.operation("list"), raw))["results"] if position else []
     if before:
         return say("{above}after {name}", above=above, name=isolate(before[0]["name"]))
-    return say("{above}as the first", above=above)
+    return say("{above}in first position", above=above)
 
 
 async def _names_below(request: PageRequest, kind: NodeKind, seq: int, restored: list[int]) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def _listed(page: Any) -> list[int]:
 def test_without_deliveries_the_list_says_so(admin: Visitor) -> None:
     page = admin.get("/deliveries")
     assert page.status_code == 200
-    assert "Nothing was sent yet" in page_text(page)
+    assert "Nothing has been sent yet" in page_text(page)
 
 
 def test_a_button_begins_with_a_capital_in_each_language(admin: Visitor, gate: Gate) -> None:
@@ -83,7 +83,7 @@ def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: C
         "Trying again forum.created msg_0123456789abcdef Search index No response 2 attempts, last just now",
         "The connection failed: refused. Next in 5 minutes 3.0 ms",
         "Waiting forum.moved msg_0123456789abcdef App not sent yet",
-        "Given up webhook.test msg_two App 500 just now 15.0 s",
+        "Failed webhook.test msg_two App 500 just now 15.0 s",
     ):
         assert said in page
 
@@ -123,7 +123,7 @@ def test_each_filter_stands_in_the_address(admin: Visitor, gate: Gate, ago: Ago,
     assert page.status_code == 200
     assert _listed(page) == found
     if not found:
-        assert "No delivery matches" in page_text(page)
+        assert "No matching deliveries" in page_text(page)
     assert stored_rows(gate) == before
 
 
@@ -264,7 +264,7 @@ def test_one_is_sent_again(admin: Visitor, gate: Gate, events: Events) -> None:
     (event,) = events()[len(before) :]
     assert (event["operation"], event["resourceId"], event["after"]["delivery"]) == ("webhooks.redeliver", 1, 1)
     assert _states(gate) == {1: "waiting", 2: "failed"}
-    assert "It is being sent again" in page_text(admin.get("/deliveries/1"))
+    assert "The message is being sent again" in page_text(admin.get("/deliveries/1"))
 
 
 def test_nothing_is_sent_again_to_one_that_is_off(admin: Visitor, gate: Gate, run: Run) -> None:
@@ -288,7 +288,7 @@ def test_all_that_failed_since_a_moment_is_counted_and_sent_again(admin: Visitor
     insert_delivery(gate, {"status": 500}, state="failed", webhook_id=2)
     before = stored_rows(gate)
     page = admin.get("/webhooks/1/redeliver")
-    assert "2 messages of Search index failed since 2026-01-30 09:30 UTC ." in page_text(page)
+    assert "2 messages to Search index have failed since 2026-01-30 09:30 UTC ." in page_text(page)
     assert "3 messages" in page_text(admin.get("/webhooks/1/redeliver?failedSince=2026-01-01T00:00"))
     assert "Nothing has failed since" in page_text(admin.get("/webhooks/1/redeliver?failedSince=2026-01-31T09:00"))
     assert stored_rows(gate) == before

@@ -90,7 +90,7 @@ def test_a_webhook_is_made_and_its_secret_shown_once(admin: Visitor, events: Eve
     assert (event["after"]["url"], event["after"]["events"]) == (URL, ["forum.created", "category.*"])
     again = admin.post("/webhooks/new", form)  # a reload
     assert again.status_code == 200
-    assert "the secret was shown before" in page_text(again)
+    assert "the secret has already been shown" in page_text(again)
     assert find_secret(again) is None
     assert len(events()) == len(before) + 1
     rows = DatabaseState(gate).rows()
@@ -160,7 +160,7 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> No
     for _ in range(MOST):
         run("webhooks.create", url=URL, events=["*"])
     page = admin.get("/webhooks")
-    assert "The maximum number of webhooks is reached" in page_text(page)
+    assert "You have reached the maximum number of webhooks" in page_text(page)
     assert 'href="/admin/webhooks/new"' not in page.text
     before = stored_rows(gate)
     assert admin.post("/webhooks/new", open_form(admin)).status_code == 400

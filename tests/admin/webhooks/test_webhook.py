@@ -23,7 +23,7 @@ def _now(gate: Gate) -> Any:
 
 
 def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate: Gate, run: Run) -> None:
-    assert "Nothing was sent yet" in page_text(admin.get("/webhooks/1"))
+    assert "Nothing has been sent yet" in page_text(admin.get("/webhooks/1"))
     run("webhooks.update", 1, description="Index of all")
     insert_delivery(gate, {"status": 503, "duration": 250}, {}, type="forum.created", seq=7)
     page = admin.get("/webhooks/1")
@@ -119,7 +119,7 @@ def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, gate: Ga
     before = stored_rows(gate)
     conflict = admin.post("/webhooks/1/edit", form)
     assert conflict.status_code == 409
-    for said in ("has changed meanwhile", "Description Theirs Mine", "Forums: everything All events", "Send messages no yes"):
+    for said in ("has changed in the meantime", "Description Theirs Mine", "Forums: everything All events", "Send messages no yes"):
         assert said in page_text(conflict)
     assert 'value="Mine"' in conflict.text
     assert stored_rows(gate) == before
@@ -170,7 +170,7 @@ def test_it_is_switched_off_and_on_again(admin: Visitor, gate: Gate, run: Run, e
     missed = _now(gate).cursor
     run("forums.create", name="Meanwhile")
     asked = admin.get("/webhooks/1/on")
-    assert "Send them now, in their order" in page_text(asked)
+    assert "Send them now, in order" in page_text(asked)
     assert admin.post("/webhooks/1/on", {"skipMissed": skip}).status_code == 303
     assert [event["operation"] for event in events()[len(before) :]] == ["webhooks.update", "forums.create", "webhooks.update"]
     assert (_now(gate).enabled, _now(gate).cursor > missed) == (True, skip == "1")
@@ -212,11 +212,11 @@ def test_a_secret_is_rotated_and_the_new_one_shown_once(
         assert "Messages are no longer signed with the old secret" in page_text(rotated)
     else:
         assert format_secret(_now(gate).old_secret, None) == old
-        assert "signed with the old one too until 1 Feb 2026, 09:30 UTC" in page_text(admin.get("/webhooks/1"))
+        assert "Until 1 Feb 2026, 09:30 UTC , messages are also signed with the old one" in page_text(admin.get("/webhooks/1"))
         assert "rotated a short time ago" in page_text(admin.get("/webhooks/1/rotate"))
         clock.move(hours=24)
         admin.sign_in()
-        assert "signed with the old one too" not in page_text(admin.get("/webhooks/1"))
+        assert "also signed with the old one" not in page_text(admin.get("/webhooks/1"))
 
 
 def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock) -> None:
@@ -268,7 +268,7 @@ def test_it_is_deleted_after_asking(admin: Visitor, events: Events, run: Run, ga
     assert event["operation"] == "webhooks.delete"
     assert "Search index was deleted" in page_text(admin.get("/webhooks"))
     assert run("webhooks.list")["totalResults"] == 0
-    assert "Its webhook was deleted" in page_text(admin.get(f"/deliveries/{delivery}"))
+    assert "The webhook was deleted" in page_text(admin.get(f"/deliveries/{delivery}"))
     assert "Webhook 1, deleted" in page_text(admin.get("/deliveries"))
 
 

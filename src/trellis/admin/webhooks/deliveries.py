@@ -21,7 +21,7 @@ _HERE: Final = "/deliveries"
 _RESEND: Final = "/webhooks/{id:int}/redeliver"
 _SECTION: Final = "webhooks"
 _BEFORE: Final = Field("before", Text(20), "")
-_STATES: Final = (("", say("Any state")), ("waiting", say("Waiting")), ("delivered", say("Delivered")), ("failed", say("Given up")))
+_STATES: Final = (("", say("Any state")), ("waiting", say("Waiting")), ("delivered", say("Delivered")), ("failed", say("Failed")))
 _MAX_BODY: Final = 65_536  # characters shown
 
 
@@ -101,7 +101,7 @@ async def resend(request: PageRequest) -> Response:
     """Send one delivery again."""
     delivery = await request.fetch("deliveries.get", target=request.number("id"))
     await request.perform_once("webhooks.redeliver", {"delivery": delivery["id"]}, delivery["webhookId"])
-    return request.redirect(f"{_HERE}/{delivery['id']}", say("It is being sent again. Reload this page in a moment."))
+    return request.redirect(f"{_HERE}/{delivery['id']}", say("The message is being sent again. Reload this page in a moment."))
 
 
 # --- all failed ones ----------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ async def ask_resend_failed(request: PageRequest) -> Response:
     webhook = await fetch_webhook(request)
     if not webhook["enabled"]:
         return request.redirect(
-            f"/webhooks/{webhook['id']}", say("Nothing is sent to it while it is off. Switch it on first."), "note"
+            f"/webhooks/{webhook['id']}", say("Nothing is sent while the webhook is off. Switch it on first."), "note"
         )
     given = Submitted.filters(request.query, request.clock).get(FAILED_SINCE.name, "")
     day_ago = format_timestamp(datetime.fromisoformat(request.now) - timedelta(days=1))

@@ -19,10 +19,10 @@ from trellis.sentences import join, say
 _LABELS: Final = {"url": say("Address"), "events": say("Events"), "enabled": say("Send messages")}
 _ALARM_LABELS: Final = {alarm_type(rule.name): rule.label for rule in ALARMS}
 _HELP: Final = {
-    "url": say("An http or https address on the public internet. Messages contain whole records: use https."),
+    "url": say("An http or https address on the public internet. Use https, because messages contain whole records."),
     "events": "",
     "description": say("What it is for. Shown in lists."),
-    "enabled": say("Events while it is off wait, and are sent once it is switched on."),
+    "enabled": say("While the webhook is off, events wait and are sent once it is switched on."),
 }
 
 

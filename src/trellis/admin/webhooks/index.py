@@ -53,7 +53,7 @@ def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> R
     described = describe_webhook(webhook, request.gate.environment)
     name = isolate(described["name"])
     is_new = "secret" in webhook
-    title = say("{name}: the secret", name=name) if is_new else say("{name}: the secret was shown before", name=name)
+    title = say("{name}: the secret", name=name) if is_new else say("{name}: the secret has already been shown", name=name)
     return request.page("webhooks/secret.html", title=title, webhook=described, how=how)
 
 

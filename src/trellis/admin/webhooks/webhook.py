@@ -28,7 +28,7 @@ _HOURS: Final = (
     ("72", say("After 3 days")),
     ("168", say("After 7 days")),
 )
-_MISSED: Final = (("0", say("Send them now, in their order")), ("1", say("Skip them")))
+_MISSED: Final = (("0", say("Send them now, in order")), ("1", say("Skip them")))
 
 
 async def fetch_webhook(request: PageRequest) -> dict[str, Any]:
@@ -118,7 +118,9 @@ async def switch_off(request: PageRequest) -> Response:
     """Stop sending."""
     number = request.number("id")
     await request.perform("webhooks.update", {"enabled": "0"}, number)
-    return request.redirect(f"/webhooks/{number}", say("It is switched off. Events from now on wait until it is switched on."))
+    return request.redirect(
+        f"/webhooks/{number}", say("The webhook was switched off. New events wait until it is switched on again.")
+    )
 
 
 async def test(request: PageRequest) -> Response:
@@ -131,13 +133,13 @@ async def test(request: PageRequest) -> Response:
 
 
 def _missed_form(typed: Submitted | None) -> Form:
-    name, note = SKIP.name, say("Events from the time while it was off, except those that have been purged.")
+    name, note = SKIP.name, say("Events that occurred while the webhook was off, except those that have been purged.")
     return Form(
         (SKIP,),
         typed or {name: "0"},
         choices={name: _MISSED},
         widgets={name: "radio"},
-        labels={name: say("Events that it missed")},
+        labels={name: say("Missed events")},
         help={name: note},
     )
 
@@ -159,8 +161,8 @@ _SWITCH_ON: Final = Confirmation(
     fetch=fetch_webhook,
     build_form=_missed_form,
     raw={"enabled": "1"},
-    find_objection=lambda webhook: say("It is switched on already.") if webhook["enabled"] else "",
-    respond=lambda request, webhook, _: request.redirect(f"/webhooks/{webhook['id']}", say("It is switched on.")),
+    find_objection=lambda webhook: say("The webhook is already switched on.") if webhook["enabled"] else "",
+    respond=lambda request, webhook, _: request.redirect(f"/webhooks/{webhook['id']}", say("The webhook was switched on.")),
 )
 _ROTATE: Final = Confirmation(
     section=_SECTION,

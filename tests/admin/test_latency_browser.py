@@ -298,7 +298,7 @@ def test_a_picker_and_the_grid_offer_another_try(page: Page, line: Line, communi
     expect(_message(page)).to_contain_text("There is no network connection.")
     line.set()
     _message(page).get_by_role("button", name="Try again").click()
-    expect(_message(page)).to_contain_text("The grid is filled in. It is not saved yet.")
+    expect(_message(page)).to_contain_text("The grid is filled in but not saved yet.")
     expect(page.get_by_role("checkbox", name="Every group: view")).not_to_be_checked()
 
 
@@ -360,7 +360,7 @@ def test_a_key_that_nobody_has_copied_is_not_left_without_a_word(page: Page, run
         expect(page.locator("#new-key")).to_be_visible()
         page.get_by_role("link", name="Calendars").click(no_wait_after=True)
         _wait(page, lambda: asked == ["beforeunload"])
-        expect(_message(page)).to_contain_text("It has not been copied yet, and cannot be shown again.")
+        expect(_message(page)).to_contain_text("This has not been copied yet and cannot be shown again.")
         asked.clear()
         if copies:
             page.locator("button[data-copy=new-key]").click()

@@ -91,7 +91,7 @@ def test_a_passkey_signs_in_alone_stands_behind_the_password_and_confirms(
         devtools.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": False})
         page.goto("/admin/confirm-password?next=/admin/administrators/new")
         page.get_by_role("button", name="Use a passkey instead").click()
-        expect(page.locator("[data-message]")).to_contain_text("The browser gave no passkey")
+        expect(page.locator("[data-message]")).to_contain_text("The browser returned no passkey")
         devtools.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": True})
 
         page.goto(FACTORS)

@@ -82,7 +82,7 @@ def test_a_forum_is_moved_by_the_keyboard(page: Page, community: Community, run:
     page.goto("/admin/forums")
     page.get_by_role("link", name="Help", exact=True).focus()
     page.keyboard.press("m")
-    expect(page.get_by_role("status")).to_contain_text("You hold “Help”")
+    expect(page.get_by_role("status")).to_contain_text("You are moving “Help”")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("status")).to_contain_text("under “News”, after “Interviews”")
     page.keyboard.press("ArrowUp")
@@ -96,7 +96,7 @@ def test_a_forum_is_moved_by_the_keyboard(page: Page, community: Community, run:
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("status")).to_contain_text("before “Wiki”")
     page.keyboard.press("Escape")
-    expect(page.get_by_role("status")).to_contain_text("It is back where it was")
+    expect(page.get_by_role("status")).to_contain_text("The node is back where it was")
     assert _order(run) == ["News", "Wiki", "Staff"]
 
 
@@ -134,7 +134,7 @@ def test_the_dialog_moves_and_deletes(page: Page, community: Community, run: Run
 def test_the_grid_ticks_rows_columns_and_everybody(page: Page, community: Community, run: Run) -> None:
     page.goto(f"/admin/forums/{community.wiki}")
     page.get_by_role("button", name="All options: Guests").click()
-    page.get_by_role("button", name="All groups one by one: Reply").click()
+    page.get_by_role("button", name="All groups individually: Reply").click()
     page.get_by_role("checkbox", name="Every group: view").check()
     expect(page.get_by_role("checkbox", name="Guests: view")).to_be_disabled()
     page.get_by_role("button", name="Save", exact=True).click()

@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def _field(page: Page) -> Locator:
-    return page.get_by_role("combobox", name="Search, or say what to do")
+    return page.get_by_role("combobox", name="Search or type a command")
 
 
 def _active(page: Page) -> Locator:
@@ -108,7 +108,7 @@ def test_a_pasted_key_is_found_and_its_secret_goes_nowhere(page: Page, key: Make
     _field(page).evaluate(paste, f"Bearer {whole}")
     expect(_field(page)).to_have_value(f"Bearer {whole[:12]}")
     expect(_active(page)).to_contain_text("Calendar sync")
-    expect(page.get_by_role("dialog").locator("[data-message]")).to_contain_text("secret part of the key was left out")
+    expect(page.get_by_role("dialog").locator("[data-message]")).to_contain_text("secret part of the key was removed")
     _field(page).fill("revoke k")
     expect(_active(page)).to_contain_text("Revoke key")
     page.keyboard.press("Enter")

@@ -42,7 +42,7 @@ def test_a_dropped_file_is_planned_applied_and_undone(
     sign_in(page, LOGIN, PASSWORD)
     page.get_by_role("link", name="Structure").click()
     _drop(page, GARDEN)
-    expect(page.get_by_text("garden.yaml, 1 KiB, is in the text below.")).to_be_visible()
+    expect(page.get_by_text("garden.yaml, 1 KiB, was loaded into the text below.")).to_be_visible()
     expect(page.get_by_role("textbox", name="Document")).to_have_value(GARDEN)
     page.get_by_role("button", name="Plan", exact=True).click()
     expect(page.get_by_role("heading", name="What applying garden would do")).to_be_visible()
@@ -122,7 +122,7 @@ forums:
     for name, (document, prune, shown) in documents.items():
         page.goto("/admin/structure")
         _drop(page, document)
-        expect(page.get_by_text("is in the text below.")).to_be_visible()
+        expect(page.get_by_text("was loaded into the text below.")).to_be_visible()
         page.get_by_role("checkbox", name="Delete what").set_checked(prune)
         page.get_by_role("textbox", name="Delete at most").fill("100")
         page.get_by_role("button", name="Plan", exact=True).click()

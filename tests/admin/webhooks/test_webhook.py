@@ -261,7 +261,7 @@ def test_nothing_is_sent_to_one_that_is_off(admin: Visitor, run: Run, gate: Gate
 def test_it_is_deleted_after_asking(admin: Visitor, events: Events, run: Run, gate: Gate) -> None:
     delivery = insert_delivery(gate, {})
     asked = admin.get("/webhooks/1/delete")
-    assert f"Nothing more is sent to {URL} ." in page_text(asked)
+    assert f"Nothing more will be sent to {URL} ." in page_text(asked)
     before = events()
     assert admin.post("/webhooks/1/delete").headers["location"] == "/admin/webhooks"
     (event,) = events()[len(before) :]

@@ -65,7 +65,7 @@ function show(link, main) {
   document.dispatchEvent(new CustomEvent("panel:shown", { detail: dialog }));
 }
 
-const mayClose = (dialog) => !isEdited(dialog) || confirm(t("Close it and lose what you typed?"));
+const mayClose = (dialog) => !isEdited(dialog) || confirm(t("Close and discard what you typed?"));
 
 // Gives the elements other ids than those of the page below.
 function rename(dialog) {

@@ -55,7 +55,7 @@ for (const region of document.querySelectorAll("[data-abilities]")) {
   };
   const later = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => attempt(describe, { what: t("What the key will be able to do is not up to date.") }), PAUSE);
+    waiting = setTimeout(() => attempt(describe, { what: t("The summary of what the key will be able to do is out of date.") }), PAUSE);
   };
   form.addEventListener("change", later);
   form.addEventListener("input", later);

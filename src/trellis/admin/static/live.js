@@ -114,7 +114,7 @@ function rest() {
 function end() {
   rest();
   if (clearAll()) return;
-  say(t("You are signed out, so this page is not kept up to date any more."), { stay: true, buttons: [[t("Sign in"), () => location.reload()]] });
+  say(t("You are signed out, so this page is no longer updated."), { stay: true, buttons: [[t("Sign in"), () => location.reload()]] });
 }
 
 // Asks the scripts of the page; each may prevent what is about to be done.

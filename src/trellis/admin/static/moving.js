@@ -19,7 +19,7 @@ export function moving(view) {
     if (handle && event.detail === 0) toggle(view, mover, handle.closest(".node")); // pressed by the keyboard
   });
   view.list.addEventListener("focusout", (event) => {
-    if (view.taken && !view.busy && !view.taken.node.contains(event.relatedTarget)) back(view, mover, t("It is back where it was."));
+    if (view.taken && !view.busy && !view.taken.node.contains(event.relatedTarget)) back(view, mover, t("The node is back where it was."));
   });
   return mover;
 }
@@ -96,14 +96,14 @@ async function send(view, move) {
     const others = view.moves.length - 1;
     view.changes += 1;
     for (const one of view.moves.splice(0).reverse()) put(view, one.node, one.from);
-    const along = others ? ` ${many(others, "The move after it was not sent.", "The {count} moves after it were not sent.")}` : "";
+    const along = others ? ` ${many(others, "The next move was not sent.", "The next {count} moves were not sent.")}` : "";
     const buttons = error.refused ? [] : [[t("Try again"), () => again(view, move)]];
     view.announce(`${t("“{name}” is back where it was.", { name: nameOf(node) })} ${error.message}${along}`, { bad: true, stay: buttons.length > 0, buttons });
   }
 }
 
 function again(view, { node, from, to, undone }) {
-  if (!isThere(to) || !isThere(from)) return view.announce(t("The tree has changed meanwhile. Reload the page."), { bad: true });
+  if (!isThere(to) || !isThere(from)) return view.announce(t("The tree has changed in the meantime. Reload the page."), { bad: true });
   put(view, node, to);
   settle(view, node, from, undone);
 }
@@ -125,7 +125,7 @@ function toggle(view, mover, node) {
   else {
     view.taken = { node, from: placeOf(node) };
     node.classList.add("taken");
-    view.announce(t("You hold “{name}”. Move it with the arrows; Enter drops it, Escape puts it back.", { name: nameOf(node) }), { stay: true });
+    view.announce(t("You are moving “{name}”. Use the arrow keys to move it, Enter to drop it or Escape to put it back.", { name: nameOf(node) }), { stay: true });
   }
 }
 
@@ -158,7 +158,7 @@ async function keys(view, mover, event) {
     }
     return;
   }
-  const acts = { Enter: () => down(view, mover), m: () => down(view, mover), " ": () => down(view, mover), Escape: () => back(view, mover, t("It is back where it was.")) };
+  const acts = { Enter: () => down(view, mover), m: () => down(view, mover), " ": () => down(view, mover), Escape: () => back(view, mover, t("The node is back where it was.")) };
   const step = { ArrowUp: up, ArrowDown: lower, ArrowLeft: out, ArrowRight: into }[event.key];
   if (!step && !acts[event.key]) return;
   event.preventDefault();
@@ -179,7 +179,7 @@ async function keys(view, mover, event) {
     view.taken.node.scrollIntoView({ block: "nearest" });
   }
   view.busy = false;
-  if (place !== undefined) view.announce(place ? t("“{name}”: {where}.", { name: nameOf(view.taken.node), where: where(view, view.taken.node) }) : t("It cannot go any further in that direction."), { stay: true });
+  if (place !== undefined) view.announce(place ? t("“{name}”: {where}.", { name: nameOf(view.taken.node), where: where(view, view.taken.node) }) : t("It cannot move any further in that direction."), { stay: true });
 }
 
 const up = (_view, node) => {

@@ -51,7 +51,7 @@ function cut(input) {
   const left = input.value.replace(SECRET, "$1");
   if (left === input.value) return;
   input.value = left;
-  say(t("The secret part of the key was left out: it is not needed to find the key, and was not sent."));
+  say(t("The secret part of the key was removed: it is not needed to find the key and was not sent."));
 }
 
 function element(name, attributes, ...children) {
@@ -63,10 +63,10 @@ function element(name, attributes, ...children) {
 
 function open(link) {
   const before = document.activeElement;
-  const list = element("div", { role: "listbox", id: "palette-list", "aria-label": t("Found"), class: "hits" });
+  const list = element("div", { role: "listbox", id: "palette-list", "aria-label": t("Results"), class: "hits" });
   const input = element("input", {
-    type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": "palette-list", "aria-autocomplete": "list", "aria-label": t("Search, or say what to do"),
-    autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "200", placeholder: t("Search, or say what to do"), enterkeyhint: "go",
+    type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": "palette-list", "aria-autocomplete": "list", "aria-label": t("Search or type a command"),
+    autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "200", placeholder: t("Search or type a command"), enterkeyhint: "go",
   });
   const status = element("span", { role: "status" });
   const help = element("span", { "aria-hidden": "true" }, element("kbd", {}, "↑"), " ", element("kbd", {}, "↓"), ` ${t("choose")}  `, element("kbd", {}, t("Enter")), ` ${t("go")}  `, element("kbd", {}, t("Esc")), ` ${t("close")}`);
@@ -147,7 +147,7 @@ function show(state, text, page) {
   state.at = -1;
   activate(state, 0);
   state.input.setAttribute("aria-expanded", String(number > 0));
-  state.status.textContent = number ? many(number, "{count} result", "{count} results") : found.querySelector("[data-no-hits]")?.textContent ?? t("Nothing");
+  state.status.textContent = number ? many(number, "{count} result", "{count} results") : found.querySelector("[data-no-hits]")?.textContent ?? t("No results");
   if (state.goes === null) return;
   const chosen = options(state)[0]; // Enter was pressed before the answer came
   if (chosen) choose(state, chosen, state.goes);

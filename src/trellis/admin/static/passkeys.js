@@ -17,7 +17,7 @@ if ("PublicKeyCredential" in globalThis) {
     });
   }
 } else if (document.querySelector("form[data-passkey=create]")) {
-  say(t("This browser has no passkeys, or not at this address. Set up an authenticator app instead."), { bad: true, stay: true });
+  say(t("This browser does not support passkeys, or not at this address. Set up an authenticator app instead."), { bad: true, stay: true });
 }
 
 async function ask(form) {
@@ -42,7 +42,7 @@ async function fetchOptions(address) {
     throw new Refused(t("The service cannot be reached. Try again."));
   });
   const told = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Refused(told.detail ?? t("The service has refused this. Load the page again."));
+  if (!response.ok) throw new Refused(told.detail ?? t("The service refused this. Reload the page."));
   const options = { ...told, challenge: decode(told.challenge) };
   if (told.user) options.user = { ...told.user, id: decode(told.user.id) };
   if (told.excludeCredentials) options.excludeCredentials = decodeIds(told.excludeCredentials);
@@ -62,8 +62,8 @@ function describe(made) {
 
 function explain(error, form) {
   if (error instanceof Refused) return error.message;
-  if (error.name === "InvalidStateError") return t("There is a passkey of yours on that device already.");
-  if (error.name === "SecurityError") return t("Passkeys hold for {origin} only. Open the panel there.", { origin: form.dataset.origin });
-  if (error.name === "NotAllowedError") return t("The browser gave no passkey: it was cancelled, took too long, or there is none here.");
-  return t("The browser could not do this. Try again, or use another way.");
+  if (error.name === "InvalidStateError") return t("You already have a passkey on that device.");
+  if (error.name === "SecurityError") return t("Passkeys work only at {origin}. Open the panel there.", { origin: form.dataset.origin });
+  if (error.name === "NotAllowedError") return t("The browser returned no passkey: the request was cancelled or timed out, or there is no passkey here.");
+  return t("The browser could not do this. Try again or use another method.");
 }

@@ -42,7 +42,7 @@ function grid(table) {
     });
   }
   for (const cell of table.tHead.rows[0].querySelectorAll("[data-option]")) {
-    cell.append(small(t("All"), t("All groups one by one: {option}", { option: cell.querySelector("span").textContent }), { column: cell.dataset.option }));
+    cell.append(small(t("All"), t("All groups individually: {option}", { option: cell.querySelector("span").textContent }), { column: cell.dataset.option }));
   }
   view.query = search?.value.trim() ?? "";
   build(view);
@@ -96,7 +96,7 @@ function build(view) {
   const found = view.part.querySelector("[data-found]");
   if (found) {
     const count = view.query ? view.groups.filter((group) => fits(view, group)).length : 0;
-    found.textContent = view.query ? (count ? t("{count} of {all} groups", { count, all: view.groups.length }) : t("No group has this in its name.")) : "";
+    found.textContent = view.query ? (count ? t("{count} of {all} groups", { count, all: view.groups.length }) : t("No matching groups.")) : "";
   }
   show(view);
 }
@@ -228,5 +228,5 @@ async function copy(view, button) {
     view.rights.set(option, { everyone: who === "*", groups: new Set(who === "*" ? [] : who.map(String)) });
   }
   build(view);
-  say(t("The grid is filled in. It is not saved yet."));
+  say(t("The grid is filled in but not saved yet."));
 }

@@ -6,7 +6,7 @@ export function previews(root) {
   for (const button of root.querySelectorAll("[data-preview]")) {
     button.addEventListener("click", (event) => {
       event.preventDefault();
-      attempt(() => show(button), { what: t("There is no preview.") });
+      attempt(() => show(button), { what: t("No preview available.") });
     });
   }
 }

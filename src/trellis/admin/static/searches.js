@@ -44,7 +44,7 @@ function show(picker, { results, more }, status, wanted) {
     label.append(box, text);
     options.append(label);
   }
-  status.textContent = wanted && !results.length ? t("No matches.") : more ? t("{count} more: type more letters.", { count: more }) : wanted ? t("{count} found.", { count: results.length }) : "";
+  status.textContent = wanted && !results.length ? t("No matches.") : more ? t("{count} more. Keep typing to narrow the list.", { count: more }) : wanted ? t("{count} found.", { count: results.length }) : "";
 }
 
 function moving(form) {

@@ -15,7 +15,7 @@ async function take(file) {
     return;
   }
   text.value = await file.text();
-  status.textContent = t("{name}, {size} KiB, is in the text below.", { name: file.name, size: Math.ceil(file.size / 1024) });
+  status.textContent = t("{name}, {size} KiB, was loaded into the text below.", { name: file.name, size: Math.ceil(file.size / 1024) });
 }
 
 input.addEventListener("change", () => {

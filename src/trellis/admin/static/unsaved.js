@@ -52,7 +52,7 @@ export function guard() {
     event.preventDefault();
     sent = null;
     setTimeout(() => {
-      if (secrets) say(t("It has not been copied yet, and cannot be shown again."), { bad: true });
+      if (secrets) say(t("This has not been copied yet and cannot be shown again."), { bad: true });
       document.dispatchEvent(new CustomEvent("panel:stayed"));
     }, 500);
   });

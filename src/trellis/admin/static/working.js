@@ -49,7 +49,7 @@ function showProgress(form, text) {
   region.setAttribute("role", "status");
   form.append(region);
   const bar = document.createElement("progress");
-  bar.setAttribute("aria-label", t("Under way"));
+  bar.setAttribute("aria-label", t("In progress"));
   const words = document.createElement("p");
   words.textContent = text;
   waiting.push(setTimeout(() => region.append(words, bar), 50)); // later: what is there from the start is not read out

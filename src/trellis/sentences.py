@@ -84,6 +84,11 @@ def join(sentences: Iterable[str], separator: str = " ") -> Sentence:
     return say(separator.join(f"{{{name}}}" for name in values), **values) if values else say("")
 
 
+def first(sentence: str) -> str:
+    """Return the first of sentences that were joined; one that is alone as it is."""
+    return sentence.values.get("part0", sentence) if isinstance(sentence, Sentence) else sentence
+
+
 class _Adapted(Sentence):
     """A sentence that is changed after it was said, in any language."""
 

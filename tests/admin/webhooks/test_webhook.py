@@ -213,7 +213,7 @@ def test_a_secret_is_rotated_and_the_new_one_shown_once(
     else:
         assert format_secret(_now(gate).old_secret, None) == old
         assert "Until 1 Feb 2026, 09:30 UTC , messages are also signed with the old one" in page_text(admin.get("/webhooks/1"))
-        assert "rotated a short time ago" in page_text(admin.get("/webhooks/1/rotate"))
+        assert "The secret was rotated recently" in page_text(admin.get("/webhooks/1/rotate"))
         clock.move(hours=24)
         admin.sign_in()
         assert "also signed with the old one" not in page_text(admin.get("/webhooks/1"))

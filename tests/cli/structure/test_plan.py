@@ -190,7 +190,7 @@ def test_faults_of_all_files_are_told_with_their_lines(trellis: Trellis, write: 
     ]
     assert lines[0].endswith("A forum has no 'nmae'. Did you mean name?")
     assert lines[1].endswith("'a' is already the externalId of another forum: site.yaml, line 4.")
-    assert "in the clear" in lines[4]
+    assert "in plain text" in lines[4]
     assert "hunter22" not in refused.output
 
 
@@ -208,7 +208,7 @@ def test_what_only_the_run_can_know_has_its_line_too(trellis: Trellis, write: Wr
         ("hunter22", "line 6: password is in plain text here."),
         ("1234", "line 6: password is in plain text here."),
         ("{env: TRELLIS_X, or: y}", "line 6: password must be {env: NAME}."),
-        ("{env: [A]}", "line 6: password is to come from the environment"),
+        ("{env: [A]}", "line 6: password has to come from the environment"),
         ("{env: NOT_SET}", "line 6: password has to come from the environment, but 'NOT_SET' is not set there, or is empty."),
     ],
 )

@@ -19,7 +19,7 @@ from trellis.core.structure.matching import Scope, load_scope, match
 from trellis.core.structure.ordering import find_moves
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say, say_many
 from trellis.store import events, nodes, signing
 
 _NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document helps against
@@ -105,8 +105,8 @@ class Run:
     def _check_emptiness(self) -> None:
         if self._document.empty and not self._options.allow_empty:
             where = ", ".join(place.path or place.file or "the document" for place in self._document.empty)
-            told = say("There is nothing in {where}. If that is intended, allow it with allowEmpty (--allow-empty).", where=where)
-            raise Refused("EMPTY_DOCUMENT", told)
+            told = say("There is nothing in {where}.", where=where)
+            raise Refused("EMPTY_DOCUMENT", join((told, say("If that is intended, allow it with allowEmpty (--allow-empty)."))))
 
     def _find_nodes(self) -> None:
         sections = sorted(self._document.sections, key=lambda section: not section.kind.is_group)
@@ -146,13 +146,14 @@ class Run:
     def _check_deletes(self, doomed: list[tuple[Scope, int]]) -> None:
         if len(doomed) > self._options.max_deletes:
             named = [f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN]]
-            detail = say(
-                "{count:,} nodes would be deleted, but maxDeletes allows {most:,}: {named}. If that is intended, allow it with "
-                "maxDeletes (--max-deletes).",
-                count=len(doomed),
+            told = say_many(
+                len(doomed),
+                "{count:,} node would be deleted, but maxDeletes allows {most:,}: {named}.",
+                "{count:,} nodes would be deleted, but maxDeletes allows {most:,}: {named}.",
                 most=self._options.max_deletes,
                 named=", ".join(named + ["…"] * (len(doomed) > _SHOWN)),
             )
+            detail = join((told, say("If that is intended, allow it with maxDeletes (--max-deletes).")))
             raise Refused("TOO_MANY_DELETES", detail, facts={"deletes": len(doomed)})
 
     def _raise_faults(self) -> None:

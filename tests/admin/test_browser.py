@@ -54,7 +54,7 @@ def test_first_run_account_and_sign_in(chrome: Browser, service: Service, script
     page.get_by_label("Current password").fill(PASSWORD)
     page.get_by_label("New password").fill("a better long password")
     page.get_by_role("button", name="Change password").click()
-    expect(page.get_by_role("status")).to_contain_text("Your password is changed")
+    expect(page.get_by_role("status")).to_contain_text("Your password was changed")
     page.get_by_role("button", name="Sign out").click()
     sign_in(page, LOGIN, "a better long password")
     context.close()

@@ -29,11 +29,12 @@ def test_the_page_that_disables_tells_which_webhooks_go_off(
 ) -> None:
     assert f'href="/admin/administrators/{ada}/disable"' in admin.get(f"/administrators/{ada}").text
     page = admin.get(f"/administrators/{ada}/disable")
-    assert "Ada Berg has made 1 webhook, which is switched off as well, and stays off: Search index" in page_text(page)
+    told = "1 webhook created by Ada Berg is switched off too and stays off, even if you enable the account again: Search index"
+    assert told in page_text(page)
     assert f'href="/admin/webhooks/{webhook}"' in page.text
     response = admin.post(f"/administrators/{ada}/disable")
     assert response.headers["location"] == f"/admin/administrators/{ada}"
-    assert "Ada Berg is signed out and cannot sign in any more." in page_text(admin.get(f"/administrators/{ada}"))
+    assert "Ada Berg was signed out and can no longer sign in." in page_text(admin.get(f"/administrators/{ada}"))
     assert events()[-1]["touched"] == [{"resource": "webhooks", "id": webhook, "how": "switched off"}]
     assert "The administrator who made it, Ada Berg, was disabled." in page_text(admin.get(f"/webhooks/{webhook}"))
     admin.post(f"/administrators/{ada}/enable")
@@ -80,8 +81,8 @@ def test_an_owner_ends_the_sessions_of_another_administrator(
     assert admin.post(f"/administrators/{ada}/sign-out").status_code == 303
     assert {one.get("").status_code for one in (telephone, laptop)} == {303}
     assert [event["actor"]["name"] for event in events()[-2:]] == ["Mira Holm", "Mira Holm"]
-    assert "Where Ada Berg is signed in. Nowhere." in page_text(admin.get(f"/administrators/{ada}"))
-    assert "been signed out already" in page_text((admin.post(path), admin.get(f"/administrators/{ada}"))[1])
+    assert "Where Ada Berg is signed in. Not signed in anywhere." in page_text(admin.get(f"/administrators/{ada}"))
+    assert "already signed out" in page_text((admin.post(path), admin.get(f"/administrators/{ada}"))[1])
     clock.move(minutes=16)
     assert admin.post(path).status_code == 403
 

@@ -74,7 +74,7 @@ def test_a_link_that_has_ended_is_answered_like_a_wrong_one(  # fixtures
     if end == "withdrawn":
         assert "Withdraw the invitation of" in page_text(admin.get("/administrators/2/withdraw-invitation"))
         assert admin.post("/administrators/2/withdraw-invitation").headers["location"] == "/admin/administrators/2"
-        assert "There is no link that can be used." in page_text(admin.get("/administrators/2"))
+        assert "There is no valid link." in page_text(admin.get("/administrators/2"))
     elif end == "renewed":
         newer = read_link(admin.post("/administrators/2/invitation"))
     elif end == "expired":
@@ -134,4 +134,4 @@ def test_inviting_and_making_links_ask_for_the_password(admin: Visitor, link: st
 
 def test_who_has_a_password_needs_no_invitation(admin: Visitor, mira: int) -> None:
     assert admin.post(f"/administrators/{mira}/invitation").status_code == 409
-    assert "Make a new link" not in admin.get(f"/administrators/{mira}").text
+    assert "Create a new link" not in admin.get(f"/administrators/{mira}").text

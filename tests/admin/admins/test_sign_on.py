@@ -215,7 +215,7 @@ def test_a_second_factor_here_is_asked_for_unless_one_was_shown_there(
     assert right.headers["location"] == "/admin"
     provider.claims = {"amr": ["pwd", "otp"]}
     assert sign_on(visitor()).headers["location"] == "/admin"
-    assert "second factor there" in page_text(other.get("/account"))
+    assert "second factor at the provider" in page_text(other.get("/account"))
 
 
 @on_sqlite

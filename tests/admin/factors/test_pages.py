@@ -45,7 +45,7 @@ def second_step(somebody: Visitor, code: str, login: str = LOGIN, password: str 
 
 
 def test_an_app_is_set_up_and_then_asked_for(admin: Visitor, visitor: MakeVisitor, clock: Clock, events: Events) -> None:
-    assert "Whoever learns your password can sign in." in page_text(admin.get("/account"))
+    assert "Anyone who learns your password can sign in." in page_text(admin.get("/account"))
     page = admin.get(f"{FACTORS}/app")
     assert "<svg" in page.text
     secret = re.sub(r"\W", "", re.search(r'id="app-secret"[^>]*>([^<]*)<', page.text)[1])  # type: ignore[index]
@@ -214,7 +214,7 @@ def test_a_reset_names_the_factors_that_stay(admin: Visitor, gate: Gate, run: Ru
     page = admin.get(f"/administrators/{ada}")
     assert "Second factors (app) stay as they are" in page_text(page)
     admin.post(f"/administrators/{ada}/password", {"password": "another long password"})
-    assert "Their second factors stay (app)" in page_text(admin.get(f"/administrators/{ada}"))
+    assert "Their second factors (app) stay" in page_text(admin.get(f"/administrators/{ada}"))
 
 
 def test_guesses_at_codes_are_slowed_like_those_at_passwords(visitor: MakeVisitor, app: str, clock: Clock) -> None:
@@ -272,7 +272,7 @@ def test_where_one_is_required_it_comes_before_anything_else(
 
 def test_without_a_public_address_there_are_no_passkeys_and_the_page_says_why(admin: Visitor, visitor: MakeVisitor) -> None:
     page = page_text(admin.get(FACTORS))
-    assert "No passkeys can be added here." in page
+    assert "Passkeys cannot be added here." in page
     assert "TRELLIS_PUBLIC_URL" in page
     assert "Set up an app" in page
     assert "passkey" not in visitor().get("/sign-in").text
@@ -289,4 +289,4 @@ def test_an_app_that_is_set_up_twice_by_one_form_is_set_up_and_no_code_is_wrong(
     first, second = admin.post(f"{FACTORS}/app", sent), admin.post(f"{FACTORS}/app", sent)
     assert (first.status_code, second.status_code) == (200, 303)
     assert len(events()) == before + 1
-    assert "if you have not seen your recovery codes, make new ones" in page_text(admin.get(FACTORS))
+    assert "if you have not seen your recovery codes, generate new ones" in page_text(admin.get(FACTORS))

@@ -13,7 +13,7 @@ TEXTS: Final = {
         "Sign out": "Abmelden",
         "Back to the overview": "Zur Übersicht",
         "Your language, time zone and theme are saved.": "Sprache, Zeitzone und Farben sind gespeichert.",
-        "As the browser: {language}": "Wie der Browser: {language}",
+        "Same as browser: {language}": "Wie der Browser: {language}",
         "Language": "Sprache",
     },
     "signing-in": {"Sign in": "Anmelden", "Login": "Benutzername"},

@@ -48,7 +48,7 @@ def test_pages_before_signing_in_are_in_the_language_of_the_browser_until_anothe
 
 
 def test_administrators_choose_a_language_which_stays_with_them(german: Path, admin: Visitor, visitor: MakeVisitor) -> None:
-    assert "As the browser: English" in page_text(admin.get("/account"))
+    assert "Same as browser: English" in page_text(admin.get("/account"))
     saved = admin.post("/account/view", {"zone": "", "theme": "", "language": "de"})
     assert saved.status_code == 303
     page = admin.get("/account", headers={"accept-language": "en"})

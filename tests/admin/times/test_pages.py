@@ -30,7 +30,7 @@ def test_every_page_shows_and_takes_the_chosen_zone(admin: Visitor, gate: Gate, 
     admin.sign_in()
     before = events()
     account = admin.get("/account")
-    assert "As the browser: UTC" in page_text(account)
+    assert "Same as browser: UTC" in page_text(account)
     assert admin.post("/account/view", {"zone": "Europe/Berlin", "theme": "dark"}).status_code == 303
     assert events() == before
     shown = page_text(admin.get("/requests"))
@@ -67,7 +67,7 @@ def test_the_browser_tells_its_zone_and_nothing_else_is_believed(admin: Visitor)
     admin.client.cookies.set("trellis_zone", "Asia/Kathmandu", path="/admin")
     page = admin.get("/account")
     assert "Times in Asia/Kathmandu" in page_text(page)
-    assert "As the browser: Asia/Kathmandu" in page_text(page)
+    assert "Same as browser: Asia/Kathmandu" in page_text(page)
     admin.client.cookies.set("trellis_zone", "../../etc/passwd", path="/admin")
     assert "Times in UTC" in page_text(admin.get("/account"))
     assert "no such time zone" in page_text(_follow(admin, admin.post("/account/view", {"zone": "Mars/Base", "theme": ""})))

@@ -20,7 +20,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _HERE: Final = "/account"
-_CURRENT: Final = Field("currentPassword", Text(255), say("The one you signed in with."), required=True)
+_CURRENT: Final = Field("currentPassword", Text(255), say("The password you signed in with."), required=True)
 _FIELDS: Final = (_CURRENT, PASSWORD)
 _ALARMS: Final = MAILED_ALARMS.name
 _NAMES: Final = tuple(rule.name for rule in ALARMS)
@@ -60,7 +60,7 @@ async def _show(request: PageRequest, status: int, form: Form, mail: Form | None
 
 
 def _mail_form(values: Mapping[str, Any] | Submitted) -> Form:
-    told = say("One that you read even if somebody else is signed in as you.")
+    told = say("Use an address that you can read even if somebody else signs in as you.")
     return Form((EMAIL,), values, labels={"email": say("E-mail address")}, help={"email": told}, id="mail")
 
 
@@ -105,7 +105,7 @@ async def set_password(request: PageRequest) -> Response:
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused))
     await request.go_on_after_change()
-    return request.redirect(_HERE, say("Your password is changed, and you are signed out everywhere else."))
+    return request.redirect(_HERE, say("Your password was changed, and you are signed out everywhere else."))
 
 
 async def ask_password_first(request: PageRequest) -> Response:
@@ -117,7 +117,7 @@ async def ask_password_first(request: PageRequest) -> Response:
 async def end_session(request: PageRequest) -> Response:
     """Sign out one of one's own sessions."""
     ended = await end_one(request, request.signed_in.id, request.http.path_params["session"])
-    return request.redirect(_HERE, say("That session is signed out.") if ended else say("That session had ended already."))
+    return request.redirect(_HERE, say("That session is signed out.") if ended else say("That session had already ended."))
 
 
 async def end_others(request: PageRequest) -> Response:

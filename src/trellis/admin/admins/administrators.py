@@ -88,9 +88,9 @@ async def set_password(request: PageRequest) -> Response:
     except Refused as refused:
         return await _show(request, 400, None, form.add_refusal(refused))
     name, factors = result.value["name"], ", ".join(result.value["secondFactors"])
-    message = say("{name} was signed out everywhere, and chooses a password of their own at the next sign-in.", name=isolate(name))
+    message = say("{name} was signed out everywhere and must choose their own password at the next sign-in.", name=isolate(name))
     if factors:
-        stay = say("Their second factors stay ({factors}), and are asked for behind it.", factors=factors)
+        stay = say("Their second factors ({factors}) stay and are still required after the password.", factors=factors)
         message = join((message, stay))
     return request.redirect(f"{_HERE}/{request.number('id')}", message)
 
@@ -99,19 +99,19 @@ async def _fetch_other(request: PageRequest) -> dict[str, Any]:
     """Return one, with the webhooks that are on and that they have made. Raises Refused for oneself."""
     number = request.number("id")
     if number == request.signed_in.id:
-        raise Refused("CANNOT_DELETE", say("You cannot disable yourself. Have another administrator do it."))
+        raise Refused("CANNOT_DELETE", say("You cannot disable yourself. Ask another administrator to do it."))
     return {**await request.fetch("admins.get", target=number), "webhooks": await fetch_made_webhooks(request, "admin", number)}
 
 
 def _build_disable_form(typed: Submitted | None) -> Form:
     name = KEEP_WEBHOOKS.name
-    note = say("They go on sending what happens here to where they have been told to.")
+    note = say("They keep sending events to their endpoints.")
     return Form((KEEP_WEBHOOKS,), typed, labels={name: say("Keep these webhooks on")}, help={name: note})
 
 
 def _go_on_after_disabling(request: PageRequest, admin: Mapping[str, Any], _result: Result) -> Response:
     return request.redirect(
-        f"{_HERE}/{admin['id']}", say("{name} is signed out and cannot sign in any more.", name=isolate(admin["name"]))
+        f"{_HERE}/{admin['id']}", say("{name} was signed out and can no longer sign in.", name=isolate(admin["name"]))
     )
 
 
@@ -121,7 +121,7 @@ async def _fetch_one(request: PageRequest) -> dict[str, Any]:
 
 
 def _go_on_after_unlinking(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = say("Their account at the provider signs them in no more.") if result.event else _NONE_LINKED
+    told = say("They can no longer sign in with their account at the provider.") if result.event else _NONE_LINKED
     return request.redirect(f"{_HERE}/{admin['id']}", told)
 
 
@@ -144,9 +144,9 @@ _DISABLE: Final = Confirmation(
     build_form=_build_disable_form,
     respond=_go_on_after_disabling,
     needs_password=True,
-    find_objection=lambda admin: say("They are disabled already.") if admin["disabledAt"] else "",
+    find_objection=lambda admin: say("This account is already disabled.") if admin["disabledAt"] else "",
 )
-_NONE_LINKED: Final = say("None was linked.")
+_NONE_LINKED: Final = say("No account was linked.")
 _UNLINK: Final = Confirmation(
     section=_SECTION,
     action="unlink",

@@ -13,18 +13,18 @@ from trellis.core.fields import PLAIN_ZONE, Field, Text, find_zone, list_zones
 from trellis.sentences import say
 
 _HERE: Final = "/account"
-_ZONE: Final = Field("zone", Text(60), say("All pages show times in it, and take them in it where you type one."))
+_ZONE: Final = Field("zone", Text(60), say("Used on all pages, for the times that you see and enter."))
 _THEME: Final = Field("theme", Text(10), "")
 _LANGUAGE: Final = Field("language", Text(10), "")
 _REMEMBERED: Final = 365 * 86_400  # seconds
-_THEMES: Final = (("", say("As the system")), ("light", say("Light")), ("dark", say("Dark")))
+_THEMES: Final = (("", say("Same as system")), ("light", say("Light")), ("dark", say("Dark")))
 
 
 def build_view_form(request: PageRequest) -> Form:
     """Build the form with one's time zone and theme, and with one's language where there are several."""
     me, browser = request.signed_in, request.read_cookie("zone")
     told = browser if find_zone(browser) is not None else PLAIN_ZONE
-    zones: list[tuple[str, str]] = [("", say("As the browser: {zone}", zone=told)), *((name, name) for name in list_zones())]
+    zones: list[tuple[str, str]] = [("", say("Same as browser: {zone}", zone=told)), *((name, name) for name in list_zones())]
     values: dict[str, Any] = {"zone": me.zone, "theme": me.theme, "language": me.language}
     labels = {"zone": say("Time zone"), "theme": say("Theme"), "language": say("Language")}
     choices: dict[str, Any] = {"zone": zones, "theme": _THEMES, "language": _list_languages(request)}
@@ -35,7 +35,7 @@ def build_view_form(request: PageRequest) -> Form:
 def _list_languages(request: PageRequest) -> list[tuple[str, str]]:
     offered = list_languages()
     told = choose_language(request.read_cookie(LANGUAGE), accepted=request.http.headers.get("accept-language", ""))
-    return [("", say("As the browser: {language}", language=offered[told])), *offered.items()]
+    return [("", say("Same as browser: {language}", language=offered[told])), *offered.items()]
 
 
 async def save(request: PageRequest) -> Response:
@@ -44,11 +44,11 @@ async def save(request: PageRequest) -> Response:
     language = request.form.get("language", request.signed_in.language)
     if (zone and find_zone(zone) is None) or theme not in THEMES:
         request.require_fresh_form()
-        told = say("There is no such time zone or theme. Nothing was saved: choose one of the list.")
+        told = say("There is no such time zone or theme. Nothing was saved: choose one from the list.")
         return request.redirect(_HERE, told, "bad")
     if language and language not in list_languages():
         request.require_fresh_form()
-        return request.redirect(_HERE, say("There is no such language. Nothing was saved: choose one of the list."), "bad")
+        return request.redirect(_HERE, say("There is no such language. Nothing was saved: choose one from the list."), "bad")
     await request.write(set_view, request.signed_in.id, zone=zone, shows_utc=False, theme=theme, language=language)
     await _switch_to(request, language)
     if len(list_languages()) == 1:

@@ -26,8 +26,8 @@ _ONE: Final = f"{_HERE}/{{id:int}}/invitation"
 _BEHIND: Final = "/invitation/{link}"
 _FIELDS: Final = (NAME, LOGIN, EMAIL, *ROLE_FIELDS)
 _LABELS: Final = {"email": say("E-mail address")}
-_MAILED: Final = say("The link is mailed there. Without an address it is shown to you, once.")
-_NOT_MAILED: Final = say("This service cannot mail the link: it is shown to you, once.")
+_MAILED: Final = say("The link is mailed to this address. Without an address, it is shown to you once.")
+_NOT_MAILED: Final = say("This service cannot mail the link, so it is shown to you once.")
 _LONGEST: Final = 100  # characters of a link
 
 
@@ -93,11 +93,11 @@ async def _fetch_invited(request: PageRequest) -> dict[str, Any]:
 
 
 def _go_on_after_withdrawing(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = say("The invitation is withdrawn: its link is worth nothing.") if result.event else _NONE
+    told = say("The invitation was withdrawn. Its link no longer works.") if result.event else _NONE
     return request.redirect(f"{_HERE}/{admin['id']}", told)
 
 
-_NONE: Final = say("There was no invitation any more.")
+_NONE: Final = say("There was no invitation to withdraw.")
 _WITHDRAW: Final = Confirmation(
     section=_SECTION,
     action="withdraw-invitation",

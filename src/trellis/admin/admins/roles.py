@@ -16,7 +16,7 @@ from trellis.sentences import join, say
 ROLE_FIELDS: Final = (ROLE, KINDS)
 ROLE_WIDGETS: Final = {"role": "radio", "kinds": "groups"}
 ROLE_LABELS: Final = {"role": say("Role"), "kinds": say("For these kinds")}
-ROLE_HELP: Final = {"role": "", "kinds": say("Of a structure editor; all kinds if none is ticked. Groups go with all kinds.")}
+ROLE_HELP: Final = {"role": "", "kinds": say("For structure editors. Tick none to allow all kinds; only then are groups included.")}
 LEAST: Final = "auditor"
 _HERE: Final = "/administrators/{id:int}/role"
 
@@ -69,7 +69,7 @@ async def give(request: PageRequest) -> Response:
         return _show(request, admin, form.add_refusal(refused), 400)
     name, title = isolate(admin["name"]), say(find_role(result.value["role"]).word)
     told = (
-        say("The role of {name} is {title} from the next request on.", name=name, title=title)
+        say("The role of {name} is {title} as of the next request.", name=name, title=title)
         if result.event
         else say("Nothing was changed.")
     )

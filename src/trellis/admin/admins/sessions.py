@@ -35,9 +35,9 @@ _FACTORS: Final = {
     "password": say("password"),
     "passkey": say("passkey"),
     "recovery code": say("recovery code"),
-    "app": say("code of an app"),
+    "app": say("code from an app"),
     "sso": say("single sign-on"),
-    "mfa": say("second factor there"),
+    "mfa": say("second factor at the provider"),
 }
 _HERE: Final = "/administrators/{id:int}/sessions"
 _NEEDS: Final = ("admins.sign_out",)
@@ -76,7 +76,7 @@ async def end_one(request: PageRequest) -> Response:
     """Sign somebody out of one session."""
     admin, session = request.number("id"), request.http.path_params["session"]
     ended = 0 if session == request.signed_in.session_id else await end_session(request, admin, session)
-    told = say("That session is signed out.") if ended else say("They had been signed out already.")
+    told = say("That session is signed out.") if ended else say("They were already signed out.")
     return request.redirect(f"/administrators/{admin}", told)
 
 
@@ -87,14 +87,14 @@ async def _fetch_admin(request: PageRequest) -> dict[str, Any]:
 
 
 def _go_on(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = say("They are signed out everywhere.") if result.value["ended"] else say("They had been signed out already.")
+    told = say("They are signed out everywhere.") if result.value["ended"] else say("They were already signed out.")
     return request.redirect(f"/administrators/{admin['id']}", told)
 
 
 def _find_objection(admin: Mapping[str, Any]) -> str:
     if admin["isMe"]:
-        return say("Sign yourself out elsewhere under Your account.")
-    return "" if admin["sessions"] else say("They had been signed out already.")
+        return say("To sign yourself out elsewhere, go to Your account.")
+    return "" if admin["sessions"] else say("They were already signed out.")
 
 
 _EVERYWHERE: Final = Confirmation(

@@ -325,7 +325,7 @@ async def unlink(request: PageRequest) -> Response:
     request.require_fresh_form()
     request.require_recent_password()
     result = await request.perform("admins.unlink_identity", target=request.signed_in.id)
-    told = say("Your account at the provider signs you in no more.") if result.event else say("None was linked.")
+    told = say("Your account at the provider signs you in no more.") if result.event else say("No account was linked.")
     return request.redirect(_ACCOUNT if request.signed_in.issuer is None else SIGN_IN, told)
 
 

@@ -19,7 +19,7 @@ _SECTION: Final = "account"
 _HERE: Final = f"{FACTORS}/app"
 _SALT: Final = "salt"
 _SET_UP_BEFORE: Final = say(
-    "Your authenticator app is set up. The form was sent twice: if you have not seen your recovery codes, make new ones."
+    "Your authenticator app is set up. The form was sent twice: if you have not seen your recovery codes, generate new ones."
 )
 
 
@@ -73,7 +73,7 @@ async def remove(request: PageRequest) -> Response:
     request.require_recent_password()
     me = request.signed_in
     await request.perform("admins.remove_authenticator", {"session": me.session_id}, me.id)
-    return request.redirect(FACTORS, say("Your authenticator app is removed, and you are signed out everywhere else."))
+    return request.redirect(FACTORS, say("Your authenticator app was removed, and you are signed out everywhere else."))
 
 
 PAGES: Final = (

@@ -54,7 +54,7 @@ async def add(request: PageRequest) -> Response:
     ended = "" if me.has_factor else say(" You are signed out everywhere else.")
     return conclude(
         request,
-        say("The passkey {name} is added.{ended}", name=isolate(added.value["name"]), ended=ended),
+        say("The passkey {name} was added.{ended}", name=isolate(added.value["name"]), ended=ended),
         added.value["recoveryCodes"],
     )
 
@@ -101,7 +101,7 @@ async def remove(request: PageRequest) -> Response:
     me = request.signed_in
     raw = {"passkey": request.number("id"), "session": me.session_id}
     removed = await request.perform("admins.remove_passkey", raw, me.id)
-    message = say("The passkey {name} is removed, and you are signed out everywhere else.", name=isolate(removed.value["name"]))
+    message = say("The passkey {name} was removed, and you are signed out everywhere else.", name=isolate(removed.value["name"]))
     return request.redirect(FACTORS, message)
 
 

@@ -36,7 +36,7 @@ def test_capitals_in_the_login_do_not_matter(visitor: MakeVisitor, mira: int) ->
 def test_a_wrong_login_or_password_is_not_told_apart(visitor: MakeVisitor, mira: int, login: str, password: str) -> None:
     response = visitor().sign_in(login, password)
     assert response.status_code == 403
-    assert "do not belong together" in page_text(response)
+    assert "Login or password is incorrect" in page_text(response)
 
 
 def test_the_cookie_is_kept_from_scripts_and_other_sites(visitor: MakeVisitor, mira: int) -> None:

@@ -137,7 +137,7 @@ def test_an_owner_links_their_account_once_they_have_entered_their_password(
     linked = link(admin, provider)
     assert linked.headers["location"] == "/admin/account"
     page = page_text(admin.get("/account"))
-    assert "Your account ada@example.com at Lantern ID signs you in from now on." in page
+    assert "You can now sign in with your account ada@example.com at Lantern ID." in page
     assert "Linked ada@example.com" in page
     assert run("alarms.view")["results"][0]["name"] == "linked-identity"
     there = visitor()
@@ -189,7 +189,7 @@ def test_whoever_signs_in_there_alone_shows_there_again_who_they_are(
     assert ada.get("/administrators/new").status_code == 200
     provider.subject = provider.userinfo["sub"] = "another"
     clock.move(minutes=20)
-    assert "another account than the one that is linked to yours" in page_text(sign_on(ada, start=start))
+    assert "not the account that is linked to yours" in page_text(sign_on(ada, start=start))
 
 
 @on_sqlite
@@ -320,7 +320,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "an answer that is no object": ({"answers": {"/token": (200, b"[1]")}}, "is no JSON object"),
     "an answer that is no JSON": ({"answers": {"/token": (200, b"<html>")}}, "is no JSON object"),
     "an error": ({"answers": {"/token": (400, {"error": "<script>"})}}, "for a reason that it does not name"),
-    "a failure": ({"answers": {"/token": (500, b"")}}, "cannot be used at the moment"),
+    "a failure": ({"answers": {"/token": (500, b"")}}, "is currently unavailable"),
     "no keys": ({"answers": {"/jwks": (200, {"keys": [{"kty": "RSA"}, 7]})}}, "a key that it does not name"),
 }
 

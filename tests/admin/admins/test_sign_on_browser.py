@@ -94,7 +94,7 @@ def test_somebody_signs_in_confirms_links_and_signs_out_at_a_real_provider(
 
     provider.tell({"ada": {"name": "Ada Quist", "groups": ["all-staff"]}, "mira": OWNERS})
     page.get_by_role("button", name="Sign out").click()
-    page.get_by_role("link", name="Sign out there, too").click()
+    page.get_by_role("link", name="Sign out there too").click()
     page.get_by_role("button", name="Yes, sign me out").click()
     expect(page).to_have_url(f"{address}/admin/sign-in")
     _sign_on(page, "ada")
@@ -111,7 +111,7 @@ def test_somebody_signs_in_confirms_links_and_signs_out_at_a_real_provider(
     page.goto("/admin/account")
     page.get_by_role("button", name="Link your account at Lantern ID").click()
     sign_in_there(page, "mira")
-    expect(page.get_by_text("Your account mira@example.com at Lantern ID signs you in from now on.")).to_be_visible()
+    expect(page.get_by_text("You can now sign in with your account mira@example.com at Lantern ID.")).to_be_visible()
     page.get_by_role("button", name="Sign out").first.click()
     expect(page).to_have_url(f"{address}/admin/sign-in")
     page.get_by_role("link", name="Sign in with Lantern ID").click()  # she is signed in there, and asked for nothing
@@ -139,8 +139,8 @@ def test_what_was_typed_before_a_session_ended_is_sent_after_signing_in_in_anoth
     page.get_by_role("button", name="Create the forum").last.click()
     with window.expect_page() as opening:
         page.get_by_role("link", name="Sign in with Lantern ID in a new tab").click()
-    expect(opening.value.get_by_text("Close this tab, and continue in the one where you were.")).to_be_visible()
-    page.get_by_role("button", name="I am back: continue").click()
+    expect(opening.value.get_by_text("Close this tab and continue in the one that you came from.")).to_be_visible()
+    page.get_by_role("button", name="Continue after signing in").click()
     page.get_by_role("button", name="Send it").click()
     expect(page.get_by_role("link", name="Harbour watch").first).to_be_visible()
     window.close()

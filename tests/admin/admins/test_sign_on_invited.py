@@ -59,7 +59,7 @@ def test_the_account_at_the_provider_takes_the_place_of_a_password(
     visitor: MakeVisitor, provider: OpenIdProvider, run: Run, events: Events, path: str
 ) -> None:
     ada = visitor()
-    assert "your account at Lantern ID signs you in" in page_text(ada.get(path))
+    assert "you sign in with your account at Lantern ID" in page_text(ada.get(path))
     address = leave(ada, path)
     assert path.rpartition("/")[2] not in address  # nobody else learns the secret
     brought = provider.sign_in(address)

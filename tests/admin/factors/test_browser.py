@@ -105,7 +105,7 @@ def test_a_passkey_signs_in_alone_stands_behind_the_password_and_confirms(
         assert [event["type"] for event in events()[-2:]] == ["admin.renamed_passkey", "admin.removed_passkey"]
         _sign_out(page)
         page.get_by_role("button", name="Sign in with a passkey").click()
-        expect(page.get_by_role("alert")).to_contain_text("Nobody here has that passkey")
+        expect(page.get_by_role("alert")).to_contain_text("This passkey is not known here")
         context.close()
         assert [text for text in said if "Failed to load resource" not in text] == []
         assert PASSWORD not in service.output
@@ -142,7 +142,7 @@ def test_without_scripts_an_app_and_recovery_codes_do_and_one_that_is_required_c
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         _sign_out(page)
         enter(first)  # which set the app up
-        expect(page.get_by_role("alert")).to_contain_text("do not belong together, or the code was used before")
+        expect(page.get_by_role("alert")).to_contain_text("is incorrect, or the code was already used")
         page.get_by_role("textbox", name="Code").fill(codes[0])
         page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()

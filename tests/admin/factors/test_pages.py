@@ -84,7 +84,7 @@ def test_nobody_is_signed_in_before_the_second_step_and_no_code_holds_twice(
     assert (alone.status_code, somebody.client.cookies.get("trellis_session")) == (403, None)
     assert somebody.post("/sign-in/code", form).headers["location"] == "/admin"
     again = second_step(visitor(), code)
-    assert (again.status_code, "do not belong together, or the code was used before" in page_text(again)) == (403, True)
+    assert (again.status_code, "is incorrect, or the code was already used" in page_text(again)) == (403, True)
 
 
 def test_a_form_for_signing_in_that_is_sent_twice_signs_in_once_and_goes_on(
@@ -141,7 +141,7 @@ def test_the_first_step_is_forgotten_after_a_while_and_with_a_new_password(
     form = find_form(somebody.sign_in(), "/sign-in/code")
     clock.move(minutes=6)
     late = somebody.post("/sign-in/code", form.filled(code=code_of(app, clock)))
-    assert (late.status_code, "open for a long time" in page_text(late)) == (409, True)
+    assert (late.status_code, "open for too long" in page_text(late)) == (409, True)
     form = find_form(somebody.sign_in(), "/sign-in/code")
     run("admins.set_password", mira, password="another long password")
     somebody.get("/sign-in")  # whose token has changed with the password
@@ -240,7 +240,7 @@ def test_the_password_again_takes_the_code_as_well(admin: Visitor, app: str, gat
     form = find_form(admin.get("/confirm-password?next=/admin/administrators/new"), "/confirm-password")
     for password, code in ((PASSWORD, ""), (PASSWORD, "000000"), ("wrong", code_of(app, clock))):
         wrong = admin.post("/confirm-password", form.filled(password=password, code=code))
-        assert (wrong.status_code, "password and code are not yours" in page_text(wrong)) == (403, True)
+        assert (wrong.status_code, "Password or code is incorrect" in page_text(wrong)) == (403, True)
     right = admin.post("/confirm-password", form.filled(password=PASSWORD, code=code_of(app, clock)))
     assert right.headers["location"] == "/admin/administrators/new"
     assert admin.get("/administrators/new").status_code == 200

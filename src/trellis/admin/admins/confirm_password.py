@@ -14,8 +14,8 @@ _FORM: Final = "confirm_password.html"
 _TITLE: Final = say("Enter your password")
 _TITLE_ELSEWHERE: Final = say("Confirm that it is you")  # where there is no password
 _WRONG: Final = say("That is not your password.")
-_WRONG_TOGETHER: Final = say("That password and code are not yours, or the code was used before.")
-_WRONG_PASSKEY: Final = say("That is not a passkey of yours, or this page was open for too long. Try again.")
+_WRONG_TOGETHER: Final = say("Password or code is incorrect, or the code was already used.")
+_WRONG_PASSKEY: Final = say("That is not one of your passkeys, or this page was open for too long. Try again.")
 
 
 async def ask_password(request: PageRequest) -> Response:
@@ -29,7 +29,7 @@ async def confirm_password(request: PageRequest) -> Response:
     me = request.me
     context = {"title": _TITLE, **way_back(request.form)}
     if me is None or request.stale:
-        fault = say("This page was open for a long time. Enter it once more.")
+        fault = say("This page was open for too long. Enter your password again.")
         return request.page(_FORM, status=409, **context, fault=fault)
     evidence = read_evidence(request)
     wrong = _WRONG_PASSKEY if evidence.passkey else _WRONG_TOGETHER if me.has_factor else _WRONG

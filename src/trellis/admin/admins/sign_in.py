@@ -23,14 +23,12 @@ from trellis.sentences import mark, say
 SIGNED_OUT: Final = "/signed-out"
 _FORM: Final = "sign_in.html"
 _SECOND_STEP: Final = "second_step.html"
-_WRONG: Final = say("That login and password do not belong together. Check both and try again.")
-_WRONG_CODE: Final = say(
-    "That login, password and code do not belong together, or the code was used before. Try again, or begin anew."
-)
-_WRONG_PASSKEY: Final = say("Nobody here has that passkey, or this page was open for too long. Try again, or use your password.")
-_WAIT: Final = mark("There were too many attempts. Wait {wait} seconds, then try again; nothing is locked.")
+_WRONG: Final = say("Login or password is incorrect. Check both and try again.")
+_WRONG_CODE: Final = say("Login, password or code is incorrect, or the code was already used. Try again, or start over.")
+_WRONG_PASSKEY: Final = say("This passkey is not known here, or the page was open for too long. Try again, or use your password.")
+_WAIT: Final = mark("There were too many attempts. Wait {wait} seconds, then try again; your account is not locked.")
 _NOT_HERE: Final = 409  # the status of what says that somebody is to sign in at the provider
-_STALE: Final = say("This page was open for a long time. Sign in once more.")
+_STALE: Final = say("This page was open for too long. Sign in again.")
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
 _LONGEST_KNOWN: Final = 200  # characters of its cookie
 

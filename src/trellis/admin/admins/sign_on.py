@@ -45,8 +45,8 @@ _ACCOUNT: Final = "/account"
 _NEXT: Final = "next"  # the cookie with where to go afterwards
 _HOLDS: Final = 900  # seconds for which that is kept
 _LATE: Final = say("You came back too late, or in another browser. Try again.")
-_WAIT: Final = mark("Signing in there failed too often. Wait {wait} seconds, then try again; nothing is locked.")
-_WRONG_CODE: Final = say("That is not the second factor of your account here, or it was used before. Try again.")
+_WAIT: Final = mark("Signing in there failed too often. Wait {wait} seconds, then try again; your account is not locked.")
+_WRONG_CODE: Final = say("That is not a second factor of your account here, or the code was already used. Try again.")
 _SPENT: Final = say("This invitation has been used or withdrawn, or has expired. Ask for a new one.")
 _TITLES: Final = {
     Purpose.SIGN_ON: say("Sign in"),
@@ -61,7 +61,7 @@ def find_provider(request: PageRequest) -> Provider:
     """Return the provider. Raises Refused where there is none."""
     provider = request.sessions.provider
     if provider is None:
-        raise Refused("NO_ENDPOINT", say("There is no single sign-on here."))
+        raise Refused("NO_ENDPOINT", say("Single sign-on is not set up here."))
     return provider
 
 
@@ -85,7 +85,9 @@ async def begin_link(request: PageRequest) -> Response:
     address = await _find_address(request, Purpose.LINK)
     if isinstance(address, Response):
         return address
-    return request.page("sign_on_leave.html", title=say("To {name}", name=isolate(find_provider(request).name)), address=address)
+    return request.page(
+        "sign_on_leave.html", title=say("Redirecting to {name}", name=isolate(find_provider(request).name)), address=address
+    )
 
 
 async def leave_with_invitation(request: PageRequest, link: str) -> Response:
@@ -94,7 +96,9 @@ async def leave_with_invitation(request: PageRequest, link: str) -> Response:
     if isinstance(address, Response):
         return address
     request.cookies.append((_NEXT, seal(request.token, {"link": link}), _HOLDS))
-    return request.page("sign_on_leave.html", title=say("To {name}", name=isolate(find_provider(request).name)), address=address)
+    return request.page(
+        "sign_on_leave.html", title=say("Redirecting to {name}", name=isolate(find_provider(request).name)), address=address
+    )
 
 
 async def _send(request: PageRequest, purpose: Purpose) -> Response:
@@ -116,7 +120,7 @@ async def _find_address(request: PageRequest, purpose: Purpose) -> str | Respons
 
 def _unavailable(provider: Provider, error: ProviderUnavailable) -> str:
     return say(
-        "{name} cannot be used at the moment. {error} Owners with a password can sign in with that.",
+        "{name} is currently unavailable. {error} Owners who have a password can sign in with it.",
         name=isolate(provider.name),
         error=error,
     )
@@ -192,7 +196,7 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
 def _require_own(request: PageRequest, known: Known | None) -> None:
     """Refuse to have somebody confirmed by the account of somebody else."""
     if known is None or known.id != request.signed_in.id:
-        raise Refused("SIGN_ON_REFUSED", say("That is another account than the one that is linked to yours here."))
+        raise Refused("SIGN_ON_REFUSED", say("That is not the account that is linked to yours here."))
 
 
 async def _join(request: PageRequest, sign_on: SignOnRequest, claims: Claims) -> Known:
@@ -239,7 +243,7 @@ async def _link(request: PageRequest, sign_on: SignOnRequest, claims: Claims) ->
     me = request.signed_in
     linked = await _perform(request, "admins.link_identity", me.actor, _raw(request, sign_on, claims), me.id)
     name, login = isolate(linked.value["provider"]), isolate(linked.value["name"])
-    return request.redirect(_ACCOUNT, say("Your account {login} at {name} signs you in from now on.", login=login, name=name))
+    return request.redirect(_ACCOUNT, say("You can now sign in with your account {login} at {name}.", login=login, name=name))
 
 
 async def _accept(request: PageRequest, sign_on: SignOnRequest, claims: Claims) -> Response:
@@ -325,7 +329,7 @@ async def unlink(request: PageRequest) -> Response:
     request.require_fresh_form()
     request.require_recent_password()
     result = await request.perform("admins.unlink_identity", target=request.signed_in.id)
-    told = say("Your account at the provider signs you in no more.") if result.event else say("No account was linked.")
+    told = say("You can no longer sign in with your account at the provider.") if result.event else say("No account was linked.")
     return request.redirect(_ACCOUNT if request.signed_in.issuer is None else SIGN_IN, told)
 
 

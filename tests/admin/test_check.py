@@ -19,7 +19,7 @@ def _damage(gate: Gate, forum: int) -> None:
 def test_the_page_checks_nothing_until_it_is_asked_to(admin: Visitor, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[bool] = []
     monkeypatch.setattr(gate, "run", lambda *_: checked.append(True))
-    assert "Nothing is changed by it." in page_text(admin.get("/check"))
+    assert "The check changes nothing." in page_text(admin.get("/check"))
     assert checked == []
 
 

@@ -23,7 +23,7 @@ def _first(admin: Visitor) -> str:
 def test_it_is_calm_while_nothing_is_wrong(admin: Visitor) -> None:
     said = _first(admin)
     assert said.startswith("Nothing is failing")
-    assert "you have no second factor" in said
+    assert "You have no second factor" in said
     assert "trellis backup has not been run yet" in said
 
 
@@ -36,7 +36,7 @@ def test_what_needs_somebody_stands_first_with_where_to_go(
     update_webhook(gate, 1, failing_since=clock.text)
     page = admin.get("").text
     said = _first(admin)
-    assert said.startswith("2 things need your attention 1 webhook does not get through. See which")
+    assert said.startswith("2 things need your attention 1 webhook is failing. See which")
     assert "The key Soon expires in 3 days." in said
     assert "Later" not in said
     assert 'href="/admin/keys/1">See it' in page

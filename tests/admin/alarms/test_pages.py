@@ -8,7 +8,7 @@ from tests.fixture_types import Run
 def test_alarms_are_shown_until_they_are_marked_as_read(admin: Visitor, mira: int, run: Run) -> None:
     run("keys.create", name="Plugin", grants=["forums.list"])
     overview = page_text(admin.get(""))
-    assert "Look at this What has happened since you last looked. New The terminal created the API key" in overview
+    assert "Unread alarms Raised since you last marked alarms as read. New The terminal created the API key" in overview
     assert "Alarms 3 unread" in overview, "she, her browser and the key"
     page = admin.get("/alarms")
     assert "signed in from a new browser. testclient, 192.0.2.7" in page_text(page).replace("\u2068", "").replace("\u2069", "")
@@ -21,4 +21,4 @@ def test_alarms_are_shown_until_they_are_marked_as_read(admin: Visitor, mira: in
     assert admin.post("/alarms/read", {"until": "9" * 400}).status_code == 303
     admin.post("/alarms/read", {"until": find_form(page, "/admin/alarms/read")["until"]})
     assert "unread" not in page_text(admin.get(""))
-    assert "Look at this" not in page_text(admin.get(""))
+    assert "Unread alarms" not in page_text(admin.get(""))

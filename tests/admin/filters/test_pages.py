@@ -13,9 +13,9 @@ def test_a_filter_is_saved_opened_changed_and_deleted(admin: Visitor) -> None:
     opened = admin.get("/filters/1")
     assert opened.headers["location"] == "/admin/requests?status=4xx&path=forums&_filter=1"
     shown = admin.get("/requests?status=4xx&path=forums&_filter=1")
-    assert "The filter is saved as" in page_text(shown)
+    assert "The filter was saved as" in page_text(shown)
     assert '<a class="button quiet" href="/admin/filters/1" aria-current="true">' in shown.text
-    assert "not understood" not in shown.text
+    assert "no longer valid" not in shown.text
     other = admin.get("/requests?status=5xx&_filter=1")
     assert "Save to Refused writes" in page_text(other)
     admin.post("/filters/1/edit", {"query": "status=5xx"})
@@ -31,16 +31,16 @@ def test_a_filter_is_saved_opened_changed_and_deleted(admin: Visitor) -> None:
     assert admin.post("/filters/1/edit", {"name": "Failures", "shared": "0"}).headers["location"] == "/admin/filters"
     assert "Failures Requests Yours" in page_text(admin.get("/filters"))
     admin.post("/filters/1/delete")
-    assert "No filter is saved yet" in page_text(admin.get("/filters"))
+    assert "No saved filters yet" in page_text(admin.get("/filters"))
     assert admin.get("/filters/1").status_code == 404
 
 
 def test_a_filter_that_is_not_understood_any_more_says_so(admin: Visitor, run: Run) -> None:
     run("filters.create", name="Of a field", list="requests", query="colour=red", shared=True)
     run("filters.create", name="Of an operation", list="requests", query="operation=forums.fold", shared=True)
-    for number, said in ((1, "no field 'colour'"), (2, "there is no 'forums.fold' any more")):
+    for number, said in ((1, "no field 'colour'"), (2, "'forums.fold' no longer exists")):
         page = admin.get(admin.get(f"/filters/{number}").headers["location"].removeprefix("/admin"))
-        assert "is not understood any more" in page_text(page)
+        assert "is no longer valid" in page_text(page)
         assert said in page_text(page)
 
 

@@ -46,7 +46,7 @@ def test_records_pages_and_actions_are_found_by_what_is_typed(admin: Visitor, co
     assert ("Delete group Members", "/groups/3/delete") not in _hits(admin.get("/search?text=delete+members"))
     for path in [path for _, path in _hits(admin.get("/search")) + _hits(admin.get("/search?text=change+calendar"))]:
         assert admin.get(path).status_code in {200, 303}, path
-    assert "Nothing is called that" in page_text(admin.get("/search?text=xyzzy"))
+    assert "Nothing found with this name" in page_text(admin.get("/search?text=xyzzy"))
 
 
 def test_what_is_new_may_be_created_too_and_has_its_endings_in_german(admin: Visitor, community: Community) -> None:

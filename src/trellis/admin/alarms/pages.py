@@ -40,7 +40,7 @@ async def read(request: PageRequest) -> Response:
     until = request.form.get("until", "")
     if until.isascii() and until.isdigit() and len(until) <= _LONGEST:
         await request.write(mark_read, request.signed_in.id, int(until))
-    return request.redirect(_HERE, say("All of them are marked as read."))
+    return request.redirect(_HERE, say("All alarms were marked as read."))
 
 
 PAGES: Final = (

@@ -39,7 +39,7 @@ async def _fetch(request: PageRequest) -> Mapping[str, Any]:
             return found
     raise Refused(
         "INVALID_ID",
-        say("There is no saved filter with the id {number}. Perhaps it was deleted, or is shared no more.", number=number),
+        say("There is no saved filter with the id {number}. It may have been deleted or is no longer shared.", number=number),
     )
 
 
@@ -54,7 +54,7 @@ async def create(request: PageRequest) -> Response:
         back = raw["list"] if raw["list"] in LISTS else ""
         title = say("Save a filter")
         return request.page("filters/form.html", status=400, title=title, form=form, hidden=hidden, to=_HERE, saved=None, back=back)
-    return request.redirect(f"{_HERE}/{saved['id']}", say("The filter is saved as {name}.", name=saved["name"]))
+    return request.redirect(f"{_HERE}/{saved['id']}", say("The filter was saved as {name}.", name=saved["name"]))
 
 
 def _form(request: PageRequest, values: Mapping[str, Any] | None = None) -> Form:
@@ -81,14 +81,14 @@ async def update(request: PageRequest) -> Response:
         await request.perform("filters.update", raw, saved["id"])
     except Refused as refused:
         return _show(request, saved, _form(request).add_refusal(refused), 400)
-    return request.redirect(f"{_HERE}/{saved['id']}" if "query" in raw else _HERE, say("The filter is saved."))
+    return request.redirect(f"{_HERE}/{saved['id']}" if "query" in raw else _HERE, say("The filter was saved."))
 
 
 async def delete(request: PageRequest) -> Response:
     """Delete a filter."""
     saved = await _fetch(request)
     await request.perform("filters.delete", target=saved["id"])
-    return request.redirect(_HERE, say("The filter {name} is deleted.", name=saved["name"]))
+    return request.redirect(_HERE, say("The filter {name} was deleted.", name=saved["name"]))
 
 
 PAGES: Final = (

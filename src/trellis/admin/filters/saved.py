@@ -44,7 +44,7 @@ def _find_problems(form: Form) -> list[str]:
     """Return what is wrong with a form that was read, and what was chosen that is not among its choices any more."""
     faults = [form.text_of(fault) for fault in form.faults]
     lost = (
-        say("{label}: there is no {value} any more.", label=control.label, value=quote(control.value))
+        say("{label}: {value} no longer exists.", label=control.label, value=quote(control.value))
         for control in form
         if control.widget == "select" and control.value and not _is_record(control.value)
         if control.value not in {value for value, _ in control.choices}

@@ -39,7 +39,7 @@ def find_concerns(request: PageRequest, found: Mapping[str, Any]) -> list[Concer
 
 def _of_webhooks(failing: Mapping[str, Any] | None) -> Iterator[Concern]:
     if failing is not None and (count := failing["count"]):
-        text = say_many(count, "{count:,} webhook does not get through.", "{count:,} webhooks do not get through.")
+        text = say_many(count, "{count:,} webhook is failing.", "{count:,} webhooks are failing.")
         yield Concern("bad", text, say("See which"), "/webhooks")
 
 
@@ -97,13 +97,15 @@ def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRe
 
 def _of_factor(request: PageRequest) -> Iterator[Concern]:
     if not request.signed_in.has_factor and request.signed_in.has_password:
-        yield Concern("note", say("Your password alone signs you in: you have no second factor."), say("Set one up"), FACTORS)
+        yield Concern(
+            "note", say("You have no second factor: anyone who learns your password can sign in."), say("Set one up"), FACTORS
+        )
 
 
 def _of_local_owner(request: PageRequest, *, lacks: bool) -> Iterator[Concern]:
     if lacks:
         name = request.gate.environment.sign_on.name
-        text = say("No owner has a password here: while {name} is down nobody can sign in who may do everything.", name=name)
+        text = say("No owner has a password here: while {name} is down, nobody with full access can sign in.", name=name)
         yield Concern("warn", text, say("Choose one"), "/account")
 
 

@@ -131,14 +131,14 @@ async def _find_actions(request: PageRequest, actions: Sequence[Action], text: s
     """Find what can be done: with what was named, or to be completed."""
     actions = [action.said_in(request.language) for action in actions]
     if not text:
-        return Section(say("Do"), tuple(_name(action) for action in actions if not action.resource))
+        return Section(say("Actions"), tuple(_name(action) for action in actions if not action.resource))
     read = [(action, rest) for action in actions if (rest := action.read(text)) is not None]
     with_rest = [(action, rest) for action, rest in read if rest and action.resource and action.is_named(text)]
     with_rest += [
         (action, "") for action, rest in read if not rest and action.resource and action.words.casefold() == text.casefold()
     ]
     named = [_name(action) for action, rest in read if not rest and (action, "") not in with_rest]
-    return Section(say("Do"), (*await _apply(request, with_rest), *named[:_MOST_ACTIONS]))
+    return Section(say("Actions"), (*await _apply(request, with_rest), *named[:_MOST_ACTIONS]))
 
 
 def _name(action: Action) -> Hit:

@@ -17,7 +17,7 @@ _HERE: Final = "/search"
 _LABELS: Final = {TEXT.name: say("Search")}
 _HELP: Final = {
     TEXT.name: say(
-        "A part of a name, a number, the public part of a key, or the id of a request. Or what you want "
+        "Part of a name, a number, the public part of a key, or the id of a request. Or what you want "
         "to do, such as: new forum under News."
     )
 }

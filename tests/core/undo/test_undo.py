@@ -457,7 +457,7 @@ def test_an_event_that_there_is_not_is_refused(run: Run, community: Community) -
 
 def test_an_operation_of_one_kind_does_not_undo_another(run: Run, community: Community, do: Doing) -> None:
     event = do("calendars.delete", community.meetups)
-    with pytest.raises(Refused, match=r"^NOT_RESTORABLE: .* forums\.restore undoes forums"):
+    with pytest.raises(Refused, match=r"^NOT_RESTORABLE: .* forums\.restore undoes only forums"):
         run("forums.restore", event)
     assert run("calendars.restore", event)["record"]["name"] == "Meetups"
 

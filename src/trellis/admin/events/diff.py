@@ -163,6 +163,8 @@ def _format(value: Any) -> str:
         return say("yes") if value else say("no")
     if isinstance(value, Mapping):  # whoever has made something
         return say("The terminal") if value.get("type") == "terminal" else str(value.get("name", ""))
+    if isinstance(value, str):
+        return value  # a sentence stays one
     return "" if value is None else str(value)
 
 

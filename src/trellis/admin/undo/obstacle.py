@@ -60,6 +60,6 @@ async def _compare(request: PageRequest, kind: NodeKind, differences: Iterable[M
 
 async def _parent_name(request: PageRequest, kind: NodeKind, parent: int | None) -> str:
     if parent is None:
-        return "the top level"
+        return say("the top level")
     found = await fetch_names(request, kind, [parent])
-    return found[0][1] if found else f"{kind.singular} {parent}, deleted since"
+    return found[0][1] if found else say("{singular} {number}, deleted since", singular=kind.singular, number=parent)

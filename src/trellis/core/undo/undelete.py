@@ -219,11 +219,11 @@ def _restore_children(
         progress.done()
         child = nodes.find(context.tx, kind.name, snapshot.node.id)
         if child is None:
-            why = "It has been deleted since."
+            why = say("It has been deleted since.")
         elif child.parent_id != snapshot.neighbours.get("to"):
-            why = "It has been moved elsewhere since."
+            why = say("It has been moved elsewhere since.")
         elif child.id in above:
-            why = "The restored node is below it now."
+            why = say("The restored node is below it now.")
         else:
             snapshots.save(context.tx, kind.name, child, "moved", {"to": root.id})
             placed = apply_placement(context.tx, kind, child, Placement(root.id, root))
@@ -245,7 +245,7 @@ def _restore_group(
         progress.done()
         now = nodes.find(context.tx, then.kind, then.node.id)
         if now is None:
-            left.append({"resource": then.kind, "id": then.node.id, "why": "It has been deleted since."})
+            left.append({"resource": then.kind, "id": then.node.id, "why": say("It has been deleted since.")})
             continue
         own = {f.name for f in kinds[then.kind].group_fields} if then.kind in kinds else set()
         permissions, missed = _add_group_again(group, then.node.permissions, now.permissions, set(then.node.permissions))

@@ -39,7 +39,7 @@ def module(service: Service, tmp_path: Path) -> Iterator[Module]:
         config,
         "--fail-on-warning",
     ]
-    done = subprocess.run([_GENERATOR, "generate", *options], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run([_GENERATOR, "generate", *options], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(target.parent)
@@ -52,7 +52,7 @@ def _check_types(folder: Path) -> None:
     """See that a program which uses the client passes mypy's strict checks."""
     shutil.copy(Path(__file__).with_name("program.py.txt"), folder / "program.py")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", "program.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

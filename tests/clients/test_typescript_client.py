@@ -29,7 +29,7 @@ def _run(folder: Path, *command: str, **environment: str) -> subprocess.Complete
         env={**os.environ, "PATH": path, **environment},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=500,
         check=False,
     )
 

@@ -62,7 +62,7 @@ def _by_node(codes: list[str], environment: Mapping[str, str]) -> list[str]:
 
 def _run(command: list[str], environment: Mapping[str, str], codes: list[str] | None = None) -> str:
     sent = orjson.dumps(codes or [])
-    done = subprocess.run(command, env={**os.environ, **environment}, input=sent, capture_output=True, timeout=100, check=False)
+    done = subprocess.run(command, env={**os.environ, **environment}, input=sent, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 

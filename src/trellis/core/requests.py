@@ -117,7 +117,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "requests.keyless",
             "Count requests without a key",
-            "Returns how many requests without a valid key came from each address in each minute, the newest first. The request "
+            "Returns how many requests without a valid key came from each address in each minute, newest first. The request "
             "log has only a few of them, as examples. Addresses beyond the first hundred of a minute are counted as `others`.",
             _keyless,
             _KEYLESS,

@@ -60,7 +60,7 @@ def operations() -> tuple[Operation, ...]:
             name="changesets.restore",
             summary="Undo a change set",
             brief="Undo a batch, or all events of a Change-Set",
-            doc="Undoes all events of a change set, the newest first, in one transaction: the events of one batch, or those whose "
+            doc="Undoes all events of a change set, newest first, in one transaction: the events of one batch, or those whose "
             "requests had the same `Change-Set`. What they created is deleted again. Events that have already been undone are left "
             "out. Needs the grant to restore for each resource of the change set, and `events.list` for a change set of another "
             f"key. A dry run lists every conflict. At most {MOST:,} events are undone at once, including at most {MOST_SINGLY:,} "
@@ -76,7 +76,7 @@ def operations() -> tuple[Operation, ...]:
             refusals=(("INVALID_ID", _NO_CHANGE_SET), *with_codes("RESTORE_CONFLICTS", "CHANGE_SET_TOO_LARGE")),
             answers=(
                 Field(
-                    "undone", _UNDONE, "The events that were undone, the newest first; at most 1,000 are listed.", example=_EXAMPLE
+                    "undone", _UNDONE, "The events that were undone, newest first; at most 1,000 are listed.", example=_EXAMPLE
                 ),
                 Field("undoneCount", Integer(), "How many events were undone.", example=1),
                 Field(

@@ -91,7 +91,7 @@ def test_files_that_everybody_may_read_and_backups_that_are_old_are_doubtful(
 @pytest.mark.parametrize(
     ("settings_given", "what", "state", "part"),
     [
-        ({"public_url": "http://api.example"}, "public address", "wrong", "no https"),
+        ({"public_url": "http://api.example"}, "public address", "wrong", "does not use https"),
         ({"public_url": "https://api.example"}, "proxies", "doubtful", "none is trusted"),
         ({"require_second_factor": "1"}, "second factors", "doubtful", "a copy of the database"),
         ({"rate_limit_storage": "redis://:secret@127.0.0.1:1/0"}, "Redis", "wrong", "does not answer"),

@@ -50,7 +50,7 @@ def test_starttls_comes_before_the_password_and_a_wrong_one_is_told_without_it(t
         secured = {"smtp_tls": "starttls", "smtp_user": USER}
         assert "encrypted, signed in" in server_for(receiver, "localhost", **secured, smtp_password=PASSWORD).check()
         server_for(receiver, "localhost", **secured, smtp_password_file=str(file)).send(MIRA, "One", "Text", "1f")
-        with pytest.raises(NotSent, match="not sign in: 535") as refused:
+        with pytest.raises(NotSent, match="did not let trellis sign in: 535") as refused:
             server_for(receiver, "localhost", **secured, smtp_password="wrong and secret").check()
         assert "secret" not in str(refused.value)
         assert not refused.value.is_final, "the operator can put it right"

@@ -158,7 +158,7 @@ def test_several_are_decided_on_at_once(admin: Visitor, propose: Propose, run: R
     page = page_text(done)
     assert done.status_code == 409
     assert "1 proposal was approved." in page
-    assert f"Proposal {changed} : Nothing was done: what proposal {changed} touches has changed" in page
+    assert f"Proposal {changed} : Nothing was done: what proposal {changed} affects has changed" in page
     assert [event["type"] for event in events()[-2:]] == ["forum.created", "proposal.approved"]
     assert _decide(admin, "/proposals", "reject", changed, third, reason="Not now.").status_code == 303
     assert "2 proposals were rejected." in page_text(admin.get("/proposals"))

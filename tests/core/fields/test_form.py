@@ -65,7 +65,7 @@ def test_only_the_first_unknown_names_come_with_a_suggestion() -> None:
 
 def test_more_names_than_anybody_needs_are_refused_as_one() -> None:
     assert len(FORM.read({f"x{number}": 1 for number in range(1000)}).faults) == 1000
-    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: The request has 1,001 parameters; at most 1,000 are read\.$"):
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: The request has 1,001 parameters; at most 1,000 are allowed\.$"):
         FORM.read({f"x{number}": 1 for number in range(1001)})
 
 

@@ -422,5 +422,5 @@ def test_keys_of_a_document_are_not_made_by_a_key(gate: Gate, run: Run) -> None:
     for operation in ("structure.plan", "structure.apply"):
         with pytest.raises(Refused) as refused:
             gate.run(Call(operation, caller, {"document": document(keys=[{"name": "More", "grants": ["*"]}])}))
-        assert "terminal and in the panel only" in refused.value.detail
+        assert "only at the terminal and in the panel" in refused.value.detail
     assert run("keys.list")["totalResults"] == 0

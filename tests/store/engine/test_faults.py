@@ -82,7 +82,7 @@ def test_what_is_written_into_a_file_that_was_taken_away_is_not_acknowledged(gat
     create(gate, "Before")
     taken = Path(f"{file}{suffix}")
     taken.rename(aside := taken.with_name(taken.name + ".aside"))
-    assert "taken away" in refused(create, gate, "Lost")
+    assert "was removed or replaced" in refused(create, gate, "Lost")
     if suffix == "":
         assert "cannot be opened" in refused(create, gate, "Lost too")
         assert "cannot be opened" in refused(read, gate, 1)

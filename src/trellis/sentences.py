@@ -78,6 +78,11 @@ def _build_pattern(text: str) -> str:
     return "".join(f"(?P<{part}>.+)" if number % 2 else re.escape(part) for number, part in enumerate(parts))
 
 
+def format_seconds(count: int) -> Sentence:
+    """Return a number of seconds, to stand in a sentence."""
+    return say_many(count, "{count:,} second", "{count:,} seconds")
+
+
 def join(sentences: Iterable[str], separator: str = " ") -> Sentence:
     """Return sentences one after the other; those among them that are a plain `str` stay as they are in every language."""
     values = {f"part{number}": one for number, one in enumerate(sentences)}

@@ -17,7 +17,7 @@ from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Text
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import format_seconds, say
 
 _HERE: Final = "/account"
 _CURRENT: Final = Field("currentPassword", Text(255), say("The password you signed in with."), required=True)
@@ -95,7 +95,9 @@ async def set_password(request: PageRequest) -> Response:
         attempt = await check_own_password(request, current) if me.has_password else Attempt(me.id)
         if attempt.wait:
             return await _show(
-                request, 429, form.add_fault("currentPassword", say("Too many attempts: wait {wait} seconds.", wait=attempt.wait))
+                request,
+                429,
+                form.add_fault("currentPassword", say("Too many attempts: wait {wait}.", wait=format_seconds(attempt.wait))),
             )
         if attempt.admin is None:
             return await _show(request, 400, form.add_fault("currentPassword", say("currentPassword is not your password.")))

@@ -8,7 +8,7 @@ from trellis.admin.admins.checking import check_again, read_evidence, settle
 from trellis.admin.admins.resuming import go_on, turn_away, way_back
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import format_seconds, say
 
 _FORM: Final = "confirm_password.html"
 _TITLE: Final = say("Enter your password")
@@ -35,7 +35,7 @@ async def confirm_password(request: PageRequest) -> Response:
     wrong = _WRONG_PASSKEY if evidence.passkey else _WRONG_TOGETHER if me.has_factor else _WRONG
     attempt = await check_again(request)
     if attempt.admin is None:
-        wait = say("There were too many attempts. Wait {wait} seconds.", wait=attempt.wait)
+        wait = say("There were too many attempts. Wait {wait}.", wait=format_seconds(attempt.wait))
         return turn_away(request, _FORM, attempt.wait, context, wait if attempt.wait else wrong)
     try:
         raw = {"session": me.session_id, "address": request.address, "agent": request.agent, **evidence.raw}

@@ -18,7 +18,7 @@ from trellis.core.admins import SET_BY_ANOTHER, SignedIn, has_administrators, re
 from trellis.core.factors import Evidence, begin_pending, has_second_step, is_expired, load, options_of_passkey, was_taken
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.sentences import mark, say
+from trellis.sentences import format_seconds, mark, say
 
 SIGNED_OUT: Final = "/signed-out"
 _FORM: Final = "sign_in.html"
@@ -26,7 +26,7 @@ _SECOND_STEP: Final = "second_step.html"
 _WRONG: Final = say("Login or password is incorrect. Check both and try again.")
 _WRONG_CODE: Final = say("Login, password or code is incorrect, or the code was already used. Try again, or start over.")
 _WRONG_PASSKEY: Final = say("This passkey is not known here, or the page was open for too long. Try again, or use your password.")
-_WAIT: Final = mark("There were too many attempts. Wait {wait} seconds, then try again; your account is not locked.")
+_WAIT: Final = mark("There were too many attempts. Wait {wait}, then try again; your account is not locked.")
 _NOT_HERE: Final = 409  # the status of what says that somebody is to sign in at the provider
 _STALE: Final = say("This page was open for too long. Sign in again.")
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
@@ -52,7 +52,7 @@ async def sign_in(request: PageRequest) -> Response:
     goes_on = await request.runner.read(has_second_step, login)
     attempt = await check_login(request, login, request.form.get("password", ""), counts=not goes_on)
     if attempt.wait:
-        return turn_away(request, _FORM, attempt.wait, context, say(_WAIT, wait=attempt.wait))
+        return turn_away(request, _FORM, attempt.wait, context, say(_WAIT, wait=format_seconds(attempt.wait)))
     if goes_on:
         pending = await request.runner.read(begin_pending, login, request.csrf, matches=attempt.admin is not None)
         return request.page(_SECOND_STEP, **context, pending=pending, fault="")
@@ -77,7 +77,7 @@ async def take_second_factor(request: PageRequest) -> Response:
         taken = await request.runner.read(was_taken, login, request.csrf, pending, read_evidence(request))
         if taken and not attempt.wait and not _carries(request):
             return _go_where_the_first_led(request)
-        fault = say(_WAIT, wait=attempt.wait) if attempt.wait else _WRONG_CODE
+        fault = say(_WAIT, wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_CODE
         return turn_away(request, _SECOND_STEP, attempt.wait, context, fault)
     try:
         return await _welcome(request, attempt.admin, login, read_evidence(request))
@@ -97,7 +97,9 @@ async def sign_in_with_passkey(request: PageRequest) -> Response:
         return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
     login, attempt = await check_passkey(request)
     if attempt.admin is None:
-        return turn_away(request, _FORM, attempt.wait, context, say(_WAIT, wait=attempt.wait) if attempt.wait else _WRONG_PASSKEY)
+        return turn_away(
+            request, _FORM, attempt.wait, context, say(_WAIT, wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_PASSKEY
+        )
     try:
         return await _welcome(request, attempt.admin, login, read_evidence(request), alone=True)
     except Refused as refused:

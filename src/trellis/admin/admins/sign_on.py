@@ -38,14 +38,14 @@ from trellis.core.gate import Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.openid import CALLBACK, Provider, ProviderRefused, ProviderUnavailable
-from trellis.sentences import mark, say
+from trellis.sentences import format_seconds, mark, say
 
 HERE: Final = "/sign-on"
 _ACCOUNT: Final = "/account"
 _NEXT: Final = "next"  # the cookie with where to go afterwards
 _HOLDS: Final = 900  # seconds for which that is kept
 _LATE: Final = say("You came back too late, or in another browser. Try again.")
-_WAIT: Final = mark("Signing in there failed too often. Wait {wait} seconds, then try again; your account is not locked.")
+_WAIT: Final = mark("Signing in there failed too often. Wait {wait}, then try again; your account is not locked.")
 _WRONG_CODE: Final = say("That is not a second factor of your account here, or the code was already used. Try again.")
 _SPENT: Final = say("This invitation has been used or withdrawn, or has expired. Ask for a new one.")
 _TITLES: Final = {
@@ -133,7 +133,7 @@ async def come_back(request: PageRequest) -> Response:
     """Take what somebody brings from the provider, ask that who they are, and go on."""
     provider, browser = find_provider(request), request.read_cookie("browser")
     if wait := await request.runner.read(find_sign_on_wait, request.address, browser):
-        return _fail(request, None, say(_WAIT, wait=wait), 429, wait)
+        return _fail(request, None, say(_WAIT, wait=format_seconds(wait)), 429, wait)
     sign_on = await request.runner.read(find_sign_on, request.csrf, request.query.get("state", "")[:200])
     if sign_on is None:
         return await _count(request, _fail(request, None, _LATE, 403))
@@ -159,7 +159,9 @@ async def take_second_factor(request: PageRequest) -> Response:
     credentials = Credentials(known.login, "", request.address, request.read_cookie("browser"))
     attempt = await request.sessions.attempt(credentials, lambda: check_evidence(request.gate, known.id, evidence))
     if attempt.admin is None:
-        fault = say("There were too many attempts. Wait {wait} seconds.", wait=attempt.wait) if attempt.wait else _WRONG_CODE
+        fault = (
+            say("There were too many attempts. Wait {wait}.", wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_CODE
+        )
         return turn_away(request, "second_step.html", attempt.wait, _second_step(found[0], pending), fault)
     return await _go_on(request, *found, evidence)
 

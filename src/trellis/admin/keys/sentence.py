@@ -86,8 +86,13 @@ def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
 def _list_limits(values: Mapping[str, str]) -> list[str]:
     limits: list[str] = [say("within {nodes}", nodes=values["under"])] if values["under"] else []
     limits += [say("until {time}", time=values["until"])] if values["until"] else []
-    limits += [say("{count} times a day", count=values["perDay"])] if values["perDay"] else []
+    limits += [_describe_per_day(values["perDay"])] if values["perDay"] else []
     return limits + ([say("what it did itself")] if values["ownOnly"] == "1" else [])
+
+
+def _describe_per_day(count: str) -> str:
+    """Describe a number as it was typed; `describe_per_day` is given one that was read."""
+    return say("once a day") if count == "1" else say("{count} times a day", count=count)
 
 
 def _describe_work(value_of: Mapping[str, Any]) -> str:
@@ -95,7 +100,7 @@ def _describe_work(value_of: Mapping[str, Any]) -> str:
     addresses = [one.strip() for one in str(value_of["addresses"]).splitlines() if one.strip()]
     where = say("only from {addresses}", addresses=_join(addresses)) if addresses else say("from anywhere")
     parts = [say("It works {lasts}, {where}", lasts=value_of["lasts"], where=where)]
-    parts += [say("at most {count} times a day", count=value_of["perDay"])] if value_of["perDay"] else []
+    parts += [say("at most {often}", often=_describe_per_day(value_of["perDay"]))] if value_of["perDay"] else []
     has_rate = value_of["rateLimit"] not in {"", "0"}
     parts += [say("at most {count} times a minute", count=value_of["rateLimit"])] if has_rate else []
     logged = "" if value_of["logRequests"] else say(" Its requests are not logged.")

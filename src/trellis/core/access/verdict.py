@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from trellis.core.actor import Actor
-from trellis.core.bounds import WHOLE, Bound, find_broken_condition, find_reach, find_uses
+from trellis.core.bounds import WHOLE, Bound, describe_per_day, find_broken_condition, find_reach, find_uses
 from trellis.core.hello import HELLO
 from trellis.core.keys import describe_bound, is_address_allowed
 from trellis.core.operation import Operation
@@ -81,7 +81,7 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
             return Verdict(
                 "perDay",
                 "GRANT_USED_UP",
-                say("No: the key may {what} {most:,} times a day, and has already done so.", what=what, most=most),
+                say("No: the key may {what} {often}, and has already done so.", what=what, often=describe_per_day(most)),
             )
     return Verdict(
         None, None, join(filter(None, (say("Yes: {terms}", terms=_describe_terms(key, asked.address)), describe_bound(bound))))

@@ -1,6 +1,17 @@
 """The bounds of a grant: how far it reaches, until when, how often, and whether what it allows has to be approved."""
 
-from trellis.core.bounds.bound import ALLOW, LEVELS, NO_BOUNDS, PROPOSE, WHOLE, Bound, Bounds, digest_reach, read_bounds
+from trellis.core.bounds.bound import (
+    ALLOW,
+    LEVELS,
+    NO_BOUNDS,
+    PROPOSE,
+    WHOLE,
+    Bound,
+    Bounds,
+    describe_per_day,
+    digest_reach,
+    read_bounds,
+)
 from trellis.core.bounds.judge import ProposalNeeded, find_broken_condition, judge_calls, judge_end, refuse_not_granted
 from trellis.core.bounds.reach import Reach, find_reach, is_own_only, judge_touched
 from trellis.core.bounds.uses import count_uses, count_whole, find_uses
@@ -17,6 +28,7 @@ __all__ = [
     "Reach",
     "count_uses",
     "count_whole",
+    "describe_per_day",
     "digest_reach",
     "find_broken_condition",
     "find_reach",

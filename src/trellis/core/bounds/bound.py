@@ -7,6 +7,8 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from trellis.sentences import say_many
+
 ALLOW: Final = "allow"
 PROPOSE: Final = "propose"
 WHOLE: Final = "*"  # stands for all grants of a key together, among its bounds
@@ -91,6 +93,11 @@ def read_bounds(stored: Mapping[str, Mapping[str, Any]], per_day: int | None = N
     """Read the bounds of a key as they are stored. `per_day` is how often all its grants together may be used in a day."""
     bounds = {operation: read_bound(bound) for operation, bound in stored.items()} if stored else NO_BOUNDS
     return bounds if per_day is None else {**bounds, WHOLE: Bound(per_day=per_day)}
+
+
+def describe_per_day(count: int) -> str:
+    """Return how often a grant may be used, to stand in a sentence."""
+    return say_many(count, "once a day", "{count:,} times a day")
 
 
 def digest_reach(bounds: Bounds, holder: int) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from trellis.core.bounds.bound import WHOLE, Holder
+from trellis.core.bounds.bound import WHOLE, Holder, describe_per_day
 from trellis.core.fields import isolate
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -38,11 +38,10 @@ def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int,
         raise Refused(
             "GRANT_USED_UP",
             say(
-                "The key '{name}' may {what} {per_day:,} times a day, and has already done so today. The next day "
-                "begins at midnight UTC.",
+                "The key '{name}' may {what} {often}, and has already done so today. The next day begins at midnight UTC.",
                 name=isolate(actor.name),
                 what=what,
-                per_day=bound.per_day,
+                often=describe_per_day(bound.per_day),
             ),
             facts=({} if operation == WHOLE else {"operation": operation})
             | {"perDay": bound.per_day, "retryAfter": max(1, int(wait.total_seconds()) + 1)},

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from trellis.core.bounds import ALLOW, LEVELS, Bound
+from trellis.core.bounds import ALLOW, LEVELS, Bound, describe_per_day
 from trellis.core.bounds import read_bounds as read
 from trellis.core.fields import (
     MAX_ID,
@@ -24,7 +24,7 @@ from trellis.core.fields import (
 from trellis.core.keys.expiry import Expiry, settle_expiry
 from trellis.core.operation import Context, Operation
 from trellis.errors import Fault
-from trellis.sentences import join, say, say_many
+from trellis.sentences import join, say
 
 MOST_RECORDS: Final = 100  # that one bound may name
 _MOST: Final = 500  # bounds of one key
@@ -262,7 +262,7 @@ def describe_bound(bound: Bound, tell_time: Callable[[str], str] = _tell_utc) ->
     if bound.until is not None:
         said.append(say("until {time}", time=tell_time(bound.until)))
     if bound.per_day is not None:
-        said.append(say_many(bound.per_day, "once a day", "{count:,} times a day"))
+        said.append(describe_per_day(bound.per_day))
     if bound.dry_run_only:
         said.append(say("dry runs only"))
     if bound.own_only:

@@ -7,7 +7,7 @@ from trellis.core.networks import find_network
 from trellis.errors import Refused
 from trellis.http.api.shared_windows import SharedWindows
 from trellis.http.api.windows import RateWindows
-from trellis.sentences import say
+from trellis.sentences import format_seconds, say
 
 WINDOW: Final = 60  # seconds
 _ADDRESSES: Final = 10_000  # whose bad keys a process counts at a time
@@ -56,9 +56,9 @@ class Throttle:
         raise Refused(
             "TOO_MANY_REQUESTS_WITH_BAD_KEY",
             say(
-                "{address} sent too many requests without a valid key. Wait {wait} seconds, and send a valid one.",
+                "{address} sent too many requests without a valid key. Wait {wait}, and send a valid one.",
                 address=address,
-                wait=wait,
+                wait=format_seconds(wait),
             ),
             facts={"retryAfter": wait},
         )
@@ -121,7 +121,11 @@ def _check(limit: int, count: int, left: float) -> Allowance:
         wait = max(1, reset - int(now))
         raise Refused(
             "RATE_LIMITED",
-            say("This key has reached its limit of {limit} requests per minute. Wait {wait} seconds.", limit=limit, wait=wait),
+            say(
+                "This key has reached its limit of {limit} requests per minute. Wait {wait}.",
+                limit=limit,
+                wait=format_seconds(wait),
+            ),
             facts={"retryAfter": wait, "limit": limit, "reset": reset},
         )
     return Allowance(limit, max(0, limit - count), reset)

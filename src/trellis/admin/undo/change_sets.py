@@ -165,7 +165,8 @@ async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
         count=result["undoneCount"],
         rows=tuple((titles.get(name, name), _describe(request, operation), count) for name, operation, count in resources),
         conflicts=tuple(
-            Conflict(one["event"], _describe(request, one["operation"]), drop_advice(one["detail"])) for one in result["conflicts"]
+            Conflict(one["event"], _describe(request, one["operation"]), drop_advice(one["message"], one["detail"]))
+            for one in result["conflicts"]
         ),
         conflict_count=result["conflictCount"],
         purged=_tell_purged(result["purgedCount"]),
@@ -273,7 +274,7 @@ def _show(
         plan=plan,
         form=_build_skip_form(request, chosen),
         problem=problem,
-        too_many=too_many and too_many.detail.partition(" Send after=")[0],
+        too_many=too_many and drop_advice(too_many.message, too_many.detail),
         fewer="" if after is None else f"{chosen.path}?{urlencode({**chosen.raw, _AFTER: after})}",
     )
 

@@ -161,7 +161,7 @@ async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapp
     last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": needed.facts["parentId"]})
     deleted = last if last is not None and last["how"] == "deleted" else None
     why = (
-        drop_advice(needed.detail)
+        drop_advice(needed.message, needed.detail)
         if deleted is None
         else say("Its parent, {name}, has been deleted.", name=isolate(deleted["name"]))
     )

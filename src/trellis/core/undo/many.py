@@ -12,7 +12,7 @@ from trellis.core.operation import DRY_RUN, Context, Outcome, Progress
 from trellis.core.undo.unmake_many import find_untouched, is_creation
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import join, say
 from trellis.store import events, nodes
 from trellis.store.events import Event
 
@@ -153,9 +153,6 @@ class _Undoing:
 
 
 def _refuse_size(what: str, after: int) -> Refused:
-    detail = say(
-        "{what} can be undone at once. Nothing was changed. Send after={after} to undo the newest of them, and then the rest.",
-        what=what,
-        after=after,
-    )
-    return Refused("CHANGE_SET_TOO_LARGE", detail, facts={"after": after})
+    told = say("{what} can be undone at once. Nothing was changed.", what=what)
+    advice = say("Send after={after} to undo the newest of them, and then the rest.", after=after)
+    return Refused("CHANGE_SET_TOO_LARGE", join((told, advice)), facts={"after": after})

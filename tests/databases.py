@@ -21,6 +21,7 @@ from tests.kept_connections import KEPT
 
 _USES: Final = 50  # of one database, after which it is dropped: rows that were deleted still take room
 _PATIENCE: Final = 0.3  # seconds for connections to end
+_MOST_OPEN: Final = 6  # connections that put databases back, in each process: all processes share the hundred that the server has
 _MOST: Final = 5_000  # rows that a test may write in a database that is used again
 
 Sessions = psycopg.Connection[Any]
@@ -62,6 +63,7 @@ class OnPostgresql:
     connection: Sessions
     _templates: dict[str, "_Content"] = field(default_factory=dict)  # by URL
     _used: dict[str, "_Used"] = field(default_factory=dict)  # by name
+    _open: "dict[_Used, None]" = field(default_factory=dict)  # those with a connection, the one used last at the end
     _free: defaultdict[str, list["_Used"]] = field(default_factory=lambda: defaultdict(list))  # by the URL of the template
 
     def new(self, template: str | None = None) -> str:
@@ -94,10 +96,20 @@ class OnPostgresql:
             with suppress(psycopg.Error):
                 if used.put_back(database_url):
                     self._free[used.template].append(used)
+                    self._keep_open(used)
                     return
             used.close()
+            self._open.pop(used, None)
         KEPT.close(name)
         self.connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+    def _keep_open(self, used: "_Used") -> None:
+        self._open.pop(used, None)
+        self._open[used] = None
+        if len(self._open) > _MOST_OPEN:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.close()
 
     def close(self) -> None:
         """Close the connections to the databases that wait for another test."""
@@ -185,6 +197,7 @@ class _Used:
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
+            self._connection = None
 
 
 def _is_alone(connection: Sessions, name: str) -> bool:

@@ -1,11 +1,14 @@
 """The databases of tests: what one test leaves behind, the next does not see."""
 
+from urllib.parse import urlsplit
+
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import NewSettings, runner, settings_for
 from tests.database_state import DatabaseState
 from tests.databases import Databases
+from tests.wait import wait_until
 from trellis.compose import compose
 from trellis.settings import Settings
 
@@ -45,6 +48,22 @@ def test_what_a_test_wrote_is_gone(databases: Databases, new_settings: NewSettin
     assert runner(first)("forums.create", name="The first")["id"] == 1, "ids begin anew"
     first.store.close()
     databases.drop(settings.database_url)
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_databases_that_wait_for_another_test_keep_few_connections(databases: Databases, new_settings: NewSettings) -> None:
+    template = new_settings().database_url
+    urls = [databases.new(template) for _ in range(12)]
+    for url in urls:
+        databases.drop(url)
+    names = [urlsplit(url).path[1:] for url in urls]
+    counting = sa.select(sa.func.count()).where(sa.column("datname").in_(names)).select_from(sa.text("pg_stat_activity"))
+
+    def count() -> int:
+        with _connect(settings_for(template)).connect() as connection:
+            return int(connection.execute(counting).scalar_one())
+
+    wait_until(lambda: 0 < count() < len(names))
 
 
 def test_a_database_with_other_tables_is_not_used_again(databases: Databases, new_settings: NewSettings) -> None:

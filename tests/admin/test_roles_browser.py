@@ -53,7 +53,7 @@ def test_kinds_are_asked_for_only_of_a_structure_editor(page: Page) -> None:
     expect(kinds).to_be_hidden()
     page.get_by_role("radio", name="Structure editor").check()
     expect(kinds).to_be_visible()
-    owner = page.get_by_role("radio", name="Owner: Everything")
+    owner = page.get_by_role("radio", name="Owner: Can do everything")
     expect(page.locator("label strong").first).to_have_text("Owner")
     owner.check()
     expect(kinds).to_be_hidden()

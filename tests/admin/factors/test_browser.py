@@ -101,7 +101,7 @@ def test_a_passkey_signs_in_alone_stands_behind_the_password_and_confirms(
         page.get_by_role("link", name="Old key").click()
         page.on("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Remove").click()
-        expect(page.get_by_role("status").first).to_contain_text("The passkey Old key is removed")
+        expect(page.get_by_role("status").first).to_contain_text("The passkey Old key was removed")
         assert [event["type"] for event in events()[-2:]] == ["admin.renamed_passkey", "admin.removed_passkey"]
         _sign_out(page)
         page.get_by_role("button", name="Sign in with a passkey").click()

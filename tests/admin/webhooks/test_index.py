@@ -46,7 +46,7 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
 
 
 def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
-    assert "Webhooks that need attention There are none." in page_text(admin.get(""))
+    assert "Webhooks that need attention There are no webhooks." in page_text(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="Search index")
     assert "The webhook is working." in page_text(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="App")

@@ -58,7 +58,7 @@ def test_a_read_only_file_is_read_and_writes_are_refused_until_it_can_be_written
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(sqlite._library, "SQLITE_OPEN_READWRITE", sqlite._library.SQLITE_OPEN_READONLY)
-        assert refused(create, gate, "News").startswith("The database cannot be written to. Nothing was changed")
+        assert refused(create, gate, "News").startswith("The database cannot be written to. As far as we know, nothing was changed")
         assert read(gate, community.betas) == "Betas"
         assert gate.store.faults.reason == "The database cannot be written to."
     forum = create(gate, "News")

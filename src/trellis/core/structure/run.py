@@ -19,11 +19,15 @@ from trellis.core.structure.matching import Scope, load_scope, match
 from trellis.core.structure.ordering import find_moves
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.errors import Refused
-from trellis.sentences import join, say, say_many
+from trellis.sentences import join, mark_many, say, say_many
 from trellis.store import events, nodes, signing
 
 _NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document helps against
 _SHOWN: Final = 100  # names that a refusal or a report lists
+_TOO_MANY: Final = mark_many(
+    "{count:,} node would be deleted, but maxDeletes allows {most:,}: {named}.",
+    "{count:,} nodes would be deleted, but maxDeletes allows {most:,}: {named}.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +150,8 @@ class Run:
     def _check_deletes(self, doomed: list[tuple[Scope, int]]) -> None:
         if len(doomed) > self._options.max_deletes:
             named = [f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN]]
-            told = say_many(
-                len(doomed),
-                "{count:,} node would be deleted, but maxDeletes allows {most:,}: {named}.",
-                "{count:,} nodes would be deleted, but maxDeletes allows {most:,}: {named}.",
-                most=self._options.max_deletes,
-                named=", ".join(named + ["…"] * (len(doomed) > _SHOWN)),
-            )
+            named += ["…"] * (len(doomed) > _SHOWN)
+            told = say_many(len(doomed), *_TOO_MANY, most=self._options.max_deletes, named=", ".join(named))
             detail = join((told, say("If that is intended, allow it with maxDeletes (--max-deletes).")))
             raise Refused("TOO_MANY_DELETES", detail, facts={"deletes": len(doomed)})
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.fixture_types import Clock, Run
 from trellis.errors import Refused
+from trellis.languages import load_language
 
 Doing = Callable[..., int]
 
@@ -98,12 +99,14 @@ def test_no_undo_lets_anybody_in_again(run: Run, do: Doing) -> None:
     changed = do("keys.update", 1, ungrant=["forums.list"])
     rotated = do("keys.rotate", 1)
     revoked = do("keys.revoke", 1)
-    for seq, said in (
-        (made, "revoke the key"),
-        (rotated, "cannot be restored"),
-        (revoked, "revoked the key, which cannot be undone"),
+    for seq, said, in_german in (
+        (made, "revoke the key", "widerrufen Sie ihn"),
+        (rotated, "cannot be restored", "kann nicht zurückgeholt werden"),
+        (revoked, "revoked the key, which cannot be undone", "hat den Schlüssel widerrufen"),
     ):
-        assert said in _refused(run, seq, "NOT_RESTORABLE").detail
+        detail = _refused(run, seq, "NOT_RESTORABLE").detail
+        assert said in detail
+        assert in_german in load_language("de").sentence(detail)
         assert _state(run, seq) is None
     _refused(run, changed, "KEY_REVOKED")
     assert run("keys.get", 1)["state"] == "revoked"

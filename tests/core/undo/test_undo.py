@@ -10,6 +10,7 @@ from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
+from trellis.languages import load_language
 from trellis.store import nodes, snapshots
 
 Rows = dict[int, dict[str, Any]]
@@ -447,7 +448,9 @@ def test_what_was_made_or_brought_back_is_deleted_rather_than_undone(run: Run, c
 
 def test_changes_of_administrators_cannot_be_undone(run: Run, do: Doing) -> None:
     event = do("admins.create", name="Mira", login="mira", password="correct horse battery", mustChangePassword=False)
-    assert "only changes of nodes and keys can be undone" in refused(run, event, "NOT_RESTORABLE").detail
+    detail = refused(run, event, "NOT_RESTORABLE").detail
+    assert "only changes of nodes and keys can be undone" in detail
+    assert "nur eine Änderung an Knoten und Schlüsseln" in load_language("de").sentence(detail)
 
 
 def test_an_event_that_there_is_not_is_refused(run: Run, community: Community) -> None:

@@ -86,8 +86,8 @@ def find_breach(password: str, breached: Container[str] | None) -> str:
     try:
         is_known = breached is not None and password in breached
     except OSError:
-        return "cannot be checked against known breaches: the list that TRELLIS_BREACHED_PASSWORDS names cannot be read."
-    return "is known from a breach of another service. Choose one that you have not used anywhere." if is_known else ""
+        return say("cannot be checked against known breaches: the list that TRELLIS_BREACHED_PASSWORDS names cannot be read.")
+    return say("is known from a breach of another service. Choose one that you have not used anywhere.") if is_known else ""
 
 
 def _compact(text: str) -> str:

@@ -39,9 +39,9 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(  # of a key, by the member
 )
 _FINAL: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "keys.create": "created the key. To undo that, revoke the key.",
-        "keys.rotate": "replaced the secret. The old one is not kept, so it cannot be restored. Rotate the key again.",
-        "keys.revoke": "revoked the key, which cannot be undone. Create a new key.",
+        "keys.create": say("created the key. To undo that, revoke the key."),
+        "keys.rotate": say("replaced the secret. The old one is not kept, so it cannot be restored. Rotate the key again."),
+        "keys.revoke": say("revoked the key, which cannot be undone. Create a new key."),
     }
 )
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({"count": 0, "ids": []})
@@ -81,7 +81,7 @@ def _restore(context: Context) -> Outcome:
 def _refuse_final(context: Context, event: Event) -> None:
     """Refuse an event that cannot be undone, was undone already, or is too old."""
     if event.operation not in context.environment.undone_from_event or event.before is None or event.after is None:
-        why = _FINAL.get(event.operation, f"is {event.operation}, which cannot be undone.")
+        why = _FINAL.get(event.operation, say("is {operation}, which cannot be undone.", operation=event.operation))
         raise Refused("NOT_RESTORABLE", say("Event {seq} {why}", seq=event.seq, why=why))
     if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
         raise Refused(

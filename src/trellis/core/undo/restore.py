@@ -28,7 +28,7 @@ _NO_EVENT: Final = "1T106/5"
 _MADE: Final = mark("Event {seq} created {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
 _MADE_AGAIN: Final = mark("Event {seq} restored {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
 _LIST: Final = "events.list"
-_UNDOABLE: Final = ("only changes of nodes", "only changes of nodes and keys")  # by keys; by administrators
+_UNDOABLE: Final = (say("only changes of nodes"), say("only changes of nodes and keys"))  # by keys; by administrators
 
 _TO: Final = Field(
     "parentId",

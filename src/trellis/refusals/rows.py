@@ -295,7 +295,7 @@ ROWS: Final = (
     # --- proposals ------------------------------------------------------------------------------------------------
     Refusal("1T115/1", "PROPOSAL_CLOSED", 409, "The proposal is not open", Scope.DECLARED,
             when="The proposal was approved, rejected or withdrawn, or has expired. `state` says which.",
-            example="Proposal 5 is no longer open: It was rejected. By Ada, at 2026-01-31T09:30:00.000Z.",
+            example="Proposal 5 is no longer open. It was rejected. Ada closed it at 2026-01-31T09:30:00.000Z.",
             members=(Member("state", {"type": "string"}, "how it ended.", "rejected"),)),
     Refusal("1T115/2", "PROPOSAL_OUTDATED", 409, "What the proposal touches has changed", Scope.DECLARED,
             when="Something that the call would affect has changed since it was proposed. `changes` lists the events since, "

@@ -28,7 +28,7 @@ from trellis.core.verbs import Verb
 from trellis.core.version import check_precondition
 from trellis.errors import Refused
 from trellis.refusals import with_codes
-from trellis.sentences import say
+from trellis.sentences import join, say
 from trellis.store import events, proposals
 from trellis.store.admins import administrators
 from trellis.store.proposals import Proposal
@@ -197,9 +197,10 @@ def _find(context: Context, verb: Verb) -> Proposal:
 def _require_open(context: Context, proposal: Proposal) -> Proposal:
     state = find_state(proposal, context.now)
     if state != OPEN:
-        by = "" if proposal.closed_by is None else f" By {isolate(proposal.closed_by['name'])}, at {proposal.closed_at}."
-        detail = say("Proposal {id} is no longer open: {state}{by}", id=proposal.id, state=name_state(state), by=by)
-        raise Refused("PROPOSAL_CLOSED", detail, facts={"state": state})
+        told = [say("Proposal {id} is no longer open.", id=proposal.id), name_state(state)]
+        if proposal.closed_by is not None:
+            told.append(say("{name} closed it at {time}.", name=isolate(proposal.closed_by["name"]), time=proposal.closed_at))
+        raise Refused("PROPOSAL_CLOSED", join(told), facts={"state": state})
     return proposal
 
 

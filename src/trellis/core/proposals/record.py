@@ -23,7 +23,7 @@ from trellis.core.operation import Context
 from trellis.core.proposals.effects import COUNTED
 from trellis.core.proposals.verbs import APPROVE, PATH, REJECT, WITHDRAW
 from trellis.core.verbs import past_tense
-from trellis.sentences import say
+from trellis.sentences import mark, say
 from trellis.store import keys
 from trellis.store.proposals import Proposal
 
@@ -35,11 +35,11 @@ APPROVED: Final = past_tense(APPROVE.name)
 REJECTED: Final = past_tense(REJECT.name)
 # Each state, what it means, and its name in the AuthZEN Access Request and Approval Profile.
 _STATES: Final[Mapping[str, tuple[str, str]]] = {
-    OPEN: ("It waits for a decision.", "pending"),
-    APPROVED: ("It was approved and carried out.", "approved"),
-    REJECTED: ("It was rejected.", "denied"),
-    WITHDRAWN: ("Whoever proposed it has withdrawn it.", "cancelled"),
-    EXPIRED: ("Nobody has decided in time.", "expired"),
+    OPEN: (mark("It is waiting for a decision."), "pending"),
+    APPROVED: (mark("It was approved and carried out."), "approved"),
+    REJECTED: (mark("It was rejected."), "denied"),
+    WITHDRAWN: (mark("Its proposer has withdrawn it."), "cancelled"),
+    EXPIRED: (mark("Nobody decided in time."), "expired"),
 }
 STATE: Final = Choice({name: doc for name, (doc, _) in _STATES.items()})
 
@@ -131,7 +131,7 @@ def _find_deciding_keys(context: Context) -> set[int]:
 
 def name_state(state: str) -> str:
     """Return a sentence about a state."""
-    return _STATES[state][0]
+    return say(_STATES[state][0])
 
 
 # --- for the reference ---------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import copy
 import pickle
 from typing import Final
 
-from trellis.sentences import Sentence, Stored, adapt, join, say, say_in, say_many
+from trellis.sentences import Sentence, Stored, adapt, advise, drop_advice, join, say, say_in, say_many
 
 GERMAN: Final = {
     "There is no record with the id {id}.": "Es gibt keinen Datensatz mit der Nummer {id}.",
@@ -64,6 +64,16 @@ def test_a_sentence_can_be_changed_after_it_was_said() -> None:
     sentence = adapt(say("{who} has {count:,} keys.", who=say("Nobody"), count=2), lambda said, find: f"{find('Nobody')}: {said}")
     assert sentence == "Nobody: Nobody has 2 keys."
     assert in_german(sentence) == "Niemand: Niemand hat 2 Schlüssel."
+
+
+def test_advice_for_programs_is_left_out_in_any_language() -> None:
+    told = say("{who} has {count:,} keys.", who=say("Nobody"), count=2)
+    sentence = advise(told, say("There is no record with the id {id}.", id=7))
+    assert sentence == "Nobody has 2 keys. There is no record with the id 7."
+    assert in_german(sentence) == "Niemand hat 2 Schlüssel. Es gibt keinen Datensatz mit der Nummer 7."
+    assert in_german(drop_advice(sentence)) == "Niemand hat 2 Schlüssel."
+    for other in (told, "As it is.", join((told, told))):
+        assert drop_advice(other) is other
 
 
 def test_what_was_stored_of_a_sentence_is_found_again() -> None:

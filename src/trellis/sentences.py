@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 _SEPARATORS: Final = ",."
 _VALUE: Final = re.compile(r"\{(\w+)\}")
+_ADVISED: Final = "{told} {advice}"  # the same in every language
 
 
 class Sentence(str):
@@ -89,9 +90,14 @@ def join(sentences: Iterable[str], separator: str = " ") -> Sentence:
     return say(separator.join(f"{{{name}}}" for name in values), **values) if values else say("")
 
 
-def first(sentence: str) -> str:
-    """Return the first of sentences that were joined; one that is alone as it is."""
-    return sentence.values.get("part0", sentence) if isinstance(sentence, Sentence) else sentence
+def advise(told: str, advice: str) -> Sentence:
+    """Return a sentence, and behind it what a program is to send; a page that has a control for that leaves it out."""
+    return say(_ADVISED, told=told, advice=advice)
+
+
+def drop_advice(sentence: str) -> str:
+    """Return a sentence without the advice that was given with it; any other as it is."""
+    return sentence.values["told"] if isinstance(sentence, Sentence) and sentence.texts == (_ADVISED,) else sentence
 
 
 class _Adapted(Sentence):

@@ -16,7 +16,7 @@ from trellis.core.fields import Field, Text, isolate
 from trellis.core.operation import RawText
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
-from trellis.sentences import first, say
+from trellis.sentences import drop_advice, say
 
 _SECTION: Final = "structure"
 _HERE: Final = "/structure"
@@ -42,8 +42,6 @@ _HELP: Final = {
     "allowEmpty": say("Otherwise an empty one is refused: files are often empty by mistake."),
     "adopt": say("Nodes without an external id whose path matches an entry, and nodes that other documents manage."),
 }
-
-_HAVE_OPTIONS: Final = ("EMPTY_DOCUMENT", "TOO_MANY_DELETES")  # refusals whose second sentence says how to allow it over the API
 
 
 async def show(request: PageRequest) -> Response:
@@ -173,8 +171,8 @@ async def _show(
         typed=bool(request.form),
         plan=plan,
         most_rows=MAX_ROWS,
-        refused=refused and (first(refused.detail) if refused.message in _HAVE_OPTIONS else refused.detail),
-        has_option=refused is not None and refused.message in _HAVE_OPTIONS,
+        refused=refused and drop_advice(refused.detail),
+        has_option=refused is not None and drop_advice(refused.detail) is not refused.detail,
         problems=() if refused is None else list_problems(refused),
         more_problems=0 if refused is None else refused.more_faults,
         outdated=outdated,

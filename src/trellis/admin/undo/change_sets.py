@@ -13,11 +13,11 @@ from trellis.admin.forms import Form
 from trellis.admin.keys import RESTORE_OF_KEY, build_selection_form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.admin.undo.plan import OUTDATED, drop_advice
+from trellis.admin.undo.plan import OUTDATED
 from trellis.core.fields import format_timestamp, isolate
 from trellis.core.version import compute_version
 from trellis.errors import Refused
-from trellis.sentences import join, say, say_many
+from trellis.sentences import drop_advice, join, say, say_many
 
 _RESTORE: Final = "changesets.restore"
 _SKIP: Final = "skipConflicts"
@@ -165,8 +165,7 @@ async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
         count=result["undoneCount"],
         rows=tuple((titles.get(name, name), _describe(request, operation), count) for name, operation, count in resources),
         conflicts=tuple(
-            Conflict(one["event"], _describe(request, one["operation"]), drop_advice(one["message"], one["detail"]))
-            for one in result["conflicts"]
+            Conflict(one["event"], _describe(request, one["operation"]), drop_advice(one["detail"])) for one in result["conflicts"]
         ),
         conflict_count=result["conflictCount"],
         purged=_tell_purged(result["purgedCount"]),
@@ -274,7 +273,7 @@ def _show(
         plan=plan,
         form=_build_skip_form(request, chosen),
         problem=problem,
-        too_many=too_many and drop_advice(too_many.message, too_many.detail),
+        too_many=too_many and drop_advice(too_many.detail),
         fewer="" if after is None else f"{chosen.path}?{urlencode({**chosen.raw, _AFTER: after})}",
     )
 

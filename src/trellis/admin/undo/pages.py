@@ -10,12 +10,12 @@ from trellis.admin.nodes import ACTION, Picker, build_picker, tree_address
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.undo.obstacle import Obstacle, find_obstacle
 from trellis.admin.undo.of_key import KEYS, KeyPlan, plan_undo_of_key
-from trellis.admin.undo.plan import OUTDATED, RESTORE, UndoPlan, drop_advice, plan_undo
+from trellis.admin.undo.plan import OUTDATED, RESTORE, UndoPlan, plan_undo
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
-from trellis.sentences import join, say, say_many
+from trellis.sentences import drop_advice, join, say, say_many
 
 _PARENT: Final = "parentId"
 _PLACE: Final = frozenset({"parentId", "position"})
@@ -161,7 +161,7 @@ async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapp
     last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": needed.facts["parentId"]})
     deleted = last if last is not None and last["how"] == "deleted" else None
     why = (
-        drop_advice(needed.message, needed.detail)
+        drop_advice(needed.detail)
         if deleted is None
         else say("Its parent, {name}, has been deleted.", name=isolate(deleted["name"]))
     )

@@ -13,19 +13,13 @@ from trellis.core.events import changed_members
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
-from trellis.sentences import first, say
+from trellis.sentences import say
 
 RESTORE: Final = "events.restore"
 OUTDATED: Final = say("What would be undone has changed since this page was loaded. Check the updated preview below.")
 _MAX_NAMES: Final = 8  # of the nodes that are restored or left, the first are named
 _CHANGED_BY_OTHERS: Final = frozenset({"position", "path", "url", "updatedAt"})  # and by undo itself
 _PLACE: Final = frozenset({"parentId", "position", "path"})
-_HAVE_ADVICE: Final = ("PARENT_NEEDED", "CHANGE_SET_TOO_LARGE")  # refusals whose second sentence says what to send
-
-
-def drop_advice(message: str, detail: str) -> str:
-    """Return why something cannot be undone, without what a program is to send: the page has a control for it."""
-    return first(detail) if message in _HAVE_ADVICE else detail
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from trellis.core.structure.matching import Scope, load_scope, match
 from trellis.core.structure.ordering import find_moves
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.errors import Refused
-from trellis.sentences import join, mark_many, say, say_many
+from trellis.sentences import advise, mark_many, say, say_many
 from trellis.store import events, nodes, signing
 
 _NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document helps against
@@ -110,7 +110,7 @@ class Run:
         if self._document.empty and not self._options.allow_empty:
             where = ", ".join(place.path or place.file or "the document" for place in self._document.empty)
             told = say("There is nothing in {where}.", where=where)
-            raise Refused("EMPTY_DOCUMENT", join((told, say("If that is intended, allow it with allowEmpty (--allow-empty)."))))
+            raise Refused("EMPTY_DOCUMENT", advise(told, say("If that is intended, allow it with allowEmpty (--allow-empty).")))
 
     def _find_nodes(self) -> None:
         sections = sorted(self._document.sections, key=lambda section: not section.kind.is_group)
@@ -152,7 +152,7 @@ class Run:
             named = [f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN]]
             named += ["…"] * (len(doomed) > _SHOWN)
             told = say_many(len(doomed), *_TOO_MANY, most=self._options.max_deletes, named=", ".join(named))
-            detail = join((told, say("If that is intended, allow it with maxDeletes (--max-deletes).")))
+            detail = advise(told, say("If that is intended, allow it with maxDeletes (--max-deletes)."))
             raise Refused("TOO_MANY_DELETES", detail, facts={"deletes": len(doomed)})
 
     def _raise_faults(self) -> None:

@@ -12,7 +12,7 @@ from trellis.core.operation import DRY_RUN, Context, Outcome, Progress
 from trellis.core.undo.unmake_many import find_untouched, is_creation
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
-from trellis.sentences import join, say
+from trellis.sentences import advise, say
 from trellis.store import events, nodes
 from trellis.store.events import Event
 
@@ -155,4 +155,4 @@ class _Undoing:
 def _refuse_size(what: str, after: int) -> Refused:
     told = say("{what} can be undone at once. Nothing was changed.", what=what)
     advice = say("Send after={after} to undo the newest of them, and then the rest.", after=after)
-    return Refused("CHANGE_SET_TOO_LARGE", join((told, advice)), facts={"after": after})
+    return Refused("CHANGE_SET_TOO_LARGE", advise(told, advice), facts={"after": after})

@@ -19,7 +19,7 @@ from trellis.core.nodes import (
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import join, say
+from trellis.sentences import advise, say
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
@@ -161,11 +161,9 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     raise Refused(
         "PARENT_NEEDED",
-        join(
-            (
-                say("The node cannot go back to its old parent: {problem}.", problem=problem),
-                say("Send parentId: an id, or null for the top level."),
-            )
+        advise(
+            say("The node cannot go back to its old parent: {problem}.", problem=problem),
+            say("Send parentId: an id, or null for the top level."),
         ),
         facts={"parentId": parent_id},
     )

@@ -25,7 +25,8 @@ setup-dev: $(VENV)/.dev ## the same, with the tools for working on it
 
 serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), database var/trellis.db
 	@mkdir -p var
-	@[ -n "$$TRELLIS_DATABASE_URL" ] || grep -Eqs '^ *(export +)?TRELLIS_DATABASE_URL *=' .env || \
+	@[ -n "$$TRELLIS_DATABASE_URL$$TRELLIS_DATABASE_URL_FILE" ] || \
+	grep -Eqs '^[[:space:]]*(export[[:space:]]+)?TRELLIS_DATABASE_URL(_FILE)?[[:space:]]*=' .env || \
 	printf '\n%s\n' 'TRELLIS_DATABASE_URL=sqlite:///var/trellis.db' >> .env
 	@exec $(BIN)/trellis serve --demo --port $(PORT)
 

@@ -45,6 +45,8 @@ def main() -> None:
     given = _arguments()
     folder = ROOT / "var" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
+    if given.part not in {"start", "pairs"}:
+        _have_wrk()
     figures: dict[str, Any] = {
         "mode": given.mode,
         "date": datetime.now(UTC).date().isoformat(),
@@ -54,7 +56,6 @@ def main() -> None:
     started = time.monotonic()
     try:
         if given.part in {"all", "http"}:
-            _have_wrk()
             cases = [case for case in CASES if not given.only or case.name in given.only]
             figures |= _over_http(folder, _PLANS[given.mode], cases)
         if given.part in {"all", "start"} and not given.only:
@@ -62,7 +63,6 @@ def main() -> None:
         if given.part in {"all", "pairs"} and not given.only:
             figures["pairs"] = _pairs(folder, _PLANS[given.mode])
         if given.part in {"all", "growth"} and not given.only:
-            _have_wrk()
             figures |= _growth(folder, _GROWTHS[given.mode])
     except Unusable as error:
         raise SystemExit(f"The benchmark cannot be used: {error}") from None

@@ -2,7 +2,7 @@
 
 import shutil
 from asyncio import AbstractEventLoop, _set_running_loop, get_running_loop
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +32,8 @@ _ARGUMENTS: Final = (
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
 _TOLD: Final = 2_000  # characters of a page that a failed test tells
+# Of refusals, for which tests look themselves; and where a test is in a field before the browser has chosen one.
+_HARMLESS: Final = ("Failed to load resource", "Autofocus processing was blocked")
 _ALL: Final = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS: Final = ("color-contrast", "link-in-text-block")
 PLACES: Final = ("target-size", "scrollable-region-focusable", "region")
@@ -40,6 +42,11 @@ PLACES: Final = ("target-size", "scrollable-region-focusable", "region")
 _ASK: Final = """async runOnly => !("axe" in window) ? null : (await axe.run(document, {
     runOnly, resultTypes: ["violations"], preload: {assets: ["media"]}, selectors: false,
 })).violations"""
+
+
+def list_complaints(said: Iterable[str]) -> list[str]:
+    """Return what pages have told their console that nobody expects."""
+    return [text for text in said if not any(part in text for part in _HARMLESS)]
 
 
 def chromium_path() -> str | None:
@@ -171,12 +178,14 @@ def faults(page: Page) -> dict[str, list[str]]:
     """Return what axe finds on a page, and whether it is too wide, in each look; those without a fault are left out.
 
     The page is loaded once and looked at in each: its scripts do not ask for the width or the theme. It is left in the last one.
+    Axe is asked for everything in the first look, and in the others for what the width or the theme decides.
     """
     found = {}
     for width, theme in LOOKS:
         page.set_viewport_size({"width": width, "height": _HEIGHT})
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         wide = [f"{pixels} px too wide"] if (pixels := overflow(page)) > 0 else []
-        if wrong := violations(page) + wide:
+        about = () if (width, theme) == LOOKS[0] else (*COLOURS, *PLACES)
+        if wrong := violations(page, about) + wide:
             found[f"{width} {theme}"] = wrong
     return found

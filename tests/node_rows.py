@@ -1,11 +1,13 @@
-"""Every row of every kind of node, as it is kept, to compare the states of a community."""
+"""Every row of every kind of node, as it is kept, to compare the states of a community; and rows that no operation makes."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from trellis.core.gate import Gate
 from trellis.kinds import KINDS
-from trellis.store.nodes import rows
+from trellis.store.counters import next_number
+from trellis.store.engine import Transaction
+from trellis.store.nodes import insert, rows
 
 Rows = dict[tuple[str, int], dict[str, Any]]
 
@@ -19,3 +21,17 @@ def read_rows(gate: Gate) -> Rows:
 def timeless(found: Rows) -> Rows:
     """Return the rows without the time of their last change: undoing is a change."""
     return {key: row | {"updated_at": ""} for key, row in found.items()}
+
+
+def insert_below(gate: Gate, forum: int, levels: int) -> list[int]:
+    """Insert copies of a forum below it, each under the one before, however deep that is; return their ids."""
+
+    def write(tx: Transaction) -> list[int]:
+        node = rows.find_by_ids(tx, "forums", (forum,))[forum]
+        made: list[int] = []
+        for _ in range(levels):
+            node = insert(tx, "forums", replace(node, id=next_number(tx, "forums", 1), parent_id=node.id, external_id=None))
+            made.append(node.id)
+        return made
+
+    return gate.store.write(write).result()

@@ -15,7 +15,7 @@ from joserfc.jwk import RSAKey
 
 from tests.local_server import LocalServer, QuietHandler
 
-CLIENT = "trellis"
+CLIENT = "https://community.example/: trellis für alle"
 SECRET = "a secret / with + what basic must encode"
 
 
@@ -152,4 +152,4 @@ def _new_key(kid: str) -> RSAKey:
 
 
 def _basic() -> str:
-    return "Basic " + base64.b64encode(f"{CLIENT}:{quote(SECRET, safe='')}".encode()).decode()
+    return "Basic " + base64.b64encode(f"{quote(CLIENT, safe='')}:{quote(SECRET, safe='')}".encode()).decode()

@@ -56,6 +56,11 @@ def test_beside_the_api_too_browsers_insist_on_https_where_callers_use_it(make_a
         assert answer.headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
 
 
+def test_the_root_leads_to_the_reference_below_the_public_address(make_api: MakeApiClient) -> None:
+    api = make_api(public_url="https://example.com/trellis")
+    assert get(api.application, "/").headers["location"] == "/trellis/api/docs"
+
+
 def test_all_below_api_is_the_apis(api: ApiClient) -> None:
     for path in ("/api", "/api/", "/api/nothing"):
         read_refusal(get(api.application, path), 401, "NO_API_KEY")

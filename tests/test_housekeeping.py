@@ -197,6 +197,28 @@ def test_the_first_purge_waits_ten_minutes(api: ApiClient, monkeypatch: pytest.M
     assert purged == [11]
 
 
+def test_requests_are_logged_while_much_is_purged_and_the_service_can_be_stopped(
+    api: ApiClient, gate: Gate, database: DatabaseState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "_INTERVAL", 0.01)
+    monkeypatch.setattr(housekeeping, "_PURGE_INTERVAL", 0.01)
+    running, purging = api.application.housekeeping, asyncio.Event()
+
+    async def purge_for_ever() -> None:
+        purging.set()
+        await asyncio.Event().wait()
+
+    async def watch() -> None:
+        running.start()
+        await purging.wait()
+        api.application.service.log.record(made(gate, 200))
+        await wait_in_loop_until(lambda: len(database.requests()) == 1)
+        await running.stop()
+
+    monkeypatch.setattr(running, "purge", purge_for_ever)
+    api.do(watch())
+
+
 # --- the index for searching --------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,9 @@ _NAME = Text(255, 1, visible=True)
             "\u200dNews",
             "News\u200d",
             "\U0001f468\u200dx",
+            "l\ufe0f",
+            "News\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+            "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e0041\U000e007f",
         ),
     ],
 )
@@ -44,6 +47,11 @@ def test_what_takes_no_room_is_refused(text: str) -> None:
             "\U0001f468\u200d\U0001f469\u200d\U0001f467",
             "\u2764\ufe0f",
             "\u2764\ufe0f\u200d\U0001f525",
+        ),
+        *("\u2139\ufe0f Help", "\u203c\ufe0f", "\u2194\ufe0f Trade", "\u2714\ufe0e", "\U0001f642\u200d\u2194\ufe0f"),
+        *(
+            "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+            "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f Football",
         ),
         *("1\ufe0f\u20e3", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"),
     ],
@@ -86,6 +94,7 @@ def test_a_name_is_isolated_where_it_would_turn_what_is_around_it(text: str, sho
 
 def test_a_terminal_is_neither_steered_nor_turned() -> None:
     assert escape_unsafe("a\u202eb\x1b[2Jc\rd\tε\n") == "a\\u202eb\\u001b[2Jc\\u000dd\tε\n"
+    assert escape_unsafe(b"k\xf6pie".decode(errors="surrogateescape")) == "k\\udcf6pie"
 
 
 def test_what_cannot_be_seen_is_taken_out_and_what_has_a_use_stays() -> None:

@@ -1,7 +1,9 @@
 """The settings: where they come from, and that a wrong one stops the start with a sentence that names it."""
 
+import os
 import re
 from dataclasses import FrozenInstanceError
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,9 @@ def test_an_unknown_setting_like_no_other_points_to_the_list() -> None:
         ("COMMUNITY_URL", "lantern.example"),
         ("COMMUNITY_URL", "https://lantern.example/a b"),
         ("PUBLIC_URL", "ftp://lantern.example"),
+        ("PUBLIC_URL", "https://[::1"),
+        ("PUBLIC_URL", "https://lantern.example:https"),
+        ("COMMUNITY_URL", "http://:8000"),
         ("TRUSTED_PROXIES", "127.0.0.1,gateway"),
     ],
 )
@@ -84,6 +89,14 @@ def test_a_malformed_setting_is_named_with_what_was_given_and_what_it_is_for(nam
     assert sentence.startswith(f"TRELLIS_{name} is set to ")
     assert value in sentence
     assert description(name.lower()) in sentence
+
+
+@pytest.mark.parametrize("address", ["https://пример.example", "https://bücher.example", "https://lantern.example/größe"])
+def test_an_address_that_no_header_can_hold_is_refused_before_anything_is_served(address: str) -> None:
+    with pytest.raises(SettingsError, match=r"^TRELLIS_PUBLIC_URL .* must be in ASCII, as browsers send it"):
+        load(PUBLIC_URL=address)
+    assert load(COMMUNITY_URL=address).community_url == address  # which only bodies have
+    assert load(PUBLIC_URL="https://xn--bcher-kva.example").public_url == "https://xn--bcher-kva.example"
 
 
 @pytest.mark.parametrize("name", ["TRUSTED_PROXIES", "WEBHOOK_ALLOW"])
@@ -117,10 +130,31 @@ def test_a_setting_that_may_hold_a_password_is_named_but_not_shown(name: str, va
     assert refused.value.__suppress_context__  # nor in the traceback
 
 
+def test_a_setting_in_another_encoding_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"^TRELLIS_COMMUNITY_NAME is not text in UTF-8.$"):
+        load(COMMUNITY_NAME=os.fsdecode(b"Caf\xe9"))
+
+
 def test_settings_do_not_change_once_they_are_read() -> None:
     settings = load()
     with pytest.raises(FrozenInstanceError):
         settings.rate_limit = 1  # type: ignore[misc]  # that is the point
+
+
+def test_the_file_names_other_variables_but_not_within_single_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIVEN", "given")
+    (tmp_path / ".env").write_text(
+        "WORD='a${GIVEN}b'\n"
+        "\nexport TRELLIS_COMMUNITY_NAME = 'a${GIVEN}b'  # ${GIVEN}\n"
+        'TRELLIS_SMTP_USER="${GIVEN} ${WORD} ${NONE:-none}"\n'
+        "TRELLIS_SMTP_PASSWORD=${GIVEN}'${NONE}'\n"
+        "TRELLIS_SSO_NAME='it\\'s ${GIVEN}'\n"
+    )
+    settings = Settings.load({}, str(tmp_path / ".env"))
+    assert settings.community_name == "a${GIVEN}b"
+    assert settings.smtp_user == "given a${GIVEN}b none"
+    assert settings.smtp_password == "given''"
+    assert settings.sso_name == "it's ${GIVEN}"
 
 
 def test_the_file_is_read_and_the_environment_wins(tmp_path: Path) -> None:
@@ -149,6 +183,15 @@ def test_a_line_of_the_file_that_cannot_be_read_is_named(tmp_path: Path, written
     (tmp_path / ".env").write_bytes(written if isinstance(written, bytes) else written.encode())
     with pytest.raises(SettingsError, match=told):
         Settings.load({}, str(tmp_path / ".env"))
+
+
+def test_a_folder_that_may_not_be_looked_into_is_named_as_a_file_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(EACCES, os.strerror(EACCES))
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(SettingsError, match=r"^The settings file .env cannot be read: Permission denied.$"):
+        Settings.load({})
 
 
 def test_a_setting_that_is_set_to_nothing_is_not_set(tmp_path: Path) -> None:
@@ -218,7 +261,7 @@ def test_a_secret_may_be_in_a_file(name: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_text(f"{text}\n")
     assert getattr(load(**{f"{name}_FILE": str(file)}), name.lower()) == text
-    with pytest.raises(SettingsError, match=f"^TRELLIS_{name} and TRELLIS_{name}_FILE are both set: leave one out.$"):
+    with pytest.raises(SettingsError, match=f"^TRELLIS_{name} and TRELLIS_{name}_FILE are both set\\. Set only one of them\\.$"):
         load(**{f"{name}_FILE": str(file), name: text})
     file.write_text("\n")
     with pytest.raises(SettingsError, match=f"^The file that TRELLIS_{name}_FILE names is empty.$"):

@@ -6,6 +6,7 @@ import logging
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from trellis.admin import PREFIX as PANEL
 from trellis.compose import compose
@@ -17,6 +18,7 @@ from trellis.http.addresses import LONGEST_ADDRESS, rewrite_address
 from trellis.http.api import Receive, Scope, Send, Service
 from trellis.http.ending import ENDING
 from trellis.http.policy import NO_SNIFFING, POLICY
+from trellis.http.routes import REFERENCE
 from trellis.http.server import ServerHooks
 from trellis.http.tracing import run_traced
 from trellis.mcp.app import PREFIX as AGENTS
@@ -132,7 +134,8 @@ class Application:
 
     async def _elsewhere(self, path: str, scope: Scope, send: Send) -> None:
         if path == "/":
-            await self._plain(send, 307, b"", (b"location", f"{PREFIX}/docs".encode()))
+            root = urlsplit(self.settings.public_url or "").path  # what a proxy has taken off the path
+            await self._plain(send, 307, b"", (b"location", f"{root}{REFERENCE}".encode()))
         elif (told := await self.health.respond(path)) is not None:
             await self._plain(send, *told)
         elif path == METRICS:

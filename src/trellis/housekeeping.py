@@ -64,6 +64,7 @@ class Housekeeping:
         self._log = request_log
         self._purges = Purges(gate, settings)
         self._task: asyncio.Task[None] | None = None
+        self._purging: asyncio.Task[None] | None = None  # beside the rounds: it may take minutes, and the request log cannot wait
         self._stopping = False
 
     def start(self) -> None:
@@ -71,11 +72,14 @@ class Housekeeping:
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Write what waits, and end."""
+        """Write what waits, and end. A purge that is under way goes on with the next one."""
         self._stopping = True
         self._log.urgent.set()
         if self._task is not None:
             await self._task
+        if self._purging is not None:
+            self._purging.cancel()
+            await asyncio.wait((self._purging,))
         await self._log.flush()
 
     async def _run(self) -> None:
@@ -96,9 +100,9 @@ class Housekeeping:
             await self.index_names()
             await self.run_calls("The failed sign-ins could not be told.", find_failed_sign_ins)
             await self.run_calls("Proposals that have expired could not be closed.", find_overdue)
-            if loop.time() >= next_purge:
+            if loop.time() >= next_purge and (self._purging is None or self._purging.done()):
                 next_purge = loop.time() + _PURGE_INTERVAL
-                await self.purge()
+                self._purging = asyncio.create_task(self.purge())
 
     async def index_names(self) -> None:
         """Bring the search index up to date, a batch at a time, for as long as the request log can wait."""
@@ -132,7 +136,8 @@ class Housekeeping:
 
     async def purge(self, *, trusting: bool = False) -> None:
         """Delete what is older than it is kept; `trusting` the clock, however far it has jumped."""
-        await self._purges.run(trusting=trusting)
+        with suppress(Refused):  # the store has logged why
+            await self._purges.run(trusting=trusting)
 
 
 class Purges:
@@ -157,29 +162,31 @@ class Purges:
 
         await self._write(note)
 
-    async def run(self, *, trusting: bool = False) -> None:
-        """Delete what is older than it is kept, a batch at a time, so that other writes come between; `trusting` the clock."""
+    async def run(self, *, trusting: bool = False) -> list[str]:
+        """Delete what is older than it is kept, a batch at a time, so that other writes come between; `trusting` the clock.
+
+        Returns what could not be deleted, which the log says more of. Raises Refused if the database cannot be written to.
+        """
         now = self._gate.now()
-        try:
-            await self.note_beginning()
-            if not trusting and not await self._is_clock_trusted(now):
-                return
-        except Refused:  # the store has logged why
-            return
+        await self.note_beginning()
+        if not trusting and not await self._is_clock_trusted(now):
+            return []
+        failed = []
         for purge in self._list_purges():
             count = 0
             try:
                 while gone := await self._write(purge.delete, quiet=purge.quiet):
                     count += gone
                     await asyncio.sleep(_PAUSE)
-            except Refused:  # the store has logged why
-                return
+            except Refused:
+                raise
             except Exception:
                 log.exception("Old %s could not be deleted.", purge.rows)
+                failed.append(purge.rows)
             if count:
                 log.info("Deleted %d old %s.", count, purge.rows)
-        with suppress(Refused):
-            await self._write(lambda tx: moments.record(tx, moments.PURGE, _milliseconds(now)))
+        await self._write(lambda tx: moments.record(tx, moments.PURGE, _milliseconds(now)))
+        return failed
 
     async def _is_clock_trusted(self, now: str) -> bool:
         last = await self._write(lambda tx: moments.find(tx, moments.PURGE))

@@ -11,16 +11,25 @@ _ZERO_WIDTH: Final = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_JOINER, _NON_JOINER, _EMOJI_STYLE = "\u200d", "\u200c", "\ufe0f"
-_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_JOINER, _NON_JOINER, _EMOJI_STYLE, _TEXT_STYLE = "\u200d", "\u200c", "\ufe0f", "\ufe0e"
+# Emoji with a style that are not of the category So (emoji-variation-sequences.txt of Unicode).
+_OTHER_EMOJI: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030\u303d")
+# The flags of England, Scotland and Wales: a black flag, then letters of which none is seen (UTS 51, ED-14a).
+_FLAG: Final = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062"
+    "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def find_invisible(text: str) -> int | None:
     """Return the place of the first character that takes no room and has no use there; None where there is none.
 
-    Joiners have one in scripts that join letters, and within emoji.
+    Joiners have one in scripts that join letters, and within emoji, as have characters that choose a style, or a flag.
     """
-    return next((found.start() for found in _ZERO_WIDTH.finditer(text) if not _has_use(text, found.start())), None)
+    flags = {at for flag in _FLAG.finditer(text) for at in range(*flag.span())}
+    places = (found.start() for found in _ZERO_WIDTH.finditer(text))
+    return next((at for at in places if at not in flags and not _has_use(text, at)), None)
 
 
 def remove_invisible(text: str) -> str:
@@ -34,15 +43,19 @@ def _has_use(text: str, at: int) -> bool:
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if not before:
         return False
-    if text[at] == _EMOJI_STYLE:
-        return unicodedata.category(before) == "So" or after == "\u20e3"
+    if text[at] in _EMOJI_STYLE + _TEXT_STYLE:
+        return _may_be_emoji(before) or after == "\u20e3"
     if text[at] in _JOINER + _NON_JOINER and after:
         if unicodedata.combining(before) == 9:  # a virama
             return True
         if text[at] == _NON_JOINER:
             return unicodedata.bidirectional(before) == unicodedata.bidirectional(after) == "AL"
-        return unicodedata.category(after) == "So" and (before == _EMOJI_STYLE or unicodedata.category(before) in {"So", "Sk"})
+        return _may_be_emoji(after) and (before == _EMOJI_STYLE or unicodedata.category(before) == "Sk" or _may_be_emoji(before))
     return False
+
+
+def _may_be_emoji(character: str) -> bool:
+    return unicodedata.category(character) == "So" or character in _OTHER_EMOJI
 
 
 def isolate(text: str) -> str:
@@ -66,5 +79,5 @@ def isolate(text: str) -> str:
 
 
 def escape_unsafe(text: str) -> str:
-    """Return text for a terminal: what would steer it, or turn the direction of text, as JSON writes it."""
+    """Return text for a terminal: what would steer it, turn the direction of text, or is no character, as JSON writes it."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -18,7 +18,7 @@ from tests.admin.html_forms import find_form
 from tests.browser import chromium, opened, sign_in
 from tests.conftest import runner, settings_for
 from tests.databases import Databases
-from tests.fixture_types import Clock, Events, Run
+from tests.fixture_types import Clock, Run
 from tests.panel_client import PanelClient
 from tests.service_process import Service
 from trellis.admin.app import Panel
@@ -28,7 +28,6 @@ from trellis.settings import Settings
 
 PASSWORD: Final = "correct horse battery"
 LOGIN: Final = "mira@example.com"
-RunForEvent = Callable[..., int]
 
 
 @dataclass
@@ -145,17 +144,6 @@ def admin(visitor: MakeVisitor, _signed_in: _SignedIn) -> Visitor:
         browser.client.cookies.jar.set_cookie(copy(cookie))
     browser.csrf = _signed_in.csrf
     return browser
-
-
-@pytest.fixture
-def do(run: Run, events: Events) -> RunForEvent:
-    """Run a write as the terminal, and give the number of its event."""
-
-    def doing(operation: str, target: int | None = None, /, **raw: Any) -> int:
-        run(operation, target, **raw)
-        return int(events()[-1]["seq"])
-
-    return doing
 
 
 def undo(admin: Visitor, seq: int, **changes: str) -> Any:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import confirm, faults, opened, sign_in
+from tests.browser import confirm, faults, list_complaints, opened, sign_in
 from tests.fixture_types import Run
 from tests.service_process import Service
 
@@ -58,7 +58,7 @@ def test_first_run_account_and_sign_in(chrome: Browser, service: Service, script
     page.get_by_role("button", name="Sign out").click()
     sign_in(page, LOGIN, "a better long password")
     context.close()
-    assert [text for text in said if "Failed to load resource" not in text] == []
+    assert list_complaints(said) == []
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -33,5 +33,7 @@ def test_what_is_wrong_is_found_and_repaired(admin: Visitor, gate: Gate, communi
     assert "1 problem in" in page_text(found)
     repaired = admin.post("/check/repair", find_form(found, "/check/repair").filled())
     assert (repaired.status_code, repaired.headers["location"]) == (303, "/admin/check")
+    again = admin.post("/check/repair", find_form(found, "/check/repair").filled())  # as by a double click
+    assert (again.status_code, again.headers["location"]) == (303, "/admin/check")
     assert "1 problem was repaired." in page_text(admin.get("/check"))
     assert run("check.list")["count"] == 0

@@ -248,6 +248,27 @@ def test_moves_are_sent_one_after_the_other(page: Page, line: Line, community: C
     ]
 
 
+def test_a_move_that_fails_goes_back_though_more_rows_have_come_meanwhile(page: Page, community: Community, run: Run) -> None:
+    names = [f"Forum {number}" for number in range(102)]
+    shelf = run("forums.create", name="Shelf")["id"]
+    for name in names:
+        run("forums.create", name=name, parentId=shelf)
+    held: list[Route] = []
+    page.route("**/forums/*/move", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.goto(f"/admin/forums?open={shelf}")
+    _row(page, "Forum 99").scroll_into_view_if_needed()
+    _take(page, "Forum 99")
+    x, y = _middle(page, "Forum 97")
+    page.mouse.move(x, y - 12, steps=4)
+    page.mouse.up()
+    _wait(page, lambda: held)
+    page.locator("[data-more]").click()
+    expect(_children(page, "Shelf").last).to_have_text("Forum 101")
+    held.pop().abort()
+    expect(_message(page)).to_contain_text("“Forum 99” is back where it was.")
+    assert _children(page, "Shelf").all_inner_texts() == names
+
+
 def test_without_a_network_plain_words_and_another_try(page: Page, line: Line, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
     line.set(offline=True)

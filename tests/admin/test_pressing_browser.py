@@ -30,6 +30,20 @@ def test_a_message_can_be_followed_while_it_is_read_out(page: Page, community: C
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
 
 
+def test_a_button_that_copies_is_itself_again_when_it_was_pressed_twice(page: Page, community: Community) -> None:
+    page.clock.install()
+    page.goto(f"/admin/forums/{community.news}")
+    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
+    copies = page.locator("button[data-copy]").first
+    title = copies.text_content()
+    for _ in range(2):
+        copies.click()
+        expect(copies).to_have_text(re.compile("Copied|Selected"))
+        page.clock.run_for(1000)
+    page.clock.run_for(10_000)
+    assert copies.text_content() == title
+
+
 def test_rows_that_come_by_themselves_wait_for_the_mouse(page: Page, community: Community, run: Run) -> None:
     run("forums.update", community.wiki, name="Handbook")
     page.goto("/admin/events")

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.admin.conftest import PASSWORD, MakeVisitor, RunForEvent, Visitor, page_text
-from tests.fixture_types import Events, MakeKey, Run
+from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
+from tests.fixture_types import Events, MakeKey, Run, RunForEvent
 from trellis.admin.app import Panel
 from trellis.admin.page import Page
 from trellis.core.gate import Gate
@@ -117,6 +117,14 @@ def test_a_role_that_only_reads_sees_a_form_without_a_button(sign_in_as: Any, re
     for word in ("Save", "Delete…", "Move…", "New forum"):
         assert word not in page_text(page)
     assert 'class="handle"' not in browser.get("/forums").text
+
+
+def test_the_page_of_documents_has_the_script_of_their_form_only_where_that_is(sign_in_as: Any, admin: Visitor) -> None:
+    _, browser = sign_in_as("auditor")
+    page = browser.get("/structure").text
+    assert "<textarea" not in page
+    assert "structure.js" not in page
+    assert "structure.js" in admin.get("/structure").text
 
 
 def test_a_demotion_applies_to_the_next_request(sign_in_as: Any, run: Run) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.admin.conftest import Visitor, page_text
-from tests.admin.html_forms import read_forms
+from tests.admin.html_forms import find_form, read_forms
 from tests.community import Community
 from tests.fixture_types import Events, Run
 
@@ -23,6 +23,10 @@ def _make_paused_key(run: Run, community: Community) -> None:
 
 def _make_webhook(run: Run, _: Community) -> None:
     run("webhooks.create", url="https://hooks.example/trellis", events=["*"])
+
+
+def _save_filter(run: Run, _: Community) -> None:
+    run("filters.create", name="Refused", list="requests", query="status=4xx", shared=True)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -49,6 +53,8 @@ def _make_webhook(run: Run, _: Community) -> None:
         ("/categories/1", "/categories/1", {"name": "Twice", "_action": "save"}, None, "Saved."),
         ("/keys/1/edit", "", {"name": "Twice"}, _make_key, "Saved."),
         ("/webhooks/1/edit", "", {"description": "Twice"}, _make_webhook, "Saved."),
+        ("/requests?status=4xx", "/filters", {"name": "Twice"}, None, ""),  # leads to the list, in two steps
+        ("/filters/1/edit", "/filters/1/delete", {}, _save_filter, "deleted"),
     ],
 )
 def test_it_takes_effect_once(  # noqa: PLR0917  # a table of forms
@@ -73,6 +79,33 @@ def test_it_takes_effect_once(  # noqa: PLR0917  # a table of forms
     assert len(events()) == before + 1
     shown = second if second.status_code == 200 else admin.get(second.headers["location"].removeprefix("/admin"))
     assert told in page_text(shown)
+
+
+def test_what_a_form_sends_after_it_took_effect_once_is_done_when_it_is_sent_again(
+    admin: Visitor, community: Community, events: Events
+) -> None:
+    """As after the back button, where a browser keeps the page: the form has been used, and somebody wants something else."""
+    path = f"/forums/{community.help}/copy"
+    form = find_form(admin.get(path), "/copy")
+    assert admin.post(path, form.filled(_action="save", name="One")).status_code == 303
+    refused = admin.post(path, form.filled(_action="save", name="Two"))
+    assert refused.status_code == 409
+    assert "This form was already sent with other values" in page_text(refused)
+    assert admin.post(path, find_form(refused, "/copy").filled(_action="save")).status_code == 303
+    assert [event["after"]["name"] for event in events()[-2:]] == ["One", "Two"]
+
+
+def test_a_plan_made_with_a_form_that_took_effect_once_is_carried_out(admin: Visitor, community: Community, events: Events) -> None:
+    path, moving = "/forums/many/move", {"ids": str(community.staff), "_action": "plan"}
+    admin.get("/forums")
+    first = find_form(admin.post(path, {**moving, "to": str(community.news)}), "/move")
+    assert admin.post(path, first.filled(_action="do")).status_code == 303
+    other = find_form(admin.post(path, first.filled(_action="plan", to=str(community.help))), "/move")
+    refused = admin.post(path, other.filled(_action="do"))
+    assert refused.status_code == 409
+    assert "This form was already sent with other values" in page_text(refused)
+    assert admin.post(path, find_form(refused, "/move").filled(_action="do")).status_code == 303
+    assert [event["after"]["parentId"] for event in events()[-2:]] == [community.news, community.help]
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"], indirect=True)

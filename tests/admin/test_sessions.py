@@ -31,7 +31,8 @@ def test_capitals_in_the_login_do_not_matter(visitor: MakeVisitor, mira: int) ->
 
 
 @pytest.mark.parametrize(
-    ("login", "password"), [(LOGIN, "wrong horse battery"), ("nobody", PASSWORD), ("", ""), (LOGIN, "x" * 9999)]
+    ("login", "password"),
+    [(LOGIN, "wrong horse battery"), ("nobody", PASSWORD), ("", ""), (f"{LOGIN}\0", PASSWORD), (LOGIN, "x" * 9999)],
 )
 def test_a_wrong_login_or_password_is_not_told_apart(visitor: MakeVisitor, mira: int, login: str, password: str) -> None:
     response = visitor().sign_in(login, password)

@@ -5,10 +5,9 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.admin.conftest import RunForEvent
 from tests.browser import violations
 from tests.community import Community
-from tests.fixture_types import Run
+from tests.fixture_types import Run, RunForEvent
 from tests.wait import wait_until
 
 pytestmark = [

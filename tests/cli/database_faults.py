@@ -79,7 +79,7 @@ FAULTS = (
         "UPDATE nodes SET fields = '{{\"color\": \"#000000\", \"approveEvents\": \"true\", \"allowComments\": true, "
         "\"approveComments\": false, \"allowReviews\": true, \"approveReviews\": false}}' "
         "WHERE kind = 'calendars' AND id = {holidays}",
-        "calendars", "holidays", "field", "approveEvents is stored as 'true'; today it would be True",
+        "calendars", "holidays", "field", "approveEvents is stored as 'true'; today it would be true",
     ),
     Fault(
         "HTML that is not clean",
@@ -180,5 +180,11 @@ FAULTS = (
         "DELETE FROM search_names WHERE kind = 'groups' AND id = 2; "
         "UPDATE deleted_id_counts SET deleted = 2 WHERE kind = 'groups'",
         "groups", "guests", "built in", "this built-in group is missing", repairable=False,
+    ),
+    Fault(
+        "an external id by which documents know a built-in group",
+        "UPDATE nodes SET external_id = 'members' WHERE kind = 'groups' AND id = {patrons}",
+        "groups", "patrons", "external id", "its external id is 'members', by which structure documents know the group 3. Give it "
+        "another: trellis run groups.update id=6 externalId=", repairable=False,
     ),
 )  # fmt: skip

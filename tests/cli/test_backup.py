@@ -4,6 +4,7 @@ import stat
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,11 +46,59 @@ def test_nothing_is_overwritten(trellis: Trellis) -> None:
 
 
 @on_sqlite
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_copy_has_its_name_only_when_it_is_whole(trellis: Trellis, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
+    copy, seen = sqlite.copy, list[bool]()
+
+    def watched(source: Any, target: Any, pages: int, progress: Any) -> None:
+        copy(source, target, pages, progress)
+        seen.append(Path("copy.db").exists())
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(sqlite, "copy", watched)
+    if not has_links:
+        monkeypatch.setattr("os.link", refuse)
+    assert trellis("backup", "copy.db").exit_code == 0
+    assert seen == [False]
+    assert [path.name for path in Path.cwd().iterdir()] == ["copy.db"]
+
+
+@on_sqlite
+def test_what_takes_the_name_of_a_copy_meanwhile_is_not_overwritten(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = sqlite.copy
+
+    def be_late(source: Any, target: Any, pages: int, progress: Any) -> None:
+        copy(source, target, pages, progress)
+        Path("copy.db").write_text("precious")
+
+    monkeypatch.setattr(sqlite, "copy", be_late)
+    assert trellis("backup", "copy.db").stderr == "copy.db already exists. Nothing was overwritten: choose another name.\n"
+    assert [path.name for path in Path.cwd().iterdir()] == ["copy.db"]
+    assert Path("copy.db").read_text() == "precious"
+
+
+@on_sqlite
 def test_a_copy_that_cannot_be_written_is_a_sentence(trellis: Trellis) -> None:
     result = trellis("backup", "nowhere/copy.db")
 
     assert result.exit_code == 1
     assert result.stderr == "nowhere/copy.db cannot be written: No such file or directory.\n"
+
+
+@on_sqlite
+def test_a_full_disk_is_that_of_the_copy(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(_source: object, target: Any, *_: object) -> None:
+        target.execute("PRAGMA max_page_count=1").fetchall()
+        target.execute("CREATE TABLE pages (body BLOB)")
+
+    monkeypatch.setattr(sqlite, "copy", fill)
+    result = trellis("backup", "copy.db")
+
+    assert result.exit_code == 1
+    assert result.stderr.endswith("copy.db cannot be written: No space left on device.\n")
+    assert list(Path.cwd().iterdir()) == []
 
 
 @on_sqlite

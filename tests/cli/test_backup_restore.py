@@ -1,10 +1,14 @@
 """`trellis backup restore`: a copy takes the place of the database, or nothing is changed."""
 
+import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, tzinfo
+from errno import ENOSPC
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +19,7 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.settings import Settings
+from trellis.store import restore, sqlite
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -71,26 +76,75 @@ def test_a_copy_takes_the_place_of_the_database_which_is_set_aside(live: Trellis
         assert old.execute("SELECT count(*) FROM nodes WHERE name = 'Later'").fetchone() == (1,)
 
 
-def test_what_stands_beside_the_database_goes_with_it(live: Trellis) -> None:
+def crash() -> None:
+    """Leave the files of a service that was killed, with something in the WAL."""
     with serving():
         crashed = {suffix: Path(f"live.db{suffix}").read_bytes() for suffix in ("", "-wal", "-shm")}
     for suffix, content in crashed.items():
         Path(f"live.db{suffix}").write_bytes(content)
 
+
+def count_in_wal(file: str | Path) -> int:
+    with open_sqlite(file) as opened:
+        found: int = opened.execute("SELECT count(*) FROM nodes WHERE name = 'In the WAL'").fetchone()[0]
+    return found
+
+
+def test_what_stands_beside_the_database_goes_with_it(live: Trellis) -> None:
+    crash()
+
     assert live("backup", "restore", "copy.db").exit_code == 0
 
     assert not has_forum(live, "WAL")
     assert live("check").exit_code == 0
-    aside = sorted(name for name in names() if ".replaced-" in name)
-    assert [name.partition("Z")[2] for name in aside] == ["", "-shm", "-wal"]
-    with open_sqlite(aside[0]) as old:
-        assert old.execute("SELECT count(*) FROM nodes WHERE name = 'In the WAL'").fetchone() == (1,)
+    (aside,) = [name for name in names() if ".replaced-" in name]
+    assert count_in_wal(aside) == 1
 
 
-def test_no_database_is_ever_beside_the_wal_of_another(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving():
-        wal = Path("live.db-wal").read_bytes()
-    Path("live.db-wal").write_bytes(wal)
+def test_whenever_a_restore_is_killed_a_whole_database_is_in_place(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash()
+    seen = list[int]()
+
+    def look() -> None:
+        killed = Path("killed")
+        killed.mkdir()
+        for suffix in ("", "-wal"):
+            if Path(f"live.db{suffix}").exists():
+                shutil.copy(f"live.db{suffix}", killed / f"live.db{suffix}")
+        seen.append(count_in_wal(killed / "live.db"))
+        shutil.rmtree(killed)
+
+    def watched(real: Callable[..., Any], *given: Any) -> Any:
+        look()
+        result = real(*given)
+        look()
+        return result
+
+    for place, name in ((Path, "rename"), (os, "link"), (os, "fsync")):
+        real = getattr(place, name)
+        monkeypatch.setattr(place, name, lambda *given, real=real: watched(real, *given))
+    assert live("backup", "restore", "copy.db").exit_code == 0
+
+    assert seen == sorted(seen, reverse=True)  # the old one, and from one moment on the new one
+    assert (seen[0], seen[-1]) == (1, 0)
+
+
+def crash_unreadable(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Leave the files of a service that was killed, and let SQLite fail with them; return what is in them."""
+    crash()
+    close_wal = restore._close_wal
+
+    def fail(file: Path) -> None:
+        if file.name == "live.db":
+            raise sqlite.FAILURES[0]("disk I/O error")
+        close_wal(file)
+
+    monkeypatch.setattr(restore, "_close_wal", fail)
+    return {suffix: Path(f"live.db{suffix}").read_bytes() for suffix in ("", "-shm", "-wal")}
+
+
+def test_a_database_that_cannot_be_read_is_set_aside_as_it_is(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = crash_unreadable(monkeypatch)
     rename, seen = Path.rename, list[tuple[bool, bool]]()
 
     def watched(path: Path, target: Path) -> Path:
@@ -100,7 +154,26 @@ def test_no_database_is_ever_beside_the_wal_of_another(live: Trellis, monkeypatc
 
     monkeypatch.setattr(Path, "rename", watched)
     assert live("backup", "restore", "copy.db").exit_code == 0
-    assert seen == [(False, True), (False, False), (True, False)]
+
+    assert has_forum(live, "Betas")
+    aside = sorted(name for name in names() if ".replaced-" in name)
+    assert {name.partition("Z")[2]: Path(name).read_bytes() for name in aside} == files
+    assert seen[0] == (False, True)  # no database is ever beside the WAL of another
+    assert seen[-1] == (True, False)
+
+
+def test_a_folder_without_second_names_for_a_file_will_do(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    crash()
+
+    assert live("backup", "restore", "copy.db").exit_code == 0
+
+    assert (has_forum(live, "Later"), has_forum(live, "Betas")) == (False, True)
+    (aside,) = [name for name in names() if ".replaced-" in name]
+    assert count_in_wal(aside) == 1
 
 
 def test_nothing_is_restored_while_a_service_runs(live: Trellis) -> None:
@@ -144,7 +217,7 @@ def test_a_copy_of_an_older_release_is_brought_up_to_date(live: Trellis, monkeyp
 
     assert live("backup", "restore", "copy.db").exit_code == 0
 
-    assert ran == [f"sqlite:///{Path.cwd()}/live.db.restoring"]
+    assert ran == ["sqlite:///live.db.restoring"]
 
 
 def test_a_database_that_is_lost_is_restored(live: Trellis) -> None:
@@ -164,3 +237,114 @@ def test_a_damaged_database_is_not_backed_up(live: Trellis) -> None:
     assert "live.db is damaged" in result.stderr
     assert "trellis backup restore" in result.stderr or "Restore a backup" in result.stderr
     assert "second.db" not in names()
+
+
+def test_a_database_that_was_set_aside_is_never_overwritten(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Clock":
+            return cls(2026, 11, 22, 12, tzinfo=tz)
+
+    monkeypatch.setattr(restore, "datetime", Clock)
+    assert live("backup", "restore", "copy.db").exit_code == 0
+    assert live("backup", "restore", "copy.db").exit_code == 0
+
+    aside = [name for name in names() if ".replaced-" in name]
+    assert len(aside) == 2
+    found = 0
+    for name in aside:
+        with open_sqlite(name) as old:
+            found += old.execute("SELECT count(*) FROM nodes WHERE name = 'Later'").fetchone()[0]
+    assert found == 1
+
+
+def interrupt_rename(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let the rename with this number fail."""
+    rename, renamed = Path.rename, list[Path]()
+
+    def interrupt(path: Path, target: Path) -> Path:
+        renamed.append(path)
+        if len(renamed) == number:
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", interrupt)
+
+
+def test_a_restore_that_is_interrupted_leaves_the_database_as_it_was(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash()
+    interrupt_rename(monkeypatch, 1)
+
+    result = live("backup", "restore", "copy.db")
+
+    assert result.exit_code == 1
+    assert result.stderr.endswith("live.db cannot be written: No space left on device.\n")
+    assert {name for name in names() if name.startswith("live.db")} == {"live.db", "live.db-lock"}
+    assert has_forum(live, "Later")
+    assert has_forum(live, "WAL")
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_nor_does_it_change_one_that_cannot_be_read(live: Trellis, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    files = crash_unreadable(monkeypatch)
+    interrupt_rename(monkeypatch, at + 1)
+
+    result = live("backup", "restore", "copy.db")
+
+    assert result.stderr.endswith("live.db cannot be written: No space left on device.\n")
+    assert {name.removeprefix("live.db") for name in names() if name.startswith("live.db")} == {"", "-lock", "-shm", "-wal"}
+    assert {suffix: Path(f"live.db{suffix}").read_bytes() for suffix in files} == files
+
+
+def test_a_link_to_the_database_stays_and_a_service_that_knows_the_file_keeps_it(live: Trellis, nowhere: Environment) -> None:
+    Path("data").mkdir()
+    LIVE.rename("data/real.db")
+    LIVE.symlink_to("data/real.db")
+    gate = compose(Settings.load({"TRELLIS_DATABASE_URL": "sqlite:///data/real.db"}, None))
+    gate.run(Call("forums.create", TERMINAL, {"name": "By the service"}))
+
+    refused = live("backup", "restore", "copy.db")
+    gate.store.close()
+
+    assert "live.db is in use by another process" in refused.stderr
+    assert has_forum(live, "By the service")
+    assert live("backup", "restore", "copy.db").exit_code == 0
+    assert LIVE.is_symlink()
+    nowhere(database_url="sqlite:///data/real.db")
+    assert (has_forum(live, "Later"), has_forum(live, "Betas")) == (False, True)
+
+
+def test_a_database_that_is_lost_is_restored_for_the_owner_of_its_folder(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    LIVE.unlink()
+    given: list[tuple[str, int, int]] = []
+    monkeypatch.setattr("os.chown", lambda file, user, group: given.append((Path(file).name, user, group)))
+
+    assert live("backup", "restore", "copy.db").exit_code == 0
+
+    folder = Path.cwd().stat()
+    assert given == [("live.db.restoring", folder.st_uid, folder.st_gid)]
+
+
+def test_a_copy_may_have_a_name_that_is_not_utf8(live: Trellis) -> None:
+    name = os.fsdecode(b"k\xf6pie ?#%41.db")  # Latin-1, and what means something in an address
+
+    made = live("backup", name)
+    assert live("run", "forums.create", "name=Latest").exit_code == 0
+    restored = live("backup", "restore", name)
+
+    assert made.exit_code == restored.exit_code == 0, restored.output
+    assert made.stdout.startswith("Copied live.db to k\\udcf6pie ?#%41.db (")
+    assert restored.stdout.endswith("Restored live.db from k\\udcf6pie ?#%41.db.\n")
+    assert (has_forum(live, "Later"), has_forum(live, "Latest")) == (True, False)
+
+
+def test_the_folder_may_have_a_question_mark_in_its_name(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("which?").mkdir()
+    for name in ("live.db", "copy.db"):
+        shutil.move(name, "which?")
+    monkeypatch.chdir("which?")
+
+    result = live("backup", "restore", "copy.db")
+
+    assert result.exit_code == 0, result.output
+    assert (has_forum(live, "Later"), has_forum(live, "Betas")) == (False, True)

@@ -33,16 +33,25 @@ def test_the_newest_stay_and_what_is_not_a_copy_is_not_touched(tmp_path: Path) -
     ]
 
 
+def test_a_copy_stays_when_the_clock_was_put_back_since_the_ones_before_it(tmp_path: Path) -> None:
+    schedule = Schedule(tmp_path, timedelta(hours=1), 2)
+    for year in (2030, 2031, 2026):
+        make_one(schedule, lambda target: target.touch(), NOON.replace(year=year))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trellis-20261122T120000Z.db", "trellis-20311122T120000Z.db"]
+
+
 def test_what_a_killed_process_has_left_is_no_copy(tmp_path: Path) -> None:
     schedule = Schedule(tmp_path, timedelta(hours=1), 1)
 
     def be_killed(target: Path) -> None:
         target.write_text("half of it")
+        target.with_name(f"{target.name}-journal").write_text("what it was")
         raise SystemExit
 
     with pytest.raises(SystemExit):
         make_one(schedule, be_killed, NOON)
-    assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T120000Z.db.partial"]
+    left = "trellis-20261122T120000Z.db.partial"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [left, f"{left}-journal"]
     make_one(schedule, lambda target: target.touch(), NOON + timedelta(hours=1))
     assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T130000Z.db"]
 

@@ -216,7 +216,7 @@ def test_a_field_that_is_new_to_its_kind_is_given_its_default(community: Communi
     gate = compose(settings, [grown if kind is calendars else kind for kind in KINDS])
     try:
         found = gate.run(Call("check.list", TERMINAL)).value
-        assert [p["detail"] for p in found["problems"]] == ["weekly is missing; its default is True"] * 2
+        assert [p["detail"] for p in found["problems"]] == ["weekly is missing; its default is true"] * 2
         gate.run(Call("check.repair", TERMINAL))
         assert gate.run(Call("calendars.get", TERMINAL, {}, community.meetups)).value["weekly"] is True
     finally:

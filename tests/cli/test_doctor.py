@@ -14,9 +14,15 @@ from tests.openid_provider import OpenIdProvider
 from tests.service_process import Service
 from trellis.cli.doctor import command
 from trellis.compose import compose
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store import moments
+from trellis.store.engine import Transaction
+from trellis.store.figures import Figures, read_figures
 from trellis.store.requests import Request, append
+from trellis.store.webhooks import Delivery, endpoints, outbox
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -67,6 +73,15 @@ def test_a_clock_that_is_behind_the_newest_row_is_named_by_it_and_at_the_start(
         assert service.output.count(clock["told"].partition(" (")[0]) == 1
 
 
+def test_a_database_that_is_slow_to_read_is_no_clock_that_is_wrong(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_slowly(tx: Transaction, now: str) -> Figures:
+        monkeypatch.setattr(Gate, "now", lambda _gate: (datetime.now(UTC) + timedelta(minutes=1)).isoformat())
+        return read_figures(tx, now)
+
+    monkeypatch.setattr("trellis.cli.doctor.database.read_figures", read_slowly)
+    assert look()["clock"]["state"] == "good"
+
+
 @on_sqlite
 def test_files_that_everybody_may_read_and_backups_that_are_old_are_doubtful(
     look: Look, settings: Settings, trellis: Trellis
@@ -85,6 +100,29 @@ def test_files_that_everybody_may_read_and_backups_that_are_old_are_doubtful(
     gate.store.close()
     backups = look()["backups"]
     assert (backups["state"], backups["told"]) == ("doubtful", "The last one was made at 1970-01-01T00:00:01Z.")
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    ("line", "is_secret"),
+    [
+        ("TRELLIS_WEBHOOK_KEY=a-long-text-that-nobody-guesses", True),
+        ("TRELLIS_RATE_LIMIT_STORAGE=redis://:secret@127.0.0.1:1/0", True),
+        ("TRELLIS_RATE_LIMIT_STORAGE=memory://", False),
+        ("TRELLIS_COMMUNITY_NAME=me@home", False),
+        ("TRELLIS_WEBHOOK_KEY=", False),
+    ],
+)
+def test_a_settings_file_with_secrets_that_everybody_may_read_is_doubtful(look: Look, line: str, is_secret: bool) -> None:
+    file = Path(".env")
+    file.write_text(f"{line}\n")
+    file.chmod(0o644)
+    found = look()
+    assert ("settings file" in found) is is_secret
+    if is_secret:
+        assert (found["settings file"]["state"], found["settings file"]["action"]) == ("doubtful", "chmod 600 .env")
+    file.chmod(0o640)
+    assert "settings file" not in look()
 
 
 @on_sqlite
@@ -113,6 +151,24 @@ def test_what_is_set_wrong_is_named_without_secrets(
 
 
 @on_sqlite
+def test_a_webhook_that_takes_all_but_one_message_is_not_said_to_take_nothing(look: Look, settings: Settings) -> None:
+    hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    gate = compose(settings, clock=lambda: hour_ago)
+    gate.run(Call("webhooks.create", TERMINAL, {"url": "https://hooks.example/", "events": ["*"]}))
+    first, last = (gate.run(Call("forums.create", TERMINAL, {"name": name})).event or 0 for name in ("Refused", "Taken"))
+    at = gate.now()
+
+    def fill(tx: Transaction) -> None:
+        outbox.insert(tx, Delivery(0, 1, first, "msg_1", "forum.created", "waiting", at, at, step=3, attempted_at=at))
+        outbox.insert(tx, Delivery(0, 1, last, "msg_2", "forum.created", "delivered", None, at, attempted_at=at))
+        endpoints.move_cursors(tx, [1], last)
+
+    gate.store.write(fill).result(30)
+    gate.store.close()
+    found = look()["webhooks"]
+    assert (found["state"], found["told"]) == ("doubtful", "Messages have been waiting for more than 15 minutes for webhook 1.")
+
+
 def test_what_cannot_be_looked_at_keeps_nothing_else_from_being_looked_at(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     def look_at_everything(_settings: Settings) -> None:
         raise OSError("the machine is on fire")
@@ -133,4 +189,4 @@ def test_a_provider_of_single_sign_on_is_asked(look: Look, nowhere: Environment,
         assert (found["state"], found["told"][:24]) == ("doubtful", "No owner has a password ")
         provider.metadata = {"issuer": "https://evil.example"}
         found = look()["single sign-on"]
-        assert (found["state"], "calls itself by another issuer" in found["told"]) == ("wrong", True)
+        assert (found["state"], "issuer in its metadata is not" in found["told"]) == ("wrong", True)

@@ -1,6 +1,10 @@
 """`trellis run` and `trellis routes`."""
 
 import re
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +15,25 @@ import pytest
 from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.community import ENDPOINTS, Community
 from tests.fixture_types import Events, Run
+from tests.program import running
+from tests.service_process import environment
+from tests.wait import GIVE_UP
 from trellis.compose import catalogue_of
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.core.structure import read_document
 from trellis.kinds import KINDS
+from trellis.settings import Settings, variable
+from trellis.store.engine import Transaction
+
+# What a shell starts in the background ignores SIGINT, and so does all that it starts.
+_INTERRUPTIBLE = """
+import signal
+from trellis.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
 
 
 def test_run_prints_the_record_as_json(trellis: Trellis) -> None:
@@ -40,6 +58,22 @@ def test_run_leaves_the_event_that_a_key_would_leave(trellis: Trellis, gate: Gat
     own = {"id", "url", "position", "createdAt", "updatedAt"}
     of_key, of_terminal = of_key["after"], of_terminal["after"]
     assert {n: v for n, v in of_key.items() if n not in own} == {n: v for n, v in of_terminal.items() if n not in own}
+
+
+@pytest.mark.parametrize("parameters", [[], ["ids=1,2"]], ids=["nothing", "ids"])
+@pytest.mark.usefixtures("community")
+def test_no_operation_fails_the_command(trellis: Trellis, parameters: list[str]) -> None:
+    for name, operation in catalogue_of(KINDS).items():
+        result = trellis("run", name, *(["1"] if operation.has_target else []), *parameters)  # which raises what is no refusal
+        if result.exit_code == 0:
+            orjson.loads(result.stdout)
+
+
+def test_what_is_no_json_is_printed_as_it_is(trellis: Trellis) -> None:
+    result = trellis("run", "structure.export", "format=yaml")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("# ")
+    assert read_document(result.stdout)["format"] == "trellis/1"
 
 
 def test_brackets_and_json_values(trellis_json: TrellisJson) -> None:
@@ -210,3 +244,37 @@ def test_a_slow_run_shows_its_progress_beside_the_output(
     assert re.fullmatch(r"Running forums.get: \d+ s so far\n", read.stderr)
     assert delete.stdout == "null\n"
     assert delete.stderr == "Running forums.delete: 4 of 4\n"
+
+
+def test_what_is_interrupted_is_not_done_after_all(gate: Gate, run: Run, settings: Settings, tmp_path: Path) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def keep_others_waiting(_tx: Transaction) -> None:
+        begun.set()
+        over.wait(GIVE_UP)
+
+    held = gate.store.write(keep_others_waiting, quiet=True)
+    assert begun.wait(GIVE_UP)
+    patient = {**environment(settings), variable("busy_timeout"): "600"}
+    command = (sys.executable, "-c", _INTERRUPTIBLE, "run", "forums.create", "name=Later")
+    try:
+        with running(command, cwd=tmp_path, env=patient, stderr=subprocess.PIPE) as process:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith(b"Running forums.create: ")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(GIVE_UP / 2) == 130
+    finally:
+        over.set()
+        held.result()
+    assert run("forums.list", search="Later")["totalResults"] == 0
+
+
+def test_a_reason_is_kept_as_everywhere(trellis: Trellis, run: Run, events: Events) -> None:
+    key = str(run("keys.create", name="Plugin")["key"])
+    trellis("run", "forums.create", "name=News", "--reason", f"Leaked {key}\n in \udcff\x1b[2J a chat. {'x' * 600}")
+    trellis("keys", "revoke", "1", "--reason", f"Leaked: {key}")
+    trellis("run", "forums.create", "name=Old", "--reason", "\udcff")
+    public = key.split("_")[1]
+    told = [event["reason"] for event in events()]
+    assert told[:3] == [None, f"Leaked trl_{public}_[hidden] in [2J a chat. {'x' * 600}"[:500], f"Leaked: trl_{public}_[hidden]"]
+    assert told[3] is None

@@ -2,10 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from tests.cli.conftest import Trellis
 from tests.fixture_types import Run
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
+from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import events, moments, requests
 from trellis.store.engine import Transaction
 from trellis.store.requests import Request
@@ -27,3 +31,23 @@ def test_what_is_old_is_deleted_at_once_and_the_clock_is_trusted(gate: Gate, run
         assert events.count(tx) == 0
         assert moments.find_newest_row(tx) == recent.at
         assert (moments.find(tx, moments.PURGE) or 0) >= now.timestamp() * 1000 - 1
+
+
+def test_a_database_that_cannot_be_written_to_is_not_said_to_be_purged(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise Refused("BUSY", say("The database cannot be written to."))
+
+    monkeypatch.setattr("trellis.store.requests.purge", refuse)
+    result = trellis("purge")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("BUSY: The database cannot be written to.")
+
+
+def test_what_cannot_be_deleted_is_said(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise RuntimeError
+
+    monkeypatch.setattr("trellis.store.proposals.purge", fail)
+    result = trellis("purge")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "These could not be deleted: proposals. The rest of what was past its retention time is gone.\n"

@@ -49,6 +49,7 @@ def test_a_parent_that_is_gone_is_replaced_with_to(community: Community, run: Ru
     refused = trellis("restore", seq)
     assert refused.exit_code == 1
     assert refused.stderr.startswith("PARENT_NEEDED: The node cannot go back to its old parent")
+    assert "(--to)" in refused.stderr
 
     assert trellis("restore", seq, "--to", community.staff).exit_code == 0
     assert run("forums.get", community.betas)["path"] == "Staff > Betas"
@@ -73,6 +74,46 @@ def test_json(community: Community, run: Run, events: Events, trellis_json: Trel
     run("groups.delete", community.patrons)
     answer = trellis_json("restore", events()[-2]["seq"])
     assert (answer["operation"], answer["lostGroups"]) == ("blogs.delete", [community.patrons])
+
+
+def test_a_copy_is_deleted(community: Community, run: Run, events: Events, trellis: Trellis) -> None:
+    run("forums.copy", community.news, withChildren=True)
+    seq = events()[-1]["seq"]
+
+    dry = trellis("restore", seq, "--dry-run")
+    assert (dry.exit_code, dry.stdout) == (0, f"Event {seq} (forums.copy) would be undone.\n  4 records are deleted.\n")
+
+    result = trellis("restore", seq)
+    assert result.stdout == f"Event {seq} (forums.copy) is undone, by event {seq + 1}.\n  4 records are deleted.\n"
+    assert run("forums.list", name="News")["totalResults"] == 1
+
+
+def test_what_was_created_is_deleted_where_that_is_asked_for(
+    community: Community, run: Run, events: Events, trellis: Trellis
+) -> None:
+    run("forums.create", name="Late", parentId=community.news)
+    seq = events()[-1]["seq"]
+
+    refused = trellis("restore", seq)
+    assert refused.exit_code == 1
+    assert refused.stderr.rstrip().endswith("To undo that, delete it. Or send deleteCreated (--delete-created).")
+
+    result = trellis("restore", seq, "--delete-created")
+    assert result.stdout == f"Event {seq} (forums.create) is undone, by event {seq + 1}.\n  1 record is deleted.\n"
+    assert run("forums.list", name="Late")["totalResults"] == 0
+
+
+def test_a_change_of_a_key_is_undone(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("run", "keys.create", "name=Plugin")
+    trellis("run", "keys.update", "1", "name=Other")
+
+    answer = trellis_json("restore", 2)
+    assert (answer["record"]["name"], answer["restored"], answer["deleted"]) == (
+        "Plugin",
+        {"count": 1, "ids": [1]},
+        {"count": 0, "ids": []},
+    )
+    assert trellis("restore", 3).stdout == "Event 3 (keys.restore) is undone, by event 4: Other\n"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +186,11 @@ def test_conflicts_of_a_change_set_are_listed(trellis: Trellis, trellis_json: Tr
         ("--since", "1h"),
         ("--key", "1", "--since", "yesterday"),
         ("--key", "1", "5"),
+        ("5", "--after", "4"),
+        ("5", "--skip-conflicts"),
+        ("--change-set", "1", "--to", "root"),
+        ("--key", "1", "--since", "1h", "--to", "2"),
+        ("--change-set", "1", "--delete-created"),
     ],
 )
 @pytest.mark.usefixtures("community")

@@ -83,7 +83,8 @@ def test_demo_loads_the_sample_once_and_prints_a_fresh_key_each_time(
     assert len(served) == 2
     shown = [found[2] for result in (first, second) if (found := TRY.search(result.stdout))]
     assert len(set(shown)) == 2
-    assert f"Demo key:   {shown[0]}  (may do everything" in first.stdout
+    assert f"Demo key:   {shown[0]}  (may do everything)\n" in first.stdout
+    assert f"Demo key:   {shown[1]}  (may do everything; the one before it is valid for another day)\n" in second.stdout
     (key,) = trellis_json("keys", "list")
     assert (key["name"], len(key["grants"])) == ("Demo", GRANTABLE)
     assert key["oldSecretUntil"] is not None

@@ -1,6 +1,8 @@
 """What every command does alike: settings that are wrong, databases that cannot be used, refusals."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from io import StringIO
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Environment, Trellis
+from tests.service_process import environment
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis import asgi
@@ -310,3 +313,19 @@ def _until(seen: Callable[[str], bool], capsys: pytest.CaptureFixture[str]) -> s
 
     wait_until(read)
     return said
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "command", [("keys", "list"), ("keys", "create", "Plugin"), ("keys", "list", "--json"), ("export",)], ids=of
+)
+def test_output_that_cannot_be_written_is_not_blamed_on_the_database(settings: Settings, command: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            (sys.executable, "-m", "trellis", *command), env=environment(settings), stdout=full, stderr=subprocess.PIPE, check=False
+        )
+
+    assert done.returncode == 1
+    assert done.stderr.decode() == (
+        "The output could not be written: No space left on device. What the command did before that is not undone.\n"
+    )

@@ -3,10 +3,12 @@
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -132,23 +134,39 @@ def test_workers_that_end_as_soon_as_they_serve_are_not_started_for_ever(serve: 
     assert 5 <= len(killed) <= 10  # each try may have begun both
 
 
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_worker_that_is_stuck_is_killed_and_replaced(settings: Settings, tmp_path: Path) -> None:
-    program = "import trellis.cli.workers as w; w.SILENT = 8.0; from trellis.cli import main; main()"
-    log = tmp_path / "log"
+@contextmanager
+def one_is_stuck(settings: Settings, folder: Path, limit: str) -> Iterator[tuple[subprocess.Popen[bytes], int, Callable[[], str]]]:
+    """Stop one of two workers, with another limit of `trellis.cli.workers`; gives the parent, the worker's id and the log."""
+    program = f"import trellis.cli.workers as w; w.{limit}; from trellis.cli import main; main()"
+    log = folder / "log"
     command = (sys.executable, "-c", program, "serve", "--port", "0", *TWO)
     with (
         log.open("wb") as output,
-        running(command, stdout=output, stderr=output, cwd=tmp_path, env=environment(settings)) as process,
+        running(command, stdout=output, stderr=output, cwd=folder, env=environment(settings)) as process,
     ):
         wait_until(lambda: len(pids(log.read_text())) == 2)
         stuck = pids(log.read_text())[0]
         os.kill(stuck, signal.SIGSTOP)
-        wait_until(lambda: len(pids(log.read_text())) >= 3)
-        assert f"Worker {stuck} has given no sign of life for too long, and is killed." in log.read_text()
-        assert not runs(stuck)
+        yield process, stuck, log.read_text
         process.terminate()
         assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_worker_that_is_stuck_is_killed_and_replaced(settings: Settings, tmp_path: Path) -> None:
+    with one_is_stuck(settings, tmp_path, "SILENT = 8.0") as (_, stuck, read_log):
+        wait_until(lambda: len(pids(read_log())) >= 3)
+        assert f"Worker {stuck} has given no sign of life for too long, and is killed." in read_log()
+        assert not runs(stuck)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_worker_that_is_stuck_when_it_is_replaced_is_killed(settings: Settings, tmp_path: Path) -> None:
+    with one_is_stuck(settings, tmp_path, "END = 6.0") as (process, stuck, read_log):
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: f"Worker {stuck} does not end, and is killed." in read_log())
+        wait_until(lambda: not runs(stuck))
+        wait_until(lambda: len(pids(read_log())) == 4)
 
 
 @pytest.mark.slow

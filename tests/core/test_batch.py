@@ -1,15 +1,18 @@
 """Batches: many operations in one transaction, each with its own grant and event, all of them or none."""
 
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.community import Community
 from tests.database_state import DatabaseState
-from tests.fixture_types import Run
+from tests.fixture_types import Run, RunForEvent
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.core.passwords import Plain
 from trellis.core.version import record_version
 from trellis.errors import Refused
 
@@ -72,6 +75,33 @@ def test_what_takes_too_long_is_refused_as_a_whole(gate: Gate, run: Run, databas
         assert refused.value.message == "TOO_LONG"
     assert gate.run(Call("forums.update", KEY, {"name": "Bulletin"}, news)).value["name"] == "Bulletin"  # which runs no others
     assert run("core.batch", operations=[NEWS, BELOW])["results"]  # at the terminal
+
+
+def test_one_operation_that_touches_very_many_nodes_ends_in_time_too(
+    gate: Gate, run: Run, community: Community, database: DatabaseState, do: RunForEvent
+) -> None:
+    grants = ("forums.copy", "forums.delete", "forums.restore", "groups.delete", "groups.list")
+    gardener = Actor("key", 1, "Gardener", frozenset(grants))
+    top = run("forums.create", name="Top", permissions={"view": [community.patrons]})["id"]
+    for _ in range(7):
+        run("forums.copy", top, withChildren=True, parentId=top)
+    copied = do("forums.copy", top, withChildren=True)
+    other = do("forums.copy", top, withChildren=True)
+    deleted = do("forums.delete", run("events.list", after=other - 1)["results"][0]["resourceId"], deleteChildrenOrMove=-1)
+    gate.environment = replace(gate.environment, job_timeout=0)
+    for call in (
+        Call("forums.copy", gardener, {"withChildren": True}, top),
+        Call("forums.delete", gardener, {"deleteChildrenOrMove": -1}, top),
+        Call("forums.restore", gardener, {}, copied),
+        Call("forums.restore", gardener, {}, deleted),
+        Call("groups.delete", gardener, {}, community.patrons),
+        Call("core.batch", gardener, {"operations": [{"operation": "forums.copy", "id": top, "body": {"withChildren": True}}]}),
+    ):
+        with database.unchanged(), pytest.raises(Refused) as refused:
+            gate.run(call)
+        assert refused.value.message == "TOO_LONG"
+    assert run("forums.copy", top, withChildren=True)  # at the terminal
+    assert run("forums.delete", top, deleteChildrenOrMove=-1) is None
 
 
 def test_one_refusal_undoes_all(run: Run, database: DatabaseState) -> None:
@@ -238,6 +268,79 @@ def test_orders_within_a_batch_are_counted_by_what_they_move(run: Run, monkeypat
     with pytest.raises(Refused, match="BATCH_TOO_LARGE"):
         run("core.batch", operations=orders)
     assert len(run("core.batch", operations=orders[:2])["results"]) == 2
+
+
+def test_a_plan_within_a_batch_changes_nothing(gate: Gate, run: Run, database: DatabaseState) -> None:
+    kept = run("forums.create", name="Kept")["id"]
+    key = replace(KEY, grants=frozenset({"structure.plan", "forums.create", "forums.list", "groups.list"}))
+    wanted = {"format": "trellis/1", "name": "site", "forums": [{"externalId": "a", "name": "A"}]}
+    plan = {"operation": "structure.plan", "body": {"document": wanted, "prune": True}}
+    with database.new_events() as events:
+        done = gate.run(Call("core.batch", key, {"operations": [NEWS, plan, BELOW]})).value["results"]
+    assert [one["operation"] for one in events()] == ["forums.create", "forums.create"]
+    assert len({event["changeSet"] for event in events()}) == 1
+    assert (done[1]["result"]["counts"]["create"], done[1]["result"]["deletes"], done[1]["event"]) == (1, 2, None)
+    assert [(one["id"], one["path"]) for one in run("forums.list")["results"]] == [
+        (kept, "Kept"),
+        (kept + 1, "News"),
+        (kept + 2, "News > Below"),
+    ]
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_document_within_a_batch_sets_no_more_passwords(
+    run: Run, hidden: bool, monkeypatch: pytest.MonkeyPatch, database: DatabaseState
+) -> None:
+    """What is told by references is known only while other writes wait."""
+    digested: list[str] = []
+
+    def digest(plain: Plain, _: str | None) -> str:
+        digested.append(threading.current_thread().name)
+        return f"$argon2 {plain.text}"
+
+    monkeypatch.setattr(Plain, "digest", digest)
+
+    def write(number: int) -> dict[str, Any]:
+        name = {"$ref": "news.name"} if hidden else "News"
+        entries = [{"externalId": f"n{one}", "name": name, "password": f"secret {one}"} for one in range(number)]
+        document = {"format": "trellis/1", "name": "site", "forums": entries}
+        return {"operation": "structure.apply", "body": {"document": document}}
+
+    with database.unchanged():
+        assert "sets 21 passwords" in refuse(run, NEWS, write(21)).detail
+    assert len(digested) == (20 if hidden else 0)
+    digested.clear()
+    run("core.batch", operations=[NEWS, write(3)])
+    assert len(digested) == 3
+    assert all(("writer" in name) is hidden for name in digested)
+
+
+def test_what_documents_change_within_a_batch_is_counted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.core.batch.MOST_RECORDS", 5)
+
+    def write(*external_ids: str) -> dict[str, Any]:
+        entries = [{"externalId": one, "name": one.title()} for one in external_ids]
+        return {"format": "trellis/1", "name": "site", "calendars": entries}
+
+    steps = [{"operation": "structure.apply", "body": {"document": write(*ids)}} for ids in ("abc", "abcdef", "abcdef")]
+    assert refuse(run, *steps).message == "BATCH_TOO_LARGE"
+    assert len(run("core.batch", operations=steps[:2])["results"]) == 2
+
+
+@pytest.mark.parametrize("where", ["a list", "a document"])
+def test_references_do_not_multiply_within_one_operation(run: Run, where: str, database: DatabaseState) -> None:
+    long = run("forums.create", name="Long", description="x" * 100_000)["id"]
+    first = {"operation": "forums.get", "id": long, "as": "long"}
+    reference = {"$ref": "long.description"}
+    entries = [{"externalId": f"n{number}", "name": "N", "description": reference} for number in range(100)]
+    document = {"format": "trellis/1", "name": "site", "forums": entries}
+    again = {
+        "a list": {"operation": "forums.create", "body": {"name": [reference] * 100}},
+        "a document": {"operation": "structure.apply", "body": {"document": document}},
+    }[where]
+    with database.unchanged():
+        refused = refuse(run, first, again)
+    assert (refused.facts["index"], refused.facts["problem"].message) == (1, "BATCH_TOO_LARGE")
 
 
 @pytest.mark.parametrize("verb", ["create", "get"])

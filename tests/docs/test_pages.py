@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.community import CONTRACT, GRANTABLE
+from tests.community import CATALOGUE, CONTRACT, GRANTABLE
 from tests.service_process import Service, environment
 from trellis.compose import catalogue_of
+from trellis.core.events.event import event_types, singular_of
 from trellis.kinds import KINDS
 from trellis.settings import Settings, definitions, description, variable
 
@@ -26,6 +27,13 @@ _BLOCK: Final = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 def between(text: str, name: str) -> str:
     """Return what stands between two comments."""
     return text.partition(f"<!-- {name}: start -->\n")[2].partition(f"<!-- {name}: end -->")[0]
+
+
+def test_the_guide_names_all_that_happens_to_nodes_and_webhooks_are_told_of() -> None:
+    section = GUIDE.partition("\n## Webhooks\n")[2].partition("\n### Alarms\n")[0]
+    kinds = {singular_of(kind.name) for kind in KINDS}
+    words = {word for kind, word in (name.split(".") for name in event_types(CATALOGUE.values())) if kind in kinds}
+    assert {word for word in words if f"`{word}`" not in section} == set()
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,43 @@ def test_no_header_can_be_added_by_a_subject() -> None:
     assert receiver.received == []
 
 
+def test_a_mail_in_another_language_asks_nothing_of_the_server() -> None:
+    text = "Mira Holm hat den API-Schlüssel Plugin erstellt.\nÄÖÜ\n"
+    with MailReceiver() as receiver:
+        server_for(receiver).send(MIRA, "Schlüssel", text, "1f")
+    (mail,) = receiver.received
+    assert mail.as_bytes().isascii(), "or it would need the extension 8BITMIME"
+    assert text_of(mail) == text
+
+
+@pytest.mark.parametrize("name", ["Lantern, Inc.", "Bücher; Söhne", "[Test]", "A: B", 'The "Lantern"', '"Lantern, Inc."'])
+def test_whom_mail_is_from_may_have_any_name(name: str) -> None:
+    with MailReceiver() as receiver:
+        settings = Settings.load(
+            {
+                "TRELLIS_SMTP_HOST": "127.0.0.1",
+                "TRELLIS_SMTP_PORT": str(receiver.port),
+                "TRELLIS_SMTP_TLS": "off",
+                "TRELLIS_SMTP_FROM": f"{name} <panel@lantern.example>",
+            },
+            None,
+        )
+        MailServer(settings).send(MIRA, "One", "Text", "1f")
+    (mail,) = receiver.received
+    (sender,) = mail["From"].addresses
+    assert (sender.display_name, sender.addr_spec) == ("Lantern, Inc." if name.startswith('"') else name, "panel@lantern.example")
+    assert mail["Message-ID"] == "<1f@lantern.example>"
+
+
+@pytest.mark.parametrize("start", ["", "Grüße: "])
+def test_a_subject_that_looks_encoded_says_what_it_says(start: str) -> None:
+    subject = f"{start}A key named =?utf-8?q?x=0D=0ABcc=3A_eve=40evil.example=0D=0A=0D=0AText?= was created, {'and more ' * 10}"
+    with MailReceiver() as receiver:
+        server_for(receiver).send(MIRA, subject, "Text", "1f")
+    (mail,) = receiver.received
+    assert (mail["Subject"], mail["Bcc"], text_of(mail)) == (subject, None, "Text\n")
+
+
 def test_starttls_comes_before_the_password_and_a_wrong_one_is_told_without_it(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(f"{PASSWORD}\n")
@@ -173,7 +210,7 @@ def test_nobody_at_the_port_is_told() -> None:
         ({"SMTP_HOST": "mail.example", "SMTP_FROM": "a@b.example", "SMTP_USER": "x"}, "SMTP_PASSWORD"),
         (
             {"SMTP_HOST": "m.example", "SMTP_FROM": "a@b.example", "SMTP_USER": "x", "SMTP_PASSWORD": "y", "SMTP_TLS": "off"},
-            "could be",
+            "sent unencrypted",
         ),
         ({"SMTP_FROM": "a@b.example\nBcc: eve@evil.example"}, "SMTP_FROM"),
         ({"SMTP_HOST": "mail.example:25"}, "SMTP_HOST"),

@@ -105,6 +105,18 @@ def test_many_alarms_are_few_mails(run: Run, receiver: MailReceiver, send: Send,
     assert "API key Plugin 29." in text_of(receiver.received[1])
 
 
+def test_an_alarm_that_somebody_wants_is_not_lost_among_many_others(run: Run, receiver: MailReceiver, send: Send) -> None:
+    eve = add(run, "Eve", email="eve@lantern.example")
+    run("admins.update", eve, mailedAlarms=["new-webhook"])
+    assert send() == 0
+    run("webhooks.create", url="https://hooks.example", events=["*"])
+    for number in range(210):
+        run("keys.create", name=f"Plugin {number}")
+    assert send() == 1
+    assert "created a webhook" in text_of(receiver.received[0])
+    assert "Plugin" not in text_of(receiver.received[0])
+
+
 def test_each_mail_is_in_the_language_that_its_reader_has_chosen(
     gate: Gate, run: Run, receiver: MailReceiver, send: Send, clock: Clock
 ) -> None:
@@ -149,6 +161,15 @@ def test_a_name_adds_no_header_and_hides_nothing(settings: Settings, receiver: M
     assert receiver.recipients == [MIRA]
     assert mail["Bcc"] is None
     assert mail["Subject"] == "[News Bcc: eve@evil.example] The terminal made Mira an administrator"
+
+
+@pytest.mark.parametrize("name", ["می\u200cبینم", "\U0001f469\u200d\U0001f4bb", "❤️"], ids=["Persian", "emoji", "style"])
+def test_a_name_is_told_as_it_is(run: Run, receiver: MailReceiver, send: Send, name: str) -> None:
+    add(run, "Mira", email=MIRA)
+    run("keys.create", name=name)
+    assert send() == 1
+    (mail,) = receiver.received
+    assert f"created the API key {name}." in text_of(mail)
 
 
 def test_an_outage_loses_nothing_and_what_is_refused_for_good_is_given_up(
@@ -235,6 +256,16 @@ def test_another_address_is_told_to_the_one_before_and_is_an_alarm(run: Run, rec
     assert "changed the address that mail for Mira goes to" in told["eve@evil.example"]
 
 
+def test_an_address_that_is_removed_is_told_that_no_mail_goes_anywhere(run: Run, receiver: MailReceiver, send: Send) -> None:
+    mira = add(run, "Mira", email=MIRA)
+    run("admins.update", mira, email=None)
+    assert send() == 1
+    (mail,) = receiver.received
+    assert (receiver.recipients, "another address" in mail.as_string()) == ([MIRA], False)
+    assert mail["Subject"] == "[The Lantern] No more mail goes to this address"
+    assert "no mail is sent to Mira, an administrator of The Lantern, any more." in " ".join(text_of(mail).split())
+
+
 def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(run: Run, receiver: MailReceiver, send: Send) -> None:
     mira, ada = add(run, "Mira", email=MIRA), add(run, "Ada")
     run("keys.create", name="Plugin")
@@ -273,7 +304,15 @@ def test_an_invitation_is_shown_where_it_cannot_be_mailed_or_is_not_to_be(run: R
 
 @pytest.mark.parametrize(
     "address",
-    ["mira", "a@b@c", "a b@c.example", "a@b.example\nBcc: c@d.example", "a@b.example, c@d.example", "x" * 250 + "@b.example"],
+    [
+        "mira",
+        "a@b@c",
+        "a b@c.example",
+        "a@b.example\nBcc: c@d.example",
+        "a@b.example, c@d.example",
+        "x" * 250 + "@b.example",
+        "=?utf-8?q?mira?=@b.example",  # which the library would decode
+    ],
 )
 def test_what_is_no_address_is_refused(run: Run, address: str) -> None:
     with pytest.raises(Exception, match="email must be one address"):

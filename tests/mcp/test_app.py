@@ -6,12 +6,13 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.agent_client import AgentClient
-from tests.api_client import ApiClient
+from tests.agent_client import ENVELOPE, VERSION, AgentClient
+from tests.api_client import ApiClient, chunks
 from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
+from trellis.mcp import results
 
 FORUMS: Final = "/forums/forums"
 
@@ -29,6 +30,27 @@ def test_a_read_returns_what_the_api_returns(agent: AgentClient, api: ApiClient,
         assert agent.value("forums.get", {"id": community.news}) == api.get(f"{FORUMS}/{community.news}").json()
         listed = agent.value("forums.list", {"perPage": 2, "sortBy": "name", "parentId": "root"})
         assert listed == api.get(f"{FORUMS}?perPage=2&sortBy=name&parentId=root").json()
+
+
+def test_what_is_too_large_for_an_agent_is_refused_with_what_to_do(
+    agent: AgentClient, run: Run, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A result stands in its response twice; the API returns eight times as much."""
+    monkeypatch.setattr(results, "MOST_BYTES", 2**20)
+    for number in range(12):
+        run("forums.create", name=f"Forum {number}", parentId=community.help, description="x" * 100_000)
+    for tool, arguments in (
+        ("forums.list", {"parentId": community.help}),
+        ("forums.tree", {}),
+        ("events.list", {"order": "newest", "limit": 20}),
+        ("structure.export", {"format": "json"}),
+        ("structure.export", {"format": "yaml"}),
+    ):
+        told = agent.problem(tool, arguments)
+        assert (told["status"], told["errorMessage"]) == (400, "PAGE_TOO_LARGE")
+        assert told["detail"] == "The result has more than 1 MiB. Ask for less at once, such as with a smaller perPage or depth."
+    assert agent.error("resources/read", {"uri": "trellis://tree/forums"})["status"] == 400
+    assert len(agent.value("forums.list", {"parentId": community.help, "perPage": 10})["results"]) == 10
 
 
 def test_a_read_has_the_version_of_the_api(agent: AgentClient, api: ApiClient, community: Community) -> None:
@@ -144,9 +166,15 @@ def test_a_reason_and_a_change_set_stand_in_the_event(agent: AgentClient, databa
     with database.new_events() as new_events:
         agent.value("forums.create", {"name": "A"}, meta={"trellis/reason": "Räumt auf", "trellis/changeSet": "spring"})
         agent.value("forums.create", {"name": "B"}, headers={"X-Audit-Log-Reason": "Tidy", "Change-Set": "spring"})
-    one, other = new_events()
-    assert (one["reason"], other["reason"]) == ("Räumt auf", "Tidy")
+        agent.value("forums.create", {"name": "C"}, meta={"trellis/reason": " \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 "})
+    one, other, third = new_events()
+    assert (one["reason"], other["reason"], third["reason"]) == (
+        "Räumt auf",
+        "Tidy",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    )
     assert one["changeSet"] == other["changeSet"] is not None
+    assert agent.value("events.list", {"reason": third["reason"]})["results"] == [third]
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------
@@ -215,6 +243,22 @@ def test_a_body_that_is_too_large_is_refused_unread(agent: AgentClient, database
 def test_a_document_may_be_as_large_as_over_the_api(agent: AgentClient) -> None:
     document = "format: trellis/1\nname: large\ncalendars: []\n#" + "x" * 2**20
     assert agent.value("structure.plan", {"document": document, "allowEmpty": True})["name"] == "large"
+    params = {"name": "structure.plan", "arguments": {"document": document, "allowEmpty": True}, "_meta": ENVELOPE}
+    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    told = {"MCP-Protocol-Version": VERSION, "Mcp-Method": "tools/call", "Mcp-Name": "structure.plan"}
+    in_parts = chunks(body[:1000], body[1000:])  # whose length is not announced
+    answer = agent.api("POST", "", prefix="/mcp", content=in_parts, headers={"Content-Type": "application/json", **told})
+    assert answer.json()["result"]["structuredContent"]["name"] == "large", answer.text
+
+
+def test_a_number_that_is_too_large_is_refused_and_not_read_as_null(agent: AgentClient, community: Community) -> None:
+    """What is in memory of another call is not returned for it."""
+    assert agent.value("forums.list", {"parentId": None})["totalResults"] == 4
+    params = {"name": "forums.list", "arguments": {"parentId": "?"}, "_meta": ENVELOPE}
+    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).replace(b'"?"', b"1e999")
+    told = {"MCP-Protocol-Version": VERSION, "Mcp-Method": "tools/call", "Mcp-Name": "forums.list"}
+    error = agent.post(body, told).json()["error"]
+    assert (error["code"], error["message"]) == (-32700, "The body is not valid JSON: the number 1e999 is too large.")
 
 
 def test_only_json_is_read(agent: AgentClient, database: DatabaseState) -> None:

@@ -1,5 +1,6 @@
 """What a monitoring system reads at /metrics, and who may."""
 
+import asyncio
 import os
 import threading
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ from tests.wait import GIVE_UP
 from trellis.asgi import Application
 from trellis.core.gate import Gate
 from trellis.errors import Refused
+from trellis.metrics.sample import Sample
+from trellis.metrics.shared import SharedSamples
 from trellis.metrics.table import METRICS, PREFIX
 from trellis.settings import Settings
 from trellis.store import moments
@@ -310,3 +313,31 @@ def test_workers_are_summed_up_and_what_ended_ones_counted_stays(
         assert parse(read(api).text)["workers"][()] == 2  # its own file is not counted again
     finally:
         api.close()
+
+
+def test_the_last_writing_waits_for_one_that_is_not_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go_on, written = threading.Event(), threading.Event(), list[str]()
+    write_bytes = Path.write_bytes
+
+    def write_slowly(path: Path, data: bytes) -> int:
+        began.set()
+        assert go_on.wait(GIVE_UP)
+        written.append("whole")
+        return write_bytes(path, data)
+
+    def take() -> Sample:
+        written.append("begun")
+        return Sample()
+
+    async def end_while_writing() -> None:
+        shared = SharedSamples(tmp_path, take)
+        shared.start()
+        await asyncio.to_thread(began.wait, GIVE_UP)
+        threading.Timer(0.2, go_on.set).start()
+        await shared.stop()
+
+    monkeypatch.setattr(Path, "write_bytes", write_slowly)
+    asyncio.run(end_while_writing())
+
+    assert written == ["begun", "whole"] * 2
+    assert [path.name for path in tmp_path.iterdir()] == [f"{os.getpid()}.json"]

@@ -69,9 +69,9 @@ class DocumentedOperation:
         if "content" not in told:
             assert answer.content == b""
             return
-        (content_type,) = told["content"]
-        assert answer.headers["content-type"] == content_type
-        validate(self.document, told["content"][content_type]["schema"], answer.json())
+        content_type = answer.headers["content-type"]
+        value = answer.json() if content_type.endswith("json") else answer.text
+        validate(self.document, told["content"][content_type]["schema"], value)
         if answer.status_code >= 400:
             code = {"errorCode": answer.json()["errorCode"], "errorMessage": answer.json()["errorMessage"]}
             assert code in told["x-errors"], (self.name, code)

@@ -40,6 +40,22 @@ def test_what_a_trusted_proxy_says_about_the_caller_is_believed(serve: MakeServi
     assert [row["address"] for row in database.requests()] == ["203.0.113.9", "203.0.113.9", "127.0.0.1"]
 
 
+def test_a_proxy_that_comes_over_a_socket_for_both_families_is_the_same(
+    serve: MakeService, key: MakeKey, database: DatabaseState
+) -> None:
+    service = serve(options=("--host", "::"), trusted_proxies=("127.0.0.0/8",))
+    bound = key("calendars.*", addresses=["203.0.113.0/24"])
+    made = service.call("POST", "/calendar/calendar", bound, BEHIND, json={"name": "Behind"})
+    assert made.status_code == 201, made.text
+    assert made.headers["location"].startswith("https://api.forum.example/")
+    for _ in range(2):  # the second time from memory
+        assert service.call("GET", "/calendar/calendar", bound, BEHIND).status_code == 200
+    assert "X-Forwarded-For" not in service.output
+    assert service.call("GET", "/core/hello", key([])).status_code == 200
+    assert service.terminate() == 0
+    assert [row["address"] for row in database.requests()] == [*["203.0.113.9"] * 3, "127.0.0.1"]
+
+
 def test_what_anybody_else_says_is_not(service: Service, serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     elsewhere = serve(trusted_proxies=("192.0.2.1",))
     bound = key("calendars.*", addresses=["203.0.113.9"])

@@ -92,6 +92,8 @@ def test_a_browser_may_ask_first(make_api: MakeApiClient) -> None:
         "mcp-method",  # for /mcp: both have one list
         "mcp-name",
         "mcp-protocol-version",
+        "traceparent",
+        "tracestate",  # nothing is made of it, but a page that traces sends it beside the other
         "x-audit-log-reason",
         "x-request-id",
     }

@@ -1,5 +1,7 @@
 """Bodies of every kind that is read, and what is refused."""
 
+import encodings
+import gzip
 import json
 from typing import Any
 from urllib.parse import urlencode
@@ -88,15 +90,32 @@ def test_a_body_of_another_type_is_not_read(content_type: bytes) -> None:
     assert len(refused.value.detail) < 400
 
 
+def test_a_form_in_parts_without_its_boundary_is_refused_with_what_to_do() -> None:
+    with pytest.raises(Refused, match=r"^UNSUPPORTED_MEDIA_TYPE: .*without its boundary\. Let your client set"):
+        read(b"multipart/form-data", multipart(('name="name"', "A"))[1])
+    content_type, body = multipart(('name="name"', "A"))
+    assert read(content_type.replace(b"boundary", b"Boundary"), body) == {"name": "A"}
+
+
 def test_a_text_with_plus_and_percent_signs_is_decoded_once() -> None:
     assert read(FORM, "name=a+b%2Bc%2525") == parse_query(b"name=a+b%2Bc%2525") == {"name": "a b+c%25"}
     assert read(FORM, "name=%C3%A9%F0%9F%8C%8D&empty=") == {"name": "é\U0001f30d", "empty": ""}
     assert read(*multipart(('name="name"', "a+b%2B é"))) == {"name": "a+b%2B é"}
 
 
+def test_a_form_may_hold_utf_8_that_is_not_percent_encoded() -> None:
+    """As curl sends it: -d 'name=Überblick'."""
+    assert read(FORM, "name=Über+%C3%BCblick %26 \U0001f30d&größe=2") == {"name": "Über üblick & \U0001f30d", "größe": "2"}
+
+
 def test_a_query_is_read_like_a_form() -> None:
     assert parse_query(b"") == {}
     assert parse_query(b"ids[]=1&ids[]=2&x[y][z]=3&flag") == {"ids": ["1", "2"], "x": {"y": {"z": "3"}}, "flag": ""}
+
+
+def test_numbered_and_unnumbered_elements_make_one_list() -> None:
+    assert read(FORM, "ids[1]=3&ids[]=4&ids[]=5") == parse_query(b"ids[1]=3&ids[]=4&ids[]=5") == {"ids": ["3", "4", "5"]}
+    assert read(FORM, "a[1][b]=1&a[][b]=2") == {"a": [{"b": "1"}, {"b": "2"}]}
 
 
 def test_one_field_among_several_is_not_the_whole_body() -> None:
@@ -198,6 +217,52 @@ def test_a_multipart_body_that_cannot_be_read_is_refused(content_type: bytes, bo
         read(content_type, body)
 
 
+def name_in_parts(charset: str, name: bytes) -> tuple[bytes, bytes]:
+    """Write a multipart body whose one text is in a charset."""
+    return f"multipart/form-data; charset={charset}; boundary=x-y".encode(), (
+        b'--x-y\r\nContent-Disposition: form-data; name="name"\r\n\r\n%b\r\n--x-y--\r\n' % name
+    )
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF-8", '"utf-8"', "iso-8859-1", "ISO-8859-1", "windows-1252"])
+def test_a_multipart_body_is_read_in_its_charset(charset: str) -> None:
+    assert read(*name_in_parts(charset, "Café".encode(charset.strip('"')))) == {"name": "Café"}
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "us-ascii", "windows-1252"])
+def test_a_multipart_body_that_is_not_in_its_charset_is_not_read_in_another_one(charset: str) -> None:
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: The body is not valid "):
+        read(*name_in_parts(charset, b"Caf\xe9\x81"))
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "utf-7", "utf-16", "base64", "x" * 40, "é", ""])
+def test_a_charset_that_only_python_would_read_is_refused(charset: str) -> None:
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: .*Send the form in UTF-8"):
+        read(*name_in_parts(charset, b"a-" + b"b" * 1000))
+
+
+def test_charsets_that_callers_make_up_take_no_memory() -> None:
+    known = len(encodings._cache)
+    for number in range(50):
+        with pytest.raises(Refused):
+            read(*name_in_parts(f"x-{number}", b"News"))
+    assert len(encodings._cache) == known
+
+
+def test_a_multipart_body_has_no_more_parameters_than_any_client_sends() -> None:
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: .*semicolons"):
+        read(*multipart((f'name="{";" * 4000}"', "A")))
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: .*Content-Type"):
+        read(b'multipart/form-data; x="' + b";" * 60_000 + b'"; boundary=x-y', multipart(('name="name"', "A"))[1])
+    assert read(*multipart(('name="a;b"', "A;B"))) == {"a;b": "A;B"}
+
+
+def test_half_a_character_in_a_parameter_is_refused_and_no_failure(api: ApiClient) -> None:
+    content_type, body = multipart(('name="name"', "News"), ('name="n\\ud800"', "1"))
+    headers = {"Content-Type": f"{content_type.decode()}; charset=unicode_escape", "Idempotency-Key": "once"}
+    read_refusal(api.post(FORUMS, content=body, headers=headers), 400, "MALFORMED_REQUEST")
+
+
 # --- over REST ----------------------------------------------------------------------------------------------------
 
 
@@ -279,3 +344,9 @@ def test_a_delete_reads_its_body_like_every_write(api: ApiClient, community: Com
 def test_the_body_of_a_read_is_not_looked_at(api: ApiClient, community: Community) -> None:
     answer = api.get(f"{FORUMS}/{community.news}", content=b"\x00", headers={"Content-Type": "image/png"})
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("content_type", [JSON, FORM])
+def test_a_compressed_body_is_refused_with_what_to_do(content_type: bytes) -> None:
+    with pytest.raises(Refused, match="compressed by gzip"):
+        read(content_type, gzip.compress(b'{"name": "News"}'))

@@ -2,6 +2,7 @@
 
 from tests.api_client import ApiClient, read_refusal
 from tests.database_state import DatabaseState
+from trellis.refusals import REFUSALS
 
 
 def test_every_write_tells_its_event_and_its_change_set(api: ApiClient, database: DatabaseState) -> None:
@@ -42,3 +43,4 @@ def test_a_name_that_is_none_is_refused(api: ApiClient, database: DatabaseState)
     with database.unchanged():
         for wrong in ("", "a b", "x" * 65):
             read_refusal(api.post("/forums/forums", {"name": "A"}, headers={"Change-Set": wrong}), 400, "INVALID_HEADER")
+    assert "`Change-Set`" in REFUSALS["INVALID_HEADER"].when

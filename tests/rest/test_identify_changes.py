@@ -1,6 +1,8 @@
 """A change of a key takes effect on the very next request, in this process and in every other one."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -11,8 +13,12 @@ from tests.service_process import Service
 from tests.wait import wait_until
 from trellis.asgi import Application
 from trellis.compose import compose
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
 from trellis.core.keys.secret import parse_secret
+from trellis.core.operation import Call
 from trellis.settings import Settings
+from trellis.store.engine import Transaction
 
 LIST = "/forums/forums"
 
@@ -149,3 +155,27 @@ def test_a_running_service_sees_what_another_process_changes(
     wait_until(renamed, at_once=engine == "sqlite")
     run("keys.revoke", number)
     sees(401, "INVALID_API_KEY")
+
+
+@pytest.mark.parametrize("is_read", [False, True], ids=["write", "counted read"])
+def test_what_waits_for_the_writer_is_judged_by_the_addresses_of_then(
+    api: ApiClient, gate: Gate, key: MakeKey, run: Run, *, is_read: bool
+) -> None:
+    text = key("forums.*", bounds={"forums.list": {"perDay": 5}})
+    number = number_of(run, text)
+    began, go = Event(), Event()
+
+    def hold(_: Transaction) -> None:
+        began.set()
+        go.wait(30)
+
+    gate.store.write(hold, quiet=True)
+    assert began.wait(30)
+    with ThreadPoolExecutor(1) as pool:
+        changed = gate.submit(Call("keys.update", TERMINAL, {"addresses": ["192.0.2.1"]}, number))
+        late = pool.submit(api, "GET" if is_read else "POST", LIST, key=text, **({} if is_read else {"json": {"name": "Late"}}))
+        wait_until(lambda: gate.store.writes_waiting == 2)
+        go.set()
+        changed.result(30)
+        read_refusal(late.result(30), 403, "IP_ADDRESS_NOT_ALLOWED")
+    assert run("forums.list")["totalResults"] == 0

@@ -18,7 +18,7 @@ from tests.fixture_types import MakeKey, Run
 from tests.held_port import held_port
 from tests.rest.conftest import StoppedTime
 from tests.wait import wait_until
-from trellis.http.api import limits
+from trellis.http.api import limits, shared_windows
 from trellis.http.api.shared_windows import SharedWindows
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
@@ -295,6 +295,38 @@ def test_when_redis_is_away_requests_are_served_and_the_log_says_so(
     read_refusal(one.get(LIST, key=text), 429, "RATE_LIMITED")
 
 
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """An entry for each round trip to Redis that has begun."""
+    begun: list[None] = []
+    ask = SharedWindows._ask
+
+    async def counted(windows: SharedWindows) -> None:
+        begun.append(None)
+        await ask(windows)
+
+    monkeypatch.setattr(SharedWindows, "_ask", counted)
+    return begun
+
+
+def test_nobody_waits_for_a_redis_that_takes_connections_and_says_nothing(
+    trips: list[None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(shared_windows, "_PATIENCE", 0.05)
+
+    async def count(port: int) -> list[tuple[int, float]]:
+        windows = SharedWindows(f"redis://127.0.0.1:{port}/0", 60)
+        async with asyncio.timeout(60):
+            found = [await windows.count("a", 0), *await asyncio.gather(*(windows.count(name, 0) for name in "abc"))]
+            await windows.close()
+        return found
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert asyncio.run(count(silent.getsockname()[1])) == [(0, 60.0)] * 4
+    assert len(trips) == 1, "the others do not try again at once"
+    assert caplog.text.count("Redis does not answer") == 1
+
+
 def test_counts_are_told_together_and_no_process_is_further_behind_than_a_hundredth_of_the_limit(
     make_api: MakeApiClient, redis: Redis, key: MakeKey
 ) -> None:
@@ -304,16 +336,7 @@ def test_counts_are_told_together_and_no_process_is_further_behind_than_a_hundre
     assert 200 <= served <= 200 + 2 * 2
 
 
-def test_what_was_not_yet_told_is_told_in_one_round_trip(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    trips: list[None] = []
-    ask = SharedWindows._ask
-
-    async def counted(windows: SharedWindows) -> None:
-        trips.append(None)
-        await ask(windows)
-
-    monkeypatch.setattr(SharedWindows, "_ask", counted)
-
+def test_what_was_not_yet_told_is_told_in_one_round_trip(redis: Redis, trips: list[None]) -> None:
     async def count() -> tuple[int, int, list[int]]:
         here, there = SharedWindows(redis.url, 60), SharedWindows(redis.url, 60)
         own = [(await here.count(name, 1000))[0] for _ in range(100) for name in ("a", "b")]

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.fixture_types import Clock, MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 from trellis.core.gate import Gate
+from trellis.errors import Refused
 from trellis.store import requests
 from trellis.store.engine.transaction import Transaction
 from trellis.store.requests import Request
@@ -252,6 +254,27 @@ def test_the_log_has_a_greatest_size_and_the_oldest_requests_go_first(
     with gate.store.reading() as tx:
         counted, found = requests.check_size(tx)
     assert counted == found
+
+
+def test_what_a_busy_database_could_not_take_is_counted_later(
+    api: ApiClient, gate: Gate, key: MakeKey, run: Run, database: DatabaseState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = key([], name="Used")
+    api.get("/core/hello", key=text)
+    api.get("/core/hello", key=None, address="203.0.113.9")
+    with monkeypatch.context() as busy:
+        busy.setattr(gate.store, "write", lambda *_, **__: refused_write())
+        api.do(api.application.service.log.flush())
+    api.get("/core/hello", key=None, address="203.0.113.9")
+    assert len(flushed(api, database)) == 3
+    assert key_named(run, "Used")["lastUsedAt"] is not None
+    assert [one["times"] for one in run("requests.keyless")["results"]] == [2]
+
+
+def refused_write() -> Future[None]:
+    future: Future[None] = Future()
+    future.set_exception(Refused("BUSY", "The database is busy."))
+    return future
 
 
 # --- by itself ----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any, Final
 import httpx
 import orjson
 
-from tests.api_client import ApiClient, read_refusal
+from tests.api_client import ApiClient, chunks, read_refusal
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey
 from tests.service_process import Service, begin_post
@@ -89,6 +89,15 @@ def test_documents_may_be_larger_than_other_bodies(api: ApiClient) -> None:
     assert (planned.status_code, planned.json()["counts"]["create"]) == (200, 100)
     read_refusal(api.post("/core/batch", {"operations": document}), 413, "BODY_TOO_LARGE")
     read_refusal(api.post("/core/structure/plan", {"document": "x" * 9 * 2**20}), 413, "BODY_TOO_LARGE")
+
+
+def test_so_may_documents_whose_length_is_not_announced(api: ApiClient) -> None:
+    def plan(document: object) -> httpx.Response:
+        body, kind = orjson.dumps({"document": document}), {"Content-Type": "application/json"}
+        return api.post("/core/structure/plan", content=chunks(body[: 2**20], body[2**20 :]), headers=kind)
+
+    assert plan(large(100)).json()["counts"]["create"] == 100
+    read_refusal(plan("x" * 9 * 2**20), 413, "BODY_TOO_LARGE")
 
 
 def test_every_fault_is_in_the_problem_document(api: ApiClient, database: DatabaseState) -> None:

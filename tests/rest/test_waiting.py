@@ -110,6 +110,20 @@ def test_it_ends_when_the_key_is_revoked_or_loses_the_grant(api: ApiClient, run:
         read_refusal(answer, status, message)
 
 
+def test_one_that_loses_the_grant_is_not_answered_with_what_another_key_has_just_read(
+    api: ApiClient, run: Run, elsewhere: Act
+) -> None:
+    made = run("keys.create", name="Reader", grants=["events.list"])
+    path = FEED.format(find_cursor(api))
+
+    async def act() -> None:
+        await in_thread(elsewhere, "keys.update", {"id": made["id"], "ungrant": ["events.list"]})
+        assert (await api.sending("GET", path)).json()["results"]
+
+    (answer,) = while_waiting(api, path, act, key=made["key"])
+    read_refusal(answer, 403, "NO_PERMISSION")
+
+
 def test_a_few_of_a_key_may_wait_and_none_once_the_process_is_to_end(make_api: MakeApiClient, key: MakeKey) -> None:
     api = make_api(waiting_per_key=2)
     cursor = find_cursor(api)

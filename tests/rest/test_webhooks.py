@@ -2,7 +2,7 @@
 
 from tests.api_client import ApiClient, read_refusal
 from tests.database_state import DatabaseState
-from tests.fixture_types import MakeKey, Run
+from tests.fixture_types import Clock, MakeKey, Run
 
 PATH = "/core/webhooks"
 BODY = {"url": "https://hooks.example/trellis", "events": ["forum.*"]}
@@ -23,6 +23,17 @@ def test_the_life_of_a_webhook(api: ApiClient) -> None:
     assert api.delete(f"{PATH}/1").json() is None
     read_refusal(api.get(f"{PATH}/1"), 404, "INVALID_ID")
     assert api.get(f"{PATH}/x").json()["errorCode"] == "1T107/4"
+
+
+def test_an_old_secret_is_no_longer_told_of_when_it_has_expired(api: ApiClient, run: Run, clock: Clock) -> None:
+    api.post(PATH, BODY)
+    until = run("webhooks.rotate", 1, overlapHours=1)["oldSecretUntil"]
+    for expected in (until, until, None):
+        shown = (api.get(f"{PATH}/1").json(), *api.get(PATH).json()["results"])
+        assert [one["oldSecretUntil"] for one in shown] == [expected] * 2
+        clock.move(minutes=30)
+    tag = api.get(f"{PATH}/1").headers["etag"]
+    assert api.post(f"{PATH}/1", {"description": "Search"}, headers={"If-Match": tag}).status_code == 200
 
 
 def test_what_was_read_can_be_sent_back(api: ApiClient, database: DatabaseState) -> None:

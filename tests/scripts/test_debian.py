@@ -28,6 +28,8 @@ ON_A_COPY: Final = """
     chroot root "$@" || exit 1  # not exec: this shell takes the exit statuses of services that were stopped, as init does
     exit 0
 """
+# Of a plain machine: the tests may be started from an environment that has a `trellis` of its own.
+PLAIN: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 UNSHARE: Final = ("unshare", "--mount", "--pid", "--fork", "--net", "--kill-child", "sh", "-c", ON_A_COPY, "sh")
 
 
@@ -60,7 +62,8 @@ def test_the_package_is_installed_used_upgraded_and_purged(release: list[Path], 
     migrate(Settings(database_url=f"sqlite:///{files}/old.db"), to="0013")
     shutil.copy(LIFE, files)
     told = [f"/mnt/{name}" for name in (LIFE.name, older.name, newer.name, "old.db")]
-    ran = subprocess.run([*UNSHARE, tmp_path / "place", files, PYTHON, *told], capture_output=True, text=True, check=False)
+    command = [*UNSHARE, str(tmp_path / "place"), str(files), str(PYTHON), *told]
+    ran = subprocess.run(command, env=PLAIN, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == "All of it was well.\n"
 

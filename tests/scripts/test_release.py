@@ -69,6 +69,19 @@ def test_the_container_has_no_root_and_tells_its_health() -> None:
     assert "RUN" not in last[last.index("USER") :]
 
 
+@pytest.mark.parametrize(
+    ("name", "folder"), [("Containerfile", "WORKDIR /data"), ("trellis.service", "WorkingDirectory=/var/lib/trellis")]
+)
+def test_the_address_of_the_database_may_be_in_a_file_there(tmp_path: Path, name: str, folder: str) -> None:
+    written = (PACKAGING / name).read_text()
+    given = dict(re.findall(r"(TRELLIS_\w+)=(\S+)", written))
+    assert folder in written.splitlines()  # where the database is unless it is said
+    (tmp_path / "address").write_text("postgresql://localhost/trellis")
+    settings = Settings.load(given | {"TRELLIS_DATABASE_URL_FILE": str(tmp_path / "address")}, None)
+    assert settings.database_url == "postgresql://localhost/trellis"
+    assert Settings.load(given, None).database_url == "sqlite:///trellis.db"
+
+
 def test_the_container_file_passes_its_linter() -> None:
     program = Path(sys.executable).with_name("hadolint")
     if not program.exists():

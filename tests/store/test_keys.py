@@ -90,6 +90,16 @@ def test_keys_come_in_pages_by_id(store: Store) -> None:
         assert keys.read_page(tx, 1, 1) == (2, [SYNC])
 
 
+@pytest.mark.parametrize("search", ["Überblick", "ÜBERBLICK", "überblick", "Straßen", "STRASSEN", "aaaaAAAA", "trl_AAAAAAAA_x"])
+def test_keys_are_searched_in_every_spelling_with_capitals(store: Store, search: str) -> None:
+    overview = replace(PLUGIN, id=3, public="Aaaaaaaa", name="Überblick", owner="Straßenamt")
+    store.write(lambda tx: keys.insert(tx, overview)).result(30)
+    with store.reading() as tx:
+        _, found = keys.read_page(tx, 10, 0, {"search": search})
+        assert overview in found
+        assert keys.read_page(tx, 10, 0, {"search": "100%_"}) == (0, [])
+
+
 def test_a_change_leaves_the_last_use_and_the_other_keys(store: Store) -> None:
     store.write(lambda tx: keys.record_uses(tx, [(1, "2026-01-02")])).result(30)
     store.write(lambda tx: keys.update(tx, replace(PLUGIN, name="New", grants=["blogs.delete"], last_used_at="1999"))).result(30)

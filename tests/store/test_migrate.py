@@ -177,7 +177,7 @@ def test_renaming_tables_and_columns_keeps_every_row_and_what_is_found_by_them(e
         assert siblings.find_children(tx, "forums", None) == [id for id in range(1, 101) if id != 90]
         assert (siblings.check(tx, "forums"), deleted_ids.check(tx, "forums"), search.check_search_index(tx)) == ([], 0, 0)
         assert search.find_candidates(tx, "forums", "forum 41", 1000) == [41, *(id for id in range(60, 101) if id != 90)]
-        (snapshot,) = snapshots.find_by_event(tx, 7)
+        (snapshot,) = snapshots.walk(tx, 7, snapshots.list_keys(tx, 7, "deleted"))
         assert (snapshot.change, snapshot.node.position, snapshot.neighbours) == ("deleted", 89, {"before": [89], "behind": [91]})
         assert idempotency.find_response(tx, 1, "token") == ("print", {}, "2026")
 

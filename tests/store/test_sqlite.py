@@ -79,3 +79,9 @@ def _find_nameless_files() -> set[str]:
     """Return the files that this process has open and that have no name any more, as temporary files have none."""
     opened = [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
     return {name for name in opened if name.endswith(" (deleted)")}
+
+
+def test_a_path_may_begin_with_two_slashes(tmp_path: Path) -> None:
+    with closing(sqlite.connect(f"/{tmp_path}/made.db", create=True)) as connection:
+        connection.execute("CREATE TABLE made (id INTEGER)")
+    assert (tmp_path / "made.db").stat().st_size

@@ -9,9 +9,11 @@ from standardwebhooks import WebhookVerificationError
 from tests.fixture_types import Clock, Events, Run
 from tests.webhook_receiver import Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliveries
-from trellis.core.actor import Actor
+from trellis.core.actor import TERMINAL, Actor, Approval
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.store.webhooks import endpoints
+from trellis.webhooks.outbox import fill_outbox, list_due_messages
 
 GIGABYTE = 2**30
 
@@ -47,6 +49,16 @@ def test_each_change_is_told_with_a_signature_that_the_public_library_verifies(
         assert (restored["data"]["after"]["name"], restored["data"]["undoes"]) == (name, undone["data"]["seq"])
     assert len(set(receiver.ids)) == len(told)
     assert {one.headers["content-type"] for one in receiver.received} == {"application/json"}
+
+
+def test_a_message_names_who_approved_the_proposal_as_the_feed_does(
+    gate: Gate, run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, events: Events
+) -> None:
+    approval = Approval(1, Actor("admin", 1, "Ada", None))
+    gate.run(Call("forums.create", TERMINAL, {"name": "News"}, approval=approval))
+    work_off()
+    told = receiver.received[0].verified(hook["secret"])["data"]
+    assert told["approvedBy"] == events()[-1]["approvedBy"] == {"type": "admin", "id": 1, "name": "Ada"}
 
 
 def test_a_wrong_secret_and_an_old_timestamp_are_refused_by_the_receiver(
@@ -177,6 +189,29 @@ def test_a_deleted_webhook_is_sent_nothing_and_its_log_is_purged(
     assert len(receiver.received) == 1
 
 
+def test_a_search_by_time_finds_what_was_made_before_the_clock_was_set_back(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    receiver.answer = respond_with(204)
+    run("forums.create", name="Ahead")
+    clock.move(days=2)
+    work_off()
+    clock.move(days=-2)
+    for name in ("Back", "Caught up"):
+        run("forums.create", name=name)
+        run("webhooks.test", 1)
+        clock.move(minutes=2)
+        work_off()
+        clock.move(days=1)
+    made = run("deliveries.list", limit=1000)["results"]
+    assert len(made) == 5
+    for time in {one["createdAt"] for one in made} | {clock.text}:
+        later = [one["id"] for one in made if one["createdAt"] >= time]
+        assert [one["id"] for one in run("deliveries.list", **{"from": time})["results"]] == later
+        earlier = [one["id"] for one in made if one["createdAt"] < time]
+        assert [one["id"] for one in run("deliveries.list", to=time)["results"]] == earlier
+
+
 def test_the_clock_set_back_stalls_nothing(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock) -> None:
     receiver.answer = respond_with(503)
     run("forums.create", name="One")
@@ -212,3 +247,21 @@ def test_every_endpoint_gets_everything_in_order(run: Run, many: list[Receiver],
     assert [len(one.received) for one in many] == [100] * 10
     assert all(one.ids == many[0].ids for one in many)
     assert all(one.most_at_once == 1 for one in many)
+
+
+def test_of_very_large_messages_only_a_few_are_in_memory(
+    gate: Gate, run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off
+) -> None:
+    """As each endpoint may have events of its own in memory, and each event a very long text before and after."""
+    run("forums.create", name="News", description="x" * 100_000)
+    for number in range(30):
+        run("forums.update", 1, name=f"News {number}")
+    gate.store.write(lambda tx: fill_outbox(tx, frozenset({"forums"}), gate.now())).result()
+    with gate.store.reading() as tx:
+        webhook = endpoints.find(tx, hook["id"])
+        assert webhook is not None
+        due = list_due_messages(tx, webhook, gate.now())
+    assert 4 < len(due) < 12
+    work_off()
+    told = [one.verified(hook["secret"])["data"]["after"]["name"] for one in receiver.received]
+    assert told == ["News", *(f"News {number}" for number in range(30))]

@@ -1,16 +1,20 @@
 """What an endpoint may do wrong, and what becomes of its messages."""
 
+import asyncio
 import socket
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fixture_types import Clock, Events, Run
 from tests.webhook_receiver import RawServer, Received, Receiver, respond_with
-from tests.webhooks.conftest import Off, deliveries
-from trellis.webhooks import outbox
+from tests.webhooks.conftest import Off, deliver, deliveries
+from trellis.core.gate import Gate
+from trellis.webhooks import Worker, outbox
+from trellis.webhooks.retries import STEPS
 
 GIGABYTE = 2**30
 
@@ -90,6 +94,28 @@ def test_retry_after_is_obeyed_within_bounds(
     assert [b"One" in one.body for one in receiver.received] == [True, True, False]
 
 
+@pytest.mark.parametrize("what", ["test", "one delivery", "all that failed"])
+def test_what_somebody_sends_by_hand_waits_for_no_pause(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock, what: str
+) -> None:
+    receiver.answer = respond_with(429, Retry_After="86400")
+    began = clock.text
+    run("forums.create", name="One")
+    work_off()
+    run("forums.create", name="Two")
+    work_off()
+    assert len(receiver.received) == 1
+    receiver.answer = respond_with(200)
+    clock.move(hours=1)
+    if what == "test":
+        run("webhooks.test", 1)
+    else:
+        run("webhooks.redeliver", 1, **({"delivery": 1} if what == "one delivery" else {"failedSince": began}))
+    work_off()
+    sent = [b"webhook.test" in one.body or one.name for one in receiver.received]
+    assert sent == ["One", *([True] if what == "test" else []), "One", "Two"]
+
+
 def test_an_endpoint_that_is_gone_is_switched_off(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, events: Events
 ) -> None:
@@ -122,6 +148,81 @@ def test_a_week_of_nothing_but_failure_switches_an_endpoint_off(
     clock.move(hours=1)
     work_off()
     assert run("webhooks.get", 1)["disabledBecause"] == "Every attempt for a week has failed."
+
+
+def test_time_without_an_attempt_does_not_count(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    receiver.answer = respond_with(500)
+    run("forums.create", name="News")
+    work_off()
+    began = run("webhooks.get", 1)["failingSince"]
+    clock.move(days=8)  # the service was down, and the endpoint with it
+    work_off()
+    down = run("webhooks.get", 1)
+    assert (down["state"], down["failingSince"]) == ("failing", down["lastAttemptAt"])
+    assert down["failingSince"] > began
+    for _ in range(7):
+        clock.move(days=1)
+        assert run("webhooks.get", 1)["state"] == "failing"
+        run("forums.create", name="News")
+        work_off()
+    assert run("webhooks.get", 1)["disabledBecause"] == "Every attempt for a week has failed."
+
+
+def test_an_endpoint_that_is_dead_is_switched_off_however_seldom_there_is_something_to_send(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    receiver.answer = respond_with(404)
+
+    def try_all() -> None:
+        run("forums.create", name="News")
+        for wait in STEPS:
+            clock.move(seconds=1.1 * wait + 1)
+            work_off()
+
+    for _ in range(2):
+        try_all()
+        assert run("webhooks.get", 1)["state"] == "failing"
+        clock.move(days=5)  # all messages have been given up long before
+    try_all()
+    assert run("webhooks.get", 1)["disabledBecause"] == "Every attempt for a week has failed."
+    run("webhooks.update", 1, enabled=True)
+    try_all()
+    assert run("webhooks.get", 1)["state"] == "failing"  # the week has begun anew
+
+
+def test_a_success_ends_the_week(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock) -> None:
+    for status in (*[500] * 6, 200, *[500] * 7):
+        receiver.answer = respond_with(status)
+        run("forums.create", name="News")
+        work_off()
+        clock.move(days=1)
+    assert run("webhooks.get", 1)["state"] == "failing"
+    work_off()
+    assert run("webhooks.get", 1)["disabledBecause"] == "Every attempt for a week has failed."
+
+
+@pytest.mark.parametrize("content", [None, "nothing"], ids=["missing", "empty"])
+def test_certificates_that_cannot_be_read_are_a_failure_like_any_other(
+    gate: Gate,
+    run: Run,
+    receiver: Receiver,
+    hook: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    content: str | None,
+) -> None:
+    file = tmp_path / "certificates.pem"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    run("forums.create", name="News")
+    asyncio.run(deliver(Worker(gate)))
+    (delivery,) = deliveries(run)
+    (attempt,) = delivery["attempts"]
+    assert "SSL_CERT_FILE" in attempt["error"]
+    assert (delivery["state"], run("webhooks.get", 1)["state"]) == ("waiting", "failing")
 
 
 def test_a_redirect_is_a_failure_and_not_followed(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off) -> None:
@@ -195,6 +296,20 @@ def test_of_a_gigabyte_of_answer_64_kib_are_read(run: Run, work_off: Off) -> Non
     (delivery,) = deliveries(run)
     assert delivery["state"] == "delivered"
     assert len(delivery["attempts"][0]["answer"]) == 4096
+
+
+def test_of_what_is_no_http_a_little_is_kept_and_no_secret(run: Run, work_off: Off) -> None:
+    def babbling(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n" + secret + b" " + b"\x01" * 60_000 + b"\r\n\r\n")
+
+    with RawServer(babbling) as server:
+        secret = run("webhooks.create", url=server.url, events=["*"])["secret"].encode()
+        run("forums.create", name="News")
+        work_off()
+    (attempt,) = deliveries(run)[0]["attempts"]
+    assert attempt["error"].startswith("The connection was interrupted: illegal header line")
+    assert secret.decode() not in attempt["error"]
+    assert len(attempt["error"]) < 1_000
 
 
 def test_an_endpoint_that_does_not_listen_is_a_failure_in_words(run: Run, work_off: Off) -> None:

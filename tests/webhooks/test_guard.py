@@ -20,6 +20,7 @@ from trellis.core.webhooks.address import NotAllowed
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.webhooks.guard import Guard, resolve_name
+from trellis.webhooks.sender import Sender
 from trellis.webhooks.worker import Worker
 
 TLS: Final = Path(__file__).parent / "tls"  # a certificate for hooks.test, signed by itself
@@ -51,6 +52,22 @@ def test_a_name_is_looked_up_once_and_its_address_is_connected_to(run: Run, rece
     work_off(resolve=names)
     assert names.asked == ["hooks.test"]
     assert receiver.received[0].headers["host"] == f"hooks.test:{receiver.port}"
+
+
+@pytest.mark.parametrize("host", ["xn--i-7iq.test", "xn--a_b.test"])
+def test_a_name_that_cannot_be_decoded_is_looked_up_like_any_other(receiver: Receiver, host: str) -> None:
+    names = Names(["127.0.0.1"])
+
+    async def send() -> int | None:
+        sender = Sender(Guard((ip_network("127.0.0.1/32"),), names))
+        try:
+            return (await sender.send(f"http://{host}:{receiver.port}/hook", {}, b"{}")).status
+        finally:
+            await sender.close()
+
+    assert asyncio.run(send()) == 200
+    assert names.asked == [host]
+    assert receiver.received[0].headers["host"] == f"{host}:{receiver.port}"
 
 
 @sqlite

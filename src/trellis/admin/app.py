@@ -24,7 +24,7 @@ from trellis.admin.languages import choose_language, find_language, list_languag
 from trellis.admin.live import Watcher
 from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, LANGUAGE, SIGN_IN, Page, PageRequest, PasswordNeeded
 from trellis.admin.reading import read_form
-from trellis.admin.runner import Runner
+from trellis.admin.runner import Runner, SignInNeeded
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import Sessions, is_equal
 from trellis.admin.static import Static
@@ -56,6 +56,7 @@ _FIRST_STEPS: Final = (  # what of a session has to be done before anything else
     ("must_change_password", CHOOSE, say("Choose your own password first.")),
     ("must_add_factor", FACTORS, say("Set up a second factor first.")),
 )
+_LOST: Final = say("What you typed was too long to be kept: enter it again afterwards.")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
     (
@@ -192,6 +193,10 @@ class Panel:
         self._require_role(page, request)
         if request.me is not None and not request.wants_json:
             await self._prepare(page, request)
+        return await self._run_page(page, request)
+
+    async def _run_page(self, page: Page, request: PageRequest) -> Response:
+        """Run a page, or ask first for what it turns out to need."""
         try:
             return await page.run(request)
         except StaleForm as stale:
@@ -202,6 +207,9 @@ class Panel:
             return self._resend(request, stale.detail)
         except PasswordNeeded:
             return self._confirm_first(request)
+        except SignInNeeded:
+            await self._welcome_visitor(request)
+            return self._sign_in_first(request)
 
     def _require_role(self, page: Page, request: PageRequest) -> None:
         """Refuse a page whose operations the role does not have. Raises Refused (ROLE_NEEDED)."""
@@ -224,8 +232,11 @@ class Panel:
         if token := request.read_cookie("session"):
             request.me = await self.sessions.find(token, request.address, records=records)
             request.token = token
-        if request.me is not None:
-            return True
+        return request.me is not None or await self._welcome_visitor(request)
+
+    async def _welcome_visitor(self, request: PageRequest) -> bool:
+        """Give whoever has no session a token for the forms that are open to all; return whether they had one before."""
+        request.me = None
         visitor = request.read_cookie("visitor")
         is_known: bool = visitor != "" and await self.runner.read(is_visitor_token, visitor)
         if is_known:
@@ -244,14 +255,15 @@ class Panel:
             back = "" if request.path == PREFIX else f"?next={quote(redact_keys(request.path), safe='/')}"
             return RedirectResponse(f"{PREFIX}{SIGN_IN}{back}", 303)
         carried = request.form.carried()
-        then = say("What you typed is kept.") if carried else say("Then you can continue where you left off.")
+        is_lost = request.form.is_too_large_to_carry
+        then = say("What you typed is kept.") if carried else _LOST if is_lost else say("Then you can continue where you left off.")
         return request.page(
             "sign_in.html",
             status=401,
             title=say("Sign in"),
             next=request.path,
             carried=carried,
-            replay=True,
+            replay=not is_lost,
             login="",
             note=say("Your session has ended. Sign in again. {then}", then=then),
             fault="",
@@ -279,8 +291,8 @@ class Panel:
             title=say("Enter your password") if request.signed_in.has_password else say("Confirm that it is you"),
             next=request.path,
             carried=request.form.carried(),
-            replay=True,
-            fault="",
+            replay=not (is_lost := request.form.is_too_large_to_carry),
+            fault=_LOST if is_lost else "",
         )
 
     def _resend(self, request: PageRequest, note: str) -> Response:

@@ -8,13 +8,12 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, tidy_reason
+from trellis.admin.submitted import Submitted, find_form_status
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
+from trellis.core.keys import tidy_reason
 from trellis.errors import Refused
 from trellis.sentences import say
-
-SENT_BEFORE = say("This form was already sent with other values, and took effect. Send it again to create another one.")
 
 
 def _build_empty_form(typed: Submitted | None) -> Form:
@@ -76,7 +75,7 @@ class Confirmation:
             raw = {**form.raw(), **self.raw}
             result = await request.perform_once(self.operation, raw, record["id"], reason=_find_reason(request, raw))
         except Refused as refused:
-            return self._show(request, record, form.add_refusal(refused), 409 if refused.status == 422 else 400)
+            return self._show(request, record, form.add_refusal(refused), find_form_status(refused))
         return self.respond(request, record, result)
 
     async def _respond_again(self, request: PageRequest) -> Response:
@@ -134,8 +133,5 @@ async def create_once(
         created = await request.perform_once(operation, form.settings())
     except Refused as refused:
         form.add_refusal(refused)
-        if refused.status != 422:
-            return show(400)
-        form.title = SENT_BEFORE
-        return show(409)
+        return show(find_form_status(refused))
     return respond(created.value)

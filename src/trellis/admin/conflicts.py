@@ -22,6 +22,13 @@ class Conflict(Exception):
         self.record = record
 
 
+async def fetch_last_event(request: PageRequest, resource: str, number: int) -> dict[str, Any] | None:
+    """Return the last event of a record; None if there is none any more. Raises Refused."""
+    about = {"resource": resource, "resourceId": number, "order": "newest", "limit": 1}
+    last: dict[str, Any] | None = next(iter((await request.fetch("events.list", about))["results"]), None)
+    return last
+
+
 async def update_if_unchanged(
     request: PageRequest,
     record: Mapping[str, Any],
@@ -61,9 +68,8 @@ async def find_saved(
     update = f"{resource}.update"
     if any(raw.get(name) for name in request.catalogue.find(update).secrets):
         return None  # no record tells which password it has
-    about = {"resource": resource, "resourceId": record["id"], "order": "newest", "limit": 1}
-    last = next(iter((await request.fetch("events.list", about))["results"]), None)
-    if last is None or (last["operation"], last["actor"]["type"], last["actor"]["id"]) != (update, "admin", request.actor.id):
+    last = await fetch_last_event(request, resource, record["id"])
+    if last is None or last["operation"] != update or not request.actor.is_named(last["actor"]):
         return None
     planned = await request.dry_run(update, raw, record["id"])
     if version_of({name: planned.get(name) for name in record}) != version_of(record):

@@ -38,14 +38,14 @@ from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Sessions, csrf_token, seal, unseal
-from trellis.admin.submitted import StaleForm, Submitted, tidy_reason
+from trellis.admin.submitted import StaleForm, Submitted
 from trellis.admin.times import Clock, find_clock
 from trellis.core.actor import Actor
-from trellis.core.admins import SignedIn, address_lane, begin_session
+from trellis.core.admins import SignedIn, address_lane
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import MAX_ID
 from trellis.core.gate import Gate, Result
-from trellis.core.keys import redact_keys
+from trellis.core.keys import redact_keys, tidy_reason
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -201,11 +201,6 @@ class PageRequest:
         zone, shows_utc = (self.me.zone, self.me.shows_utc) if self.me else ("", False)
         return find_clock(zone, self.read_cookie("zone"), shows_utc=shows_utc, language=self.language)
 
-    async def go_on_after_change(self) -> None:
-        """Go on in a new session, after a change of one's own password has ended all."""
-        me = self.signed_in
-        self.take_session(await self.runner.write(begin_session, me.id, self.address, self.agent, me.issuer))
-
     def take_session(self, token: str) -> None:
         """Give this browser the cookie of a session; the forms of this response carry its token."""
         self.token = token
@@ -276,7 +271,7 @@ class PageRequest:
         """Run a write that a form must not cause twice; the form carries a `submission_token`.
 
         The same form sent again, or twice at once, gets the first result, `replayed` and without secrets. Raises Refused like
-        `perform`, and IDEMPOTENCY_KEY_REUSED for a form that was sent before with other values.
+        `perform`, and SentBefore for a form that was sent before with other values.
         """
         self.require_fresh_form()
         call = self._claim(Call(operation, self.actor, raw, target, reason=reason or None))

@@ -6,9 +6,10 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from trellis.admin.submitted import SentBefore
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
-from trellis.core.operation import Call
+from trellis.core.operation import Call, SessionEnded
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
 from trellis.http.reading import SharedRead, read_in_thread
@@ -22,6 +23,10 @@ T = TypeVar("T")
 _WAITS = 50  # how often a write that is sent twice looks whether the first has ended
 _WAIT = 0.1  # seconds between
 _MOST_PROBLEMS = 100  # that a check lists
+
+
+class SignInNeeded(Exception):
+    """The session of whoever sent a form has ended while its write waited; the panel asks them to sign in."""
 
 
 class Runner:
@@ -56,21 +61,33 @@ class Runner:
             raise Refused("BUSY", say("The database check takes too long here: run `trellis check` in a terminal.")) from None
 
     async def perform(self, call: Call, *, slow: bool = False, size: int = 0) -> Result:
-        """Run an operation; a `slow` read runs in a thread on either engine. Raises Refused, in which case nothing has changed.
+        """Run an operation; a `slow` read runs in a thread on either engine.
 
-        `size` is the size of the form that the call is made from, in bytes.
+        Raises Refused, and SignInNeeded where the session has ended, in which case nothing has changed. `size` is the size of the
+        form that the call is made from, in bytes.
         """
         operation = self.gate.catalogue.find(call.operation)
         if operation.writes:
-            return await self._wait_for(await run_by_size(size, self.gate.submit, call))
+            try:
+                return await self._wait_for(await run_by_size(size, self.gate.submit, call))
+            except SessionEnded:
+                raise SignInNeeded from None
         if not self.gate.store.reads_inline:
             return await read_in_thread(self._read_seconds, self.gate.run, call)
         return await asyncio.to_thread(self.gate.run, call) if slow else self.gate.run(call)
 
     async def perform_once(self, call: Call, *, size: int) -> Result:
-        """Run a write with a token, once another with the same one has ended: a form may be sent twice at once. Raises Refused."""
+        """Run a write with a token, once another with the same one has ended: a form may be sent twice at once.
+
+        Raises Refused, and SentBefore if the token belongs to other values.
+        """
         await self._wait_until_ended(call)
-        return await self.perform(call, size=size)
+        try:
+            return await self.perform(call, size=size)
+        except Refused as refused:
+            if refused.status != 422:  # a token of other values, told in words for programs
+                raise
+            raise SentBefore from None
 
     async def find_response(self, call: Call) -> Any:
         """Return what the same write with the same token has caused already, once that has ended; None if it has not."""

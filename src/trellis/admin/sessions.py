@@ -6,13 +6,16 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
 from trellis.admin.runner import Runner
 from trellis.core.admins import (
     Credentials,
+    Proven,
     SignedIn,
     clear_attempts,
     count_attempt,
@@ -22,14 +25,17 @@ from trellis.core.admins import (
     find_wait,
     record_session_use,
 )
+from trellis.errors import Refused
 from trellis.openid import Provider
+
+_PATIENCE: Final = 2.0  # seconds that a page waits for the record that its session is used
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of an attempt: the administrator's id, or for how many seconds to wait before the next one is checked."""
+    """The outcome of an attempt: who it is, or for how many seconds to wait before the next one is checked."""
 
-    admin: int | None = None
+    proven: Proven | None = None
     wait: int = 0
 
 
@@ -41,13 +47,18 @@ class Sessions:
         self.provider = provider
 
     async def find(self, token: str, address: str, *, records: bool = True) -> SignedIn | None:
-        """Find the live session of a cookie, and record, at most once a minute, that it was used."""
+        """Find the live session of a cookie, and record, at most once a minute, that it was used.
+
+        What cannot be written soon is left to the next request: a page is read while others write, or nobody can.
+        """
         me = await self._runner.read(find_session, token)
         if records and me is not None and not me.use_is_recorded:
-            await self._runner.write(record_session_use, me.session, address)
+            with suppress(Refused, TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    await self._runner.write(record_session_use, me.session, address)
         return me
 
-    async def attempt(self, credentials: Credentials, check: Callable[[], int | None], *, counts: bool = True) -> Attempt:
+    async def attempt(self, credentials: Credentials, check: Callable[[], Proven | None], *, counts: bool = True) -> Attempt:
         """Check what was typed, unless there were too many failures lately. Raises Refused (TOO_MANY_PASSWORDS).
 
         The first of two steps does not count as an attempt: nobody learns how it went, and whoever has to wait between attempts
@@ -60,10 +71,10 @@ class Sessions:
         wait = await (self._runner.write(count_attempt, credentials) if counts else self._runner.read(find_wait, credentials))
         if wait:
             return Attempt(wait=wait)
-        admin = await asyncio.wrap_future(gate.lanes.submit(lane, check))
-        if admin is None:
+        proven = await asyncio.wrap_future(gate.lanes.submit(lane, check))
+        if proven is None:
             await self._runner.write(count_failure, credentials)
-        return Attempt(admin)
+        return Attempt(proven)
 
     async def settle(self, credentials: Credentials) -> None:
         """Forget the failures of somebody who has shown all that is asked for."""

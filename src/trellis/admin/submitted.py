@@ -3,25 +3,27 @@
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import orjson
 
 from trellis.admin.times import EXACT, Clock
-from trellis.core.keys import redact_keys
 from trellis.errors import Refused
 from trellis.sentences import say
 
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
-_MAX_CARRIED: Final = 262_144  # characters of a form that are carried through signing in
+_MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; encoded, each may take three
 _MAX_PAIRS: Final = 750  # of a form that are carried; each comes back as two
-_LONGEST_REASON: Final = 500  # characters
 
 
-def tidy_reason(typed: str) -> str:
-    """Return why something is done as events keep it: one line, without keys and without characters that nobody sees."""
-    line = "".join(one for one in " ".join(typed.split()) if one.isprintable())
-    return redact_keys(line)[:_LONGEST_REASON]
+def find_last_page(query: Mapping[str, str], shown: Mapping[str, Any]) -> str | None:
+    """Return the end of the address of a list's last page to whoever is beyond it, since rows have gone; None to others."""
+    last = shown["totalPages"]
+    if shown["page"] <= last:
+        return None
+    kept = {name: value for name, value in query.items() if name != "page"} | ({"page": str(last)} if last > 1 else {})
+    return f"?{urlencode(kept)}" if kept else ""
 
 
 class StaleForm(Refused):
@@ -35,6 +37,21 @@ class StaleForm(Refused):
                 "typed is still here: check it and send it again."
             ),
         )
+
+
+class SentBefore(Refused):
+    """A form that took effect when it was sent before, with other values. Its page has a new token for it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "IDEMPOTENCY_KEY_REUSED",
+            say("This form was already sent with other values, and took effect. Send it again to do this as well."),
+        )
+
+
+def find_form_status(refused: Refused) -> int:
+    """Return the status of a page that shows its form again."""
+    return 409 if isinstance(refused, SentBefore) else 400
 
 
 class Submitted(Mapping[str, str]):
@@ -80,5 +97,13 @@ class Submitted(Mapping[str, str]):
 
     def carried(self) -> tuple[tuple[str, str], ...]:
         """Return what may be carried through another page: everything but tokens and passwords, unless it is too much."""
-        kept = tuple((n, v) for n, v in self.pairs if n != CSRF and "password" not in n.lower())
-        return kept if len(kept) <= _MAX_PAIRS and sum(len(n) + len(v) for n, v in kept) <= _MAX_CARRIED else ()
+        return () if self.is_too_large_to_carry else self._find_typed()
+
+    @property
+    def is_too_large_to_carry(self) -> bool:
+        """Whether a form has so much that it cannot be carried, as a long document."""
+        kept = self._find_typed()
+        return len(kept) > _MAX_PAIRS or sum(len(f"{n}{v}".encode(errors="replace")) for n, v in kept) > _MAX_CARRIED
+
+    def _find_typed(self) -> tuple[tuple[str, str], ...]:
+        return tuple((n, v) for n, v in self.pairs if n != CSRF and "password" not in n.lower())

@@ -38,6 +38,7 @@ from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_b
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
 from trellis.admin.times import UTC_CLOCK, Clock
+from trellis.core.actor import describe_actor
 from trellis.core.catalogue import Catalogue
 from trellis.core.factors import find_party
 from trellis.core.keys import redact_keys
@@ -152,6 +153,7 @@ class View:
             prefix=PREFIX,
             reference=REFERENCE,
             changed_labels=lambda event: changed_labels(event, self._kinds),
+            describe_actor=describe_actor,
             actions=lambda kind: find_actions(self._catalogue, kind),
             node_badges=node_badges,
             node_lock=partial(describe_lock, find_guests(self._kinds)),

@@ -9,6 +9,7 @@ from trellis.cli.terminal import Failure, say
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
+from trellis.core.keys import tidy_reason
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.settings import Settings, SettingsError
@@ -20,15 +21,22 @@ from trellis.traces import Traces
 def community(settings: Settings, *, make: bool = False, traces: Traces | None = None) -> Iterator[Gate]:
     """Open the community. A missing SQLite database is created if `make` is true.
 
-    Raises Failure with a message if there is no database, or if it is not at the newest step or cannot be used.
+    After Ctrl-C, nothing more is done: the command is to end. Raises Failure with a message if there is no database, or if it is
+    not at the newest step or cannot be used.
     """
     with explaining(settings):
         _prepare_database(settings, make=make)
         gate = compose(settings, traces=traces)
+        is_interrupted = False
         try:
             yield gate
+        except KeyboardInterrupt:
+            # Closing the store would finish the writes that wait. Its thread ends with the process, which leaves nothing half done.
+            is_interrupted = True
+            raise
         finally:
-            gate.store.close()
+            if not is_interrupted:
+                gate.store.close()
 
 
 @contextmanager
@@ -69,6 +77,5 @@ def act(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Result:
     """Run an operation as the terminal, with its own request id."""
-    return gate.run(
-        Call(operation, TERMINAL, raw or {}, target, request_id=uuid4().hex, reason=reason, progress=progress),
-    )
+    why = tidy_reason(reason) or None if reason else None
+    return gate.run(Call(operation, TERMINAL, raw or {}, target, request_id=uuid4().hex, reason=why, progress=progress))

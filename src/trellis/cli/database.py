@@ -183,5 +183,7 @@ def purge() -> None:
     """Delete what is past its retention time, trusting this machine's clock. A service does this by itself every ten minutes."""
     settings = Settings.load()
     with community(settings, make=False) as gate:
-        asyncio.run(Purges(gate, settings).run(trusting=True))
+        failed = asyncio.run(Purges(gate, settings).run(trusting=True))
+    if failed:
+        raise Failure(f"These could not be deleted: {', '.join(failed)}. The rest of what was past its retention time is gone.")
     show("Deleted what was past its retention time. Services that did not trust their clock trust it again.")

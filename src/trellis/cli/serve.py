@@ -62,14 +62,14 @@ def serve(
         with explaining(settings):
             _bring_up_to_date(settings)
         with community(settings) as gate:
-            key = _demonstrate(gate) if demo else None
+            shown = _demonstrate(gate) if demo else None
             way_in = _way_in(gate, settings, address, demo=demo)
             engine = gate.store.describe_engine()
             _judge_clock(gate)
         _listen(listener, host, port)
         if apart is not None:
             _listen(apart, *_split_listener(settings))
-        _announce(address, settings.public_url or address, key, way_in)
+        _announce(address, settings.public_url or address, shown, way_in)
         _log_start(settings, address, workers, engine)
         if apart is not None:
             log.info("The metrics are at %s/metrics.", _address(*apart.getsockname()[:2]))
@@ -168,20 +168,21 @@ def _settle_community(settings: Settings, address: str) -> Settings:
     return Settings.load()
 
 
-def _demonstrate(gate: Gate) -> str:
-    """See to the sample community and to a key that may do everything; give the key."""
+def _demonstrate(gate: Gate) -> tuple[str, str]:
+    """See to the sample community and to a key that may do everything; give the key, and what to say of it."""
     if not act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
         with progress_of("Loading the sample community") as progress:
             load_sample(gate, progress)
     return _demo_key(gate)
 
 
-def _demo_key(gate: Gate) -> str:
+def _demo_key(gate: Gate) -> tuple[str, str]:
     mine = [key["id"] for key in every_key(gate) if key["name"] == _DEMO and key["state"] == "active"]
     if not mine:
-        return str(act(gate, "keys.create", {"name": _DEMO, "grants": ["*"]}).value["key"])
+        return str(act(gate, "keys.create", {"name": _DEMO, "grants": ["*"]}).value["key"]), "may do everything"
     act(gate, "keys.update", {"grants": ["*"]}, mine[-1])
-    return str(act(gate, "keys.rotate", {"overlapDays": 1}, mine[-1]).value["key"])
+    renewed = str(act(gate, "keys.rotate", {"overlapDays": 1}, mine[-1]).value["key"])
+    return renewed, "may do everything; the one before it is valid for another day"
 
 
 def _address(host: str, port: int) -> str:
@@ -202,15 +203,16 @@ def _way_in(gate: Gate, settings: Settings, address: str, *, demo: bool) -> tupl
     return ()
 
 
-def _announce(address: str, public: str, key: str | None, way_in: tuple[str, ...]) -> None:
+def _announce(address: str, public: str, demo: tuple[str, str] | None, way_in: tuple[str, ...]) -> None:
     """Say where everything is. Browsers need the public address: sessions and passkeys are bound to it."""
     show(f"Base URL:   {address}/api")
     show(f"Reference:  {address}/api/docs")
     show(f"Panel:      {public}/admin")
     for line in way_in:
         show(line)
-    if key is not None:
-        show(f"Demo key:   {key}  (may do everything; the one before it is valid for another day)")
+    if demo is not None:
+        key, about = demo
+        show(f"Demo key:   {key}  ({about})")
         show()
         show("Try it, in another terminal:")
         show(f"  API={address}/api")

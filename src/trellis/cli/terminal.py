@@ -56,18 +56,42 @@ def show(line: str = "", style: str = "") -> None:
 
 def _echo(text: str, style: str, *, err: bool) -> None:
     colour = None if style in {"", "bold"} else style
-    typer.secho(
-        escape_unsafe(text), err=err, fg=colour, bold=style == "bold" or None, color=False if os.environ.get("NO_COLOR") else None
-    )
+    with _writing():
+        typer.secho(
+            escape_unsafe(text),
+            err=err,
+            fg=colour,
+            bold=style == "bold" or None,
+            color=False if os.environ.get("NO_COLOR") else None,
+        )
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Turn an error of the output into a Failure, lest it is taken for one of the database. A broken pipe ends the command."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Failure(
+            f"The output could not be written: {error.strerror or error}. What the command did before that is not undone."
+        ) from None
+
+
+def show_document(text: str) -> None:
+    """Print a text that ends with a line end, as it is."""
+    with _writing():
+        typer.echo(text, nl=False)
 
 
 def show_json(value: Any, *, plain: bool = False) -> None:
     """Print a value as JSON: coloured at a terminal, plain otherwise."""
-    from orjson import OPT_INDENT_2, dumps  # noqa: PLC0415  # start-up time: `trellis --version` prints none
+    from orjson import OPT_INDENT_2, OPT_NON_STR_KEYS, dumps  # noqa: PLC0415  # start-up time: `trellis --version` prints none
 
-    text = escape_unsafe(dumps(value, option=OPT_INDENT_2).decode())
+    text = escape_unsafe(dumps(value, option=OPT_INDENT_2 | OPT_NON_STR_KEYS).decode())
     if plain or not sys.stdout.isatty():
-        typer.echo(text)
+        show_document(f"{text}\n")
         return
     from trellis.cli.drawing import draw_json  # noqa: PLC0415  # start-up time: Rich is slow to load
 
@@ -89,7 +113,7 @@ def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]], colours
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     for line in lines:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        show_document("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n")
 
 
 # --- progress -----------------------------------------------------------------------------------------------------

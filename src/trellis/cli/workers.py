@@ -28,10 +28,13 @@ log = logging.getLogger(__name__)
 BEAT: Final = 2  # seconds between signs of life of a worker, the first of which says that it serves
 START: Final = 120.0  # seconds that a worker may take until then
 SILENT: Final = 60.0  # seconds without a sign of life after which a worker is taken for stuck
-END: Final = 45.0  # seconds for all workers to end, of which requests under way get thirty
+END: Final = 45.0  # seconds for workers to end, of which requests under way get thirty
 STEADY: Final = 20.0  # seconds for which a worker has to serve before its start counts as one that succeeded
 TRIES: Final = 5  # starts that fail in a row, with no worker serving, after which the parent gives up
 LONGEST: Final = 30.0  # seconds between two starts, at most; the pause doubles from one second
+
+_NO_SIGN: Final = "Worker %d has given no sign of life for too long, and is killed."
+_NO_END: Final = "Worker %d does not end, and is killed."
 
 MakeConfig = Callable[[], uvicorn.Config]
 # Seconds for which a thread may hold the interpreter while another waits: with the usual 5 ms, an answer that is read on the loop
@@ -58,6 +61,7 @@ class Worker:
     serves: bool = False
     since: float = 0.0  # when it began to serve
     leaving: bool = False
+    dismissed: float = 0.0  # when it was told to leave
 
     @property
     def pid(self) -> int:
@@ -69,7 +73,8 @@ class Worker:
 
     @property
     def late(self) -> bool:
-        return time.monotonic() - self.heard > (SILENT if self.serves else START)
+        now = time.monotonic()
+        return now - self.dismissed > END if self.leaving else now - self.heard > (SILENT if self.serves else START)
 
 
 class Workers:
@@ -162,15 +167,15 @@ class Workers:
 
     def _dismiss(self, worker: Worker) -> None:
         if not worker.leaving:
-            worker.leaving = True
+            worker.leaving, worker.dismissed = True, time.monotonic()
             worker.process.terminate()
 
     # --- deaths -------------------------------------------------------------------------------------------------------
 
     def _see_to_workers(self) -> None:
         for worker in tuple(self._workers):
-            if worker.process.is_alive() and not worker.leaving and worker.late:
-                log.error("Worker %d has given no sign of life for too long, and is killed.", worker.pid)
+            if worker.process.is_alive() and worker.late:
+                log.error(_NO_END if worker.leaving else _NO_SIGN, worker.pid)
                 worker.process.kill()
                 worker.process.join()
             if not worker.process.is_alive():
@@ -218,7 +223,7 @@ class Workers:
         for worker in self._workers:
             worker.process.join(max(0.0, until - time.monotonic()))
             if worker.process.is_alive():
-                log.error("Worker %d does not end, and is killed.", worker.pid)
+                log.error(_NO_END, worker.pid)
                 worker.process.kill()
                 worker.process.join()
             log.info("Worker %d ended.", worker.pid)

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from trellis.core.bounds import NO_BOUNDS, WHOLE, Bound, read_bounds
 from trellis.core.roles import Permit
+from trellis.sentences import say
 from trellis.store.keys import Key
 
 
@@ -16,7 +17,8 @@ class Actor:
     `bounds` are those of the grants that have some, by operation. The event log records `type` and `id`, and shows `name` to
     people. An `is_agent` is a key that asks over MCP: it runs nothing that shows a secret. An administrator who is no owner has
     a `permit`, whose operations are their grants. Of a key there is what it was when it was read, and the `digest` of its
-    secret that was presented: whoever runs its writes later finds by them whether it may still run them.
+    secret that was presented, and of an administrator in the panel their `session`: whoever runs their writes later finds by
+    them whether they may still run them.
     """
 
     type: Literal["key", "admin", "terminal", "service"]
@@ -28,6 +30,7 @@ class Actor:
     permit: Permit | None = None
     key: Key | None = field(default=None, repr=False, compare=False)
     digest: str = field(default="", repr=False, compare=False)
+    session: str = field(default="", repr=False, compare=False)
 
     @classmethod
     def of_key(cls, key: Key, digest: str = "") -> Self:
@@ -36,13 +39,17 @@ class Actor:
         return cls("key", key.id, key.name, frozenset(key.grants), bounds, key=key, digest=digest)
 
     @classmethod
-    def administrator(cls, number: int, name: str, permit: Permit | None) -> Self:
+    def administrator(cls, number: int, name: str, permit: Permit | None, session: str = "") -> Self:
         """Return an administrator whose grants are those of their permit; an owner has none, and may do everything."""
-        return cls("admin", number, name, None if permit is None else permit.operations, permit=permit)
+        return cls("admin", number, name, None if permit is None else permit.operations, permit=permit, session=session)
 
     def serialize(self) -> dict[str, Any]:
         """Serialize an actor, as events and webhooks name it."""
         return {"type": self.type, "id": self.id, "name": self.name}
+
+    def is_named(self, named: Mapping[str, Any]) -> bool:
+        """Return whether an actor that an event, for example, names is this one, whatever it was called then."""
+        return (named["type"], named["id"]) == (self.type, self.id)
 
     def may(self, operation: str) -> bool:
         """Return whether this actor is granted the operation. A key with an empty set of grants may run none."""
@@ -77,3 +84,19 @@ class Approval(NamedTuple):
 
 TERMINAL = Actor("terminal", None, "terminal")
 DELIVERY = Actor("service", None, "webhook delivery", frozenset({"webhooks.disable"}))
+
+_LINK: Final = "one-time link"
+_SERVICES: Final = {
+    "sign-in": say("Sign-in"),
+    "single sign-on": say("Single sign-on"),
+    "webhook delivery": say("Webhook delivery"),
+    "housekeeping": say("Housekeeping"),
+}
+
+
+def describe_actor(actor: Mapping[str, Any]) -> str:
+    """Return how people call an actor that an event names; a key or an administrator can be called like any other."""
+    name = str(actor["name"])
+    if actor["type"] == TERMINAL.type:
+        return say("one-time link") if name == _LINK else say("The terminal")
+    return _SERVICES.get(name, name.capitalize()) if actor["type"] == DELIVERY.type else name

@@ -10,10 +10,12 @@ from trellis.core.verbs import Body, Response, Verb
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
 from trellis.sentences import say
+from trellis.store.engine import Transaction
 
 MOST: Final = 1000  # operations in a batch
 # All other writes wait for a batch, and references and copies multiply what its request holds: a copy of what a copy has copied
-# doubles each time. So it goes no further once it has changed so many records, or has returned so many bytes.
+# doubles each time. So it goes no further once it has changed so many records, or has returned so many bytes, or once its
+# references stand for so many.
 MOST_RECORDS: Final = 10_000
 MOST_BYTES: Final = 8 * 2**20
 BATCH: Final = Verb(
@@ -142,7 +144,7 @@ def _batch(context: Context) -> Outcome:
         raise refuse_faults(Fault("operations", "MISSING_VALUE", say("operations is needed: list what to do.")))
     dry = bool(context.input.get(DRY_RUN.name))
     progress = Progress(context.call, len(steps))
-    results: dict[str, Any] = {}
+    references = _References(context.tx)
     returned: list[dict[str, Any]] = []
     storable: list[dict[str, Any]] = []
     last = None
@@ -151,13 +153,13 @@ def _batch(context: Context) -> Outcome:
         if records > MOST_RECORDS or size > MOST_BYTES:
             raise _refuse_size(index)
         try:
-            outcome = context.run(_build_call(context, step, results))
+            outcome = context.run(_build_call(context, step, references))
         except Refused as refused:
             raise _refuse_step(index, step, refused) from None
         last = outcome.event or last
         records += outcome.happened + len(outcome.touched)
         size += len(context.tx.encode(outcome.result))
-        results[step.name] = outcome.result
+        references.results[step.name] = outcome.result
         event = None if dry else outcome.event
         returned.append({"operation": step.operation, "event": event, "result": outcome.result})
         is_planned = outcome.plan is not None and (dry or outcome.result is not None)  # a delete returns null when it is repeated
@@ -174,7 +176,7 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
         yield call._replace(operation=step.operation, raw=step.body, target=step.id if isinstance(step.id, int) else None)
 
 
-def _build_call(context: Context, step: Step, results: Mapping[str, Any]) -> Call:
+def _build_call(context: Context, step: Step, references: "_References") -> Call:
     operation = context.environment.batchable.get(step.operation)
     if operation is None:
         detail = say(
@@ -186,7 +188,7 @@ def _build_call(context: Context, step: Step, results: Mapping[str, Any]) -> Cal
         if isinstance(step.body[secret], Mapping):  # it would be hashed while all other writes wait
             detail = say("{secret} must be text: a password cannot be a {reference}.", secret=secret, reference=_REFERENCE)
             raise refuse_faults(Fault(secret, "INVALID_VALUE", detail))
-    body, target = _resolve(step.body, results), _resolve(step.id, results)
+    body, target = references.resolve(step.body), references.resolve(step.id)
     if not isinstance(body, Mapping):
         raise refuse_faults(Fault("body", "INVALID_VALUE", say("body must be an object, not {body}.", body=quote(body))))
     if step.if_match and not operation.is_conditional:
@@ -212,28 +214,40 @@ def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
         raise refuse_faults(Fault("id", "INVALID_VALUE", say("id {detail}", detail=invalid.detail))) from None
 
 
-def _resolve(value: Any, results: Mapping[str, Any]) -> Any:
-    """Replace references by what they lead to. Raises Refused for one that leads nowhere."""
-    if _is_reference(value):
-        return _follow(value[_REFERENCE], results)
-    if isinstance(value, Mapping):
-        return {name: _resolve(below, results) for name, below in value.items()}
-    return [_resolve(below, results) for below in value] if isinstance(value, list | tuple) else value
+class _References:
+    """What the references of a batch lead to: `results` of operations, by their names."""
 
+    def __init__(self, tx: Transaction) -> None:
+        self.results: dict[str, Any] = {}
+        self._tx = tx
+        self._size = 0
 
-def _follow(reference: Any, results: Mapping[str, Any]) -> Any:
-    name, *path = str(reference).split(".")
-    found: Any = results if name else {}
-    for step in (name, *path):
-        if not isinstance(found, Mapping) or step not in found:
-            detail = say(
-                "{reference} {reference2} refers to nothing: write the `as` of an earlier operation and a member, such as news.id.",
-                reference=_REFERENCE,
-                reference2=quote(reference),
-            )
-            raise refuse_faults(Fault(_REFERENCE, "INVALID_VALUE", detail))
-        found = found[step]
-    return found
+    def resolve(self, value: Any) -> Any:
+        """Replace references by what they lead to. Raises Refused for one that leads nowhere, and for very much of it."""
+        if _is_reference(value):
+            found = self._follow(value[_REFERENCE])
+            self._size += len(self._tx.encode(found))
+            if self._size > MOST_BYTES:
+                raise _refuse_references()
+            return found
+        if isinstance(value, Mapping):
+            return {name: self.resolve(below) for name, below in value.items()}
+        return [self.resolve(below) for below in value] if isinstance(value, list | tuple) else value
+
+    def _follow(self, reference: Any) -> Any:
+        name, *path = str(reference).split(".")
+        found: Any = self.results if name else {}
+        for step in (name, *path):
+            if not isinstance(found, Mapping) or step not in found:
+                detail = say(
+                    "{reference} {reference2} refers to nothing: write the `as` of an earlier operation and a member, such as "
+                    "news.id.",
+                    reference=_REFERENCE,
+                    reference2=quote(reference),
+                )
+                raise refuse_faults(Fault(_REFERENCE, "INVALID_VALUE", detail))
+            found = found[step]
+        return found
 
 
 def _refuse_step(index: int, step: Step, refused: Refused) -> Refused:
@@ -254,6 +268,17 @@ def _refuse_size(done: int) -> Refused:
             "which is the limit of a batch. Nothing was done. Send fewer operations at once.",
             done=done,
             most_records=MOST_RECORDS,
+            most_bytes=MOST_BYTES >> 20,
+        ),
+    )
+
+
+def _refuse_references() -> Refused:
+    return Refused(
+        "BATCH_TOO_LARGE",
+        say(
+            "Up to here, the references of the batch stand for more than {most_bytes} MiB, which is the limit. Send fewer "
+            "operations at once.",
             most_bytes=MOST_BYTES >> 20,
         ),
     )

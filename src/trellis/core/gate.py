@@ -9,7 +9,7 @@ grants, and the panel's sessions, sign-in attempts, alarms that were read, zones
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from trellis.core.events import Overdue, Recorder
 from trellis.core.fields import Input, format_timestamp
 from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
 from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, judge_role, renew_actor
-from trellis.core.passwords import Lanes, Plain, chain
+from trellis.core.passwords import Lanes, Plain, chain, check_number
 from trellis.core.verbs import Verb
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -32,7 +32,6 @@ from trellis.store.engine import Rollback, Shown, Store, Transaction
 log = logging.getLogger(__name__)
 
 _LONG: Final = 2.0  # seconds for which a write may keep others waiting before the log says so
-_MOST_PASSWORDS: Final = 20  # that one call may set by the calls that it runs
 _Clock = Callable[[], datetime]
 _CREATE_PROPOSAL: Final = "proposals.create"
 _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
@@ -41,7 +40,7 @@ _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 class Result(NamedTuple):
     """The result of a call: `value` is the record, the page or the plan; `event` the number of the last recorded event.
 
-    `verb` is the verb that was carried out; `shows` and `recount` are those of its outcome.
+    `verb` is the verb that was carried out; `shows` and `recount` are those of its outcome. `counted`: reads that it ran are uses.
     """
 
     value: Any
@@ -52,6 +51,7 @@ class Result(NamedTuple):
     change_set: int | None = None
     shows: tuple[Shown, ...] | None = None
     recount: Callable[[], int] | None = None
+    counted: bool = False
 
 
 class Gate:
@@ -125,24 +125,33 @@ class Gate:
             return self.submit(call).result()
         given = operation.form.read(call.raw)
         if call.actor.bounds and not call.again:
-            self._count_read([name for name in operation.grants if call.actor.counts(name)], call)
+            call = self._count_read([name for name in operation.grants if call.actor.counts(name)], call)
         if not (operation.snapshot or call.actor.bounds):
             return self.store.read_single(lambda tx: self._read(operation, call, given, tx))
         with self.store.reading() as tx:
             return self._read(operation, call, given, tx)
 
-    def _count_read(self, grants: Sequence[str], call: Call) -> None:
-        """Count a read as a use of the grants that it needs, before it reads. Raises Refused (GRANT_USED_UP)."""
+    def _count_read(self, grants: Sequence[str], call: Call) -> Call:
+        """Count a read as a use of the grants that it needs, and return it as `_renew` does. Raises Refused (GRANT_USED_UP)."""
         if not grants:
-            return
-        now = self.now()
+            return call
 
-        def count(tx: Transaction) -> None:
+        def count(tx: Transaction) -> Call:
+            now = self.now()
+            renewed = self._renew(call, tx, now)
             for name in grants:
-                count_uses(tx, call.actor, name, now)
-            count_whole(tx, call.actor, now)
+                count_uses(tx, renewed.actor, name, now)
+            count_whole(tx, renewed.actor, now)
+            return renewed
 
-        self.store.write(count, quiet=True).result()
+        return self.store.write(count, quiet=True).result()
+
+    def _renew(self, call: Call, tx: Transaction, now: str) -> Call:
+        """Return a call whose turn has come, with what its actor may do by now. Raises Refused."""
+        if (actor := renew_actor(tx, call, now, self.environment.permits)) is call.actor:
+            return call
+        self.authorise(call.operation, actor, call.target)
+        return call._replace(actor=actor)
 
     def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
         now = self.now()
@@ -154,13 +163,14 @@ class Gate:
 
     def _perform(self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Outcome:
         """Run an operation inside a write, within the bounds of its grant. Raises Refused, ProposalNeeded."""
-        context = self._build_context(operation, call, given, tx, now, recorder)
+        context = self._build_context(operation, call._replace(check_time=recorder.check_time), given, tx, now, recorder)
         if not call.actor.bounds:
             return operation.run(context)
         if recorder.reads:
             self._count_read([name for name in operation.grants if call.actor.counts(name)], call)
         else:
-            judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=_find_approval(operation, recorder))
+            judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=recorder.find_approval(operation))
+            recorder.counted |= not (operation.writes or recorder.dry) and any(map(call.actor.counts, operation.judged_by))
         outcome = operation.run(context)
         judge_touched(tx, call.actor, operation.name, outcome.list_touched(operation.resource))
         return outcome
@@ -180,12 +190,13 @@ class Gate:
         recorder.check_time()
         operation = self.authorise(call.operation, call.actor, call.target)
         if operation.fork is not None:
-            return self._run_within(
-                tx, now, recorder, call._replace(operation=operation.fork.find(tx, call.target or 0, call.actor))
-            )
+            name = operation.fork.find(tx, call.target or 0, call.actor)
+            return self._run_within(tx, now, recorder, call._replace(operation=name))
         given = operation.form.read(call.raw) if given is None else given
-        given = given if given.faults else self._put_digests(tx, operation, call, given)
-        outcome = self._perform(operation, call, given, tx, now, recorder)
+        given = given if given.faults else self._put_digests(tx, operation, call, given, recorder)
+        recorder = recorder.build_trial(operation, call) if operation.is_plan else recorder
+        with tx.trial() if operation.is_plan else nullcontext():
+            outcome = self._perform(operation, call, given, tx, now, recorder)
         event = recorder.record(operation, call, outcome) if operation.writes else None
         return outcome._replace(event=event, verb=outcome.verb or operation.verb)
 
@@ -203,17 +214,16 @@ class Gate:
         contexts: list[Context] = []
         for call in calls:
             given = operation.form.read(call.raw)
-            given = given if given.faults else self._put_digests(tx, operation, call, given)
+            given = given if given.faults else self._put_digests(tx, operation, call, given, recorder)
             contexts.append(self._build_context(operation, call, given, tx, now, recorder))
         if not calls[0].actor.bounds:
             outcomes = operation.run_many(contexts)
         else:
-            approved = _find_approval(operation, recorder)
+            approved = recorder.find_approval(operation)
             judge_calls(tx, calls[0].actor, operation.judged_by, len(calls), now, approved=approved)
             outcomes = operation.run_many(contexts)
-            judge_touched(
-                tx, calls[0].actor, operation.name, [one for made in outcomes for one in made.list_touched(operation.resource)]
-            )
+            touched = [one for made in outcomes for one in made.list_touched(operation.resource)]
+            judge_touched(tx, calls[0].actor, operation.name, touched)
         seqs = recorder.record_many(operation, calls, outcomes)
         return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]
 
@@ -251,20 +261,13 @@ class Gate:
         self, operation: Operation, call: Call, given: Input, write: Callable[[Call, Input, Transaction], Result]
     ) -> Future[Result]:
         """Pass a write to the writer, once the passwords in it have become digests. Faults are refused by the operation."""
-        inner = [] if given.faults else [one for one in operation.calls(call, given) if self._takes_password(one)]
+        inner = [] if given.faults else [one for one in self._list_inner(operation, call, given) if self._takes_password(one)]
         if operation.read_ahead is not None and not given.faults:
             ahead = self.lanes.submit(call.lane, lambda: self._read_ahead(operation, call, given))
             return chain(ahead, lambda prepared: self.store.write(lambda tx: write(prepared, given, tx)))
         if given.faults or not (inner or _has_password(given)):
             return self.store.write(lambda tx: write(call, given, tx))
-        if len(inner) > _MOST_PASSWORDS:
-            detail = say(
-                "This request sets {count:,} passwords, but at most {most} are allowed. Nothing was done. Set fewer of them at "
-                "once.",
-                count=len(inner),
-                most=_MOST_PASSWORDS,
-            )
-            raise Refused("SETS_TOO_MANY_PASSWORDS", detail)
+        check_number(len(inner))
         digested = self.lanes.submit(call.lane, lambda: self._digest(operation, call, given, inner))
         return chain(digested, lambda prepared: self.store.write(lambda tx: write(*prepared, tx)))
 
@@ -276,6 +279,14 @@ class Gate:
             named = None if operation.read_ahead is None else operation.read_ahead(context)
         return call if named is None else call._replace(proposed=self.catalogue.find(named[0]).form.read(named[1]))
 
+    def _list_inner(self, operation: Operation, call: Call, given: Input) -> Iterator[Call]:
+        """Yield the calls that a call will run, and those that these will, as far as they are known before."""
+        for one in operation.calls(call, given):
+            yield one
+            with suppress(Refused):
+                if (inner := self.authorise(one.operation, one.actor, one.target)).runs_others:
+                    yield from self._list_inner(inner, one, inner.form.read(one.raw))
+
     def _takes_password(self, call: Call) -> bool:
         return call.operation in self.catalogue and not self.catalogue.find(call.operation).secrets.isdisjoint(call.raw)
 
@@ -284,10 +295,7 @@ class Gate:
         with self.store.reading() as tx:
             own = self._find_passwords(tx, operation, call, given)
             wanted = [*own.values(), *(pair for one in inner for pair in self._find_inner_passwords(tx, one))]
-        digests: dict[tuple[Plain, str | None], str] = {}
-        for plain, kept in wanted:
-            if (plain, kept) not in digests:
-                digests[plain, kept] = plain.digest(kept)
+        digests = {(plain, kept): plain.digest(kept) for plain, kept in dict.fromkeys(wanted)}
         return call._replace(digests=digests), Input({**given.values, **{name: digests[pair] for name, pair in own.items()}})
 
     def _find_passwords(
@@ -310,30 +318,31 @@ class Gate:
             return self._find_passwords(tx, operation, call, given).values()
         return ()
 
-    def _put_digests(self, tx: Transaction, operation: Operation, call: Call, given: Input) -> Input:
-        """Put the digests that were made before in place of the passwords in an inner call."""
-        known = call.digests
-        found = self._find_passwords(tx, operation, call, given).items()
-        digests = {name: known.get(pair) or known.get((pair[0], None)) or pair[0].digest(pair[1]) for name, pair in found}
+    def _put_digests(self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Input:
+        """Put digests in place of the passwords in an inner call: those that were made before, or that are `made` now."""
+        known, made, digests = call.digests, recorder.digests, dict[str, str]()
+        for name, pair in self._find_passwords(tx, operation, call, given).items():
+            recorder.check_password()
+            if (digest := known.get(pair) or known.get((pair[0], None)) or made.get(pair)) is None:
+                check_number(len(made) + 1)
+                digest = made[pair] = pair[0].digest(pair[1])
+            digests[name] = digest
         return Input({**given.values, **digests}) if digests else given
 
     def _write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
-        result, _ = self._run_write(operation, call, given, tx)
-        if result.event is None:  # nothing was changed: the data version is to stay, whatever shares the commit
+        result, _ = self._run_write(operation, self._renew(call, tx, self.now()), given, tx)
+        if result.event is None and not result.counted:  # nothing was changed: the data version stays, whatever shares the commit
             raise Rollback(result._replace(change_set=None))
         return result
 
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
         now, began = self.now(), time.monotonic()
-        if (actor := renew_actor(tx, call.actor, now, self.environment.permits)) is not call.actor:
-            call = call._replace(actor=actor)
-            self.authorise(operation.name, actor, call.target)
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
         dry = operation.is_plan or bool(given.get(DRY_RUN.name))
         recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=dry)
         try:
-            with tx.savepoint() if _may_need_proposal(call) else nullcontext():
+            with tx.savepoint() if call.actor.proposes else nullcontext():  # it may be found out when something is written already
                 outcome = self._perform(operation, call, given, tx, now, recorder)
         except ProposalNeeded:
             return self._propose(call, given, tx)
@@ -352,7 +361,8 @@ class Gate:
         if given.get(DRY_RUN.name):
             raise Rollback(Result(kept, dry=True))
         event = recorder.record(operation, call, outcome)
-        return Result(outcome.result, event, verb=outcome.verb or operation.verb, change_set=recorder.change_set), kept
+        verb = outcome.verb or operation.verb
+        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=recorder.counted), kept
 
     def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Make a proposal of a call that its key may not run by itself, or that runs what it may only propose."""
@@ -364,6 +374,7 @@ class Gate:
         return self._run_write(creation, about, creation.form.read(raw), tx)
 
     def _write_once(self, operation: Operation, call: Call, given: Input, tx: Transaction, claim: tuple[int, str]) -> Result:
+        call = self._renew(call, tx, self.now())
         kept = find_kept(tx, *claim, since=self.ago(_RESPONSE_LIFETIME))
         if kept is not None:
             trace = partial(self._trace, tx, call)
@@ -382,16 +393,6 @@ class Gate:
             return Trace(is_there=True)
         recorder = Recorder(tx, operation, call, now)
         return operation.trace(self._build_context(operation, call, Input({}), tx, now, recorder), created.id)
-
-
-def _find_approval(operation: Operation, recorder: Recorder) -> bool | None:
-    """Return whether a call has an approval, or is tried for one; None if nothing that it changes is kept."""
-    return recorder.apart if operation.writes and not recorder.dry else None
-
-
-def _may_need_proposal(call: Call) -> bool:
-    """Return whether a call may turn out to need approval after it has written something already."""
-    return call.actor.proposes
 
 
 def _has_password(given: Input) -> bool:

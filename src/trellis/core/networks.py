@@ -1,7 +1,21 @@
-"""The unit by which callers without a key are counted and slowed down: an address, or the network of an IPv6 address."""
+"""Addresses of callers, and the unit by which those without a key are counted and slowed down: the network of an IPv6 address."""
 
+from collections.abc import Iterable
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Final
+
+_MAPPED: Final = "::ffff:"  # before IPv4 addresses in IPv6 (RFC 4291, 2.5.5.2)
+
+
+def write_plain(address: str) -> str:
+    """Return the IPv4 address of a caller whom a socket for both families shows as `::ffff:192.0.2.7`; any other as it is."""
+    if not address.lower().startswith(_MAPPED):
+        return address
+    try:
+        return str(IPv6Address(address).ipv4_mapped or address)
+    except ValueError:
+        return address
 
 
 @lru_cache(1000)  # parsing an IPv6 address takes longer than the rest of a read from memory
@@ -14,3 +28,14 @@ def find_network(address: str) -> str:
     except ValueError:
         return address
     return str(found.ipv4_mapped or ip_network((found, 64), strict=False))
+
+
+def is_address_allowed(address: str, networks: Iterable[str]) -> bool:
+    """Return whether an address is in one of the networks."""
+    try:
+        caller = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(caller, IPv6Address) and caller.ipv4_mapped:
+        caller = caller.ipv4_mapped
+    return any(caller in ip_network(network) for network in networks)

@@ -51,7 +51,7 @@ class Status:
         text = str(raw if raw is not None else "").strip().lower()
         if not text:
             return None
-        if text in CLASSES or (text.isdecimal() and text.isascii() and 100 <= int(text[:4]) <= 599):
+        if text in CLASSES or (len(text) == 3 and text.isdecimal() and text.isascii() and 100 <= int(text) <= 599):
             return text
         raise Invalid(say("must be a status such as 404, or 2xx, 3xx, 4xx or 5xx, not {raw}.", raw=quote(raw)))
 

@@ -1,15 +1,23 @@
 """Reads bodies of the type multipart/form-data that have come whole."""
 
 from collections.abc import AsyncGenerator, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from trellis.core.fields import quote
 from trellis.errors import Refused
 from trellis.sentences import say
 
 T = TypeVar("T")
+
+# Python decodes many more, but keeps each name that it does not know for good; and of those that it knows, some take hours for a
+# body, and some make surrogates of plain ASCII.
+_CHARSETS: Final = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"))
+_LONGEST_TYPE: Final = 1024  # bytes; a boundary has at most 70 (RFC 2046, 5.1.1)
+_MOST_PARAMETERS: Final = 32  # of a part: the time to tell them apart grows with the square of the semicolons
 
 
 class _Parts(MultiPartParser):
@@ -17,12 +25,18 @@ class _Parts(MultiPartParser):
 
     ended = False
 
+    def on_headers_finished(self) -> None:
+        if (self._current_part.content_disposition or b"").count(b";") > _MOST_PARAMETERS:
+            raise MultiPartException(f"A part has more than {_MOST_PARAMETERS} semicolons in its Content-Disposition.")
+        super().on_headers_finished()
+
     def on_end(self) -> None:
         self.ended = True
 
 
 def parse_multipart(content_type: bytes, body: bytes, most_fields: int) -> list[tuple[str, str]]:
     """Return the names and values of a form, which may have no files. Raises Refused (MALFORMED_REQUEST)."""
+    charset = _find_charset(content_type)
 
     async def stream() -> AsyncGenerator[bytes, None]:
         yield body
@@ -31,17 +45,32 @@ def parse_multipart(content_type: bytes, body: bytes, most_fields: int) -> list[
     parser = _Parts(headers, stream(), max_files=0, max_fields=most_fields, max_part_size=len(body))
     try:
         form = _run_to_end(parser.parse())
-        if b"charset=" not in content_type.lower():
-            body.decode()  # the parser would take what is not UTF-8 for Latin-1
+        body.decode(charset)  # the parser would take what cannot be read for Latin-1
     except MultiPartException as error:
         raise Refused("MALFORMED_REQUEST", say("The multipart body cannot be read: {message}", message=error.message)) from None
     except UnicodeError:
-        raise Refused("MALFORMED_REQUEST", say("The body is not valid UTF-8.")) from None
+        raise Refused("MALFORMED_REQUEST", say("The body is not valid {charset}.", charset=charset.upper())) from None
     except (ValueError, KeyError, LookupError):
         raise Refused("MALFORMED_REQUEST", say("The multipart body cannot be read.")) from None
     if not parser.ended:
         raise Refused("MALFORMED_REQUEST", say("The multipart body ends before its closing boundary."))
     return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+
+
+def _find_charset(content_type: bytes) -> str:
+    """Return the charset of the texts in a form. Raises Refused for one that is not read here."""
+    if len(content_type) > _LONGEST_TYPE:
+        raise Refused("MALFORMED_REQUEST", say("The Content-Type has more than {most:,} bytes.", most=_LONGEST_TYPE))
+    charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8").lower()
+    if charset not in _CHARSETS:
+        raise Refused(
+            "MALFORMED_REQUEST",
+            say(
+                "The charset of the multipart body is {charset}, which is not supported. Send the form in UTF-8.",
+                charset=quote(charset.decode("latin-1")),
+            ),
+        )
+    return charset.decode("ascii")
 
 
 def _run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:

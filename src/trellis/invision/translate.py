@@ -59,7 +59,7 @@ def translate(answers: Answers, source: str, present: Present, kinds: Sequence[N
     name, release = (" ".join(str(hello.get(member) or "")[:100].split()) for member in ("communityName", "ipsVersion"))
     report = Report(source, name, release, list(answers.cautions))
     groups = _match_groups(answers, present, kinds, options)
-    report.cautions += _describe_missing_roles(groups, present)
+    report.cautions += _describe_missing_groups(groups, present)
     translator = _Translator(present, groups, clubs=options.clubs)
     document: dict[str, Any] = {"format": FORMAT, "name": PREFIX}
     for kind in options.sections:
@@ -91,13 +91,18 @@ def _match_groups(answers: Answers, present: Present, kinds: Sequence[NodeKind],
     return GroupMatcher(kind, records, present).match(options.groups)
 
 
-def _describe_missing_roles(groups: Mapping[int, Match], present: Present) -> Iterator[str]:
-    """Say which of our built-in groups none of the old ones is."""
+def _describe_missing_groups(groups: Mapping[int, Match], present: Present) -> Iterator[str]:
+    """Say which of our groups none of the old ones is: those that are built in, and those that one was by its name."""
     found = {match.here["id"] for match in groups.values() if match.here is not None}
-    for record in present.groups:
-        if record["builtIn"] and record["id"] not in found:
-            name = isolate(record["name"])
+    for record in (record for record in present.groups if record["id"] not in found):
+        name, external_id = isolate(record["name"]), str(record["externalId"])
+        if record["builtIn"]:
             yield f"None of the old groups is '{name}' here, which gets none of their permissions. --group names one."
+        elif record["managedBy"] == PREFIX and not external_id.startswith(f"{PREFIX}:"):
+            yield (
+                f"None of the old groups is '{name}' here any more. If it has another name there now: --group OLD={external_id}; "
+                "otherwise it will have two, and --prune deletes this one."
+            )
 
 
 def _check_size(report: Report) -> None:

@@ -7,10 +7,11 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from email.header import Header
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.policy import SMTP
-from email.utils import formatdate, parseaddr
+from email.policy import SMTP, EmailPolicy
+from email.utils import formatdate, unquote
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -69,6 +70,18 @@ class _EncryptedConversation(_Conversation, smtplib.SMTP_SSL):
     """The same, encrypted from the first byte."""
 
 
+class _Subject(str):
+    """A subject that says what it says: the library would decode what looks encoded in it, line ends among it."""
+
+    __slots__ = ()
+    name = "Subject"
+
+    def fold(self, *, policy: EmailPolicy) -> str:
+        """Return the header as it is sent."""
+        charset = "us-ascii" if self.isascii() and "=?" not in self else "utf-8"
+        return f"{self.name}: {Header(str(self), charset, header_name=self.name).encode(linesep=policy.linesep)}{policy.linesep}"
+
+
 class MailServer:
     """The server that the settings name. `tls` checks its certificate, by default as the machine does."""
 
@@ -108,12 +121,14 @@ class MailServer:
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     def _build(self, to: str, subject: str, body: str, identity: str) -> EmailMessage:
-        name, sender = parseaddr(self._from)
-        user, _, domain = sender.rpartition("@")
-        message = EmailMessage(policy=SMTP)
-        message["From"] = Address(name, user, domain)
+        name, _, sender = self._from.rpartition(" <")
+        user, _, domain = sender.strip("<>").rpartition("@")
+        if subject.splitlines() != [subject]:
+            raise ValueError("A subject has no linefeed: a header could be added by it.")
+        message = EmailMessage(policy=SMTP.clone(cte_type="7bit"))  # not every server takes eight
+        message["From"] = Address(unquote(name), user, domain)
         message["To"] = Address(addr_spec=to)
-        message["Subject"] = subject  # a line end in it is an error: no header can be added by it
+        message["Subject"] = _Subject(subject)
         message["Date"] = formatdate()
         message["Message-ID"] = f"<{identity}@{domain}>"
         message["Auto-Submitted"] = "auto-generated"  # nobody's absence is to be answered to it (RFC 3834)

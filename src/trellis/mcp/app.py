@@ -22,7 +22,7 @@ from trellis.http.api import (
     Send,
     Service,
     build_call,
-    is_larger,
+    may_be_larger,
     receive_body,
     refuse_method,
     require_bearer,
@@ -104,7 +104,7 @@ class Mcp:
             raise refuse_method(request.method, _METHODS)
         _check_type(request)
         limit = self.settings.body_limit
-        if not is_larger(request, limit):
+        if not may_be_larger(request, limit):
             return await self._receive(request, limit)
         tool = self.tools.find(decode_name(request.headers.get(b"mcp-name", b"")))
         large = tool is not None and tool.most_bytes > limit
@@ -231,7 +231,15 @@ class Mcp:
     async def _read(
         self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any]
     ) -> CachedResponse:
-        call = Call(operation.name, actor, given, target, request_id=request.request_id, traceparent=request.traceparent)
+        call = Call(
+            operation.name,
+            actor,
+            given,
+            target,
+            request_id=request.request_id,
+            traceparent=request.traceparent,
+            address=request.address,
+        )
         sent = encode_arguments(target, given)
         name = f"{PREFIX} {operation.name}", sent, *request.name[2:]  # beside these, what tells keys apart that see other things
         slow = operation.slow or operation.slow_with in given

@@ -8,8 +8,11 @@ from trellis.core.gate import Result
 from trellis.core.operation import RawText
 from trellis.core.verbs import Verb
 from trellis.core.version import compute_version, encode_json
+from trellis.errors import Refused
 from trellis.http.api import CachedResponse
+from trellis.sentences import say
 
+MOST_BYTES: Final = 8 * 2**20  # of what a tool reads
 PRIVATE: Final = "private"  # nothing is the same for all keys
 LISTS_LAST: Final = 60_000  # milliseconds
 _SERVER: Final = {"io.modelcontextprotocol/serverInfo": {"name": "trellis", "version": __version__}}
@@ -29,12 +32,24 @@ def encode_cacheable(members: dict[str, Any], milliseconds: int) -> bytes:
 
 
 def encode_read(value: Any) -> CachedResponse:
-    """Return the result of a tool that reads, with the version of what it returns."""
+    """Return the result of a tool that reads, with the version of what it returns. Raises Refused (PAGE_TOO_LARGE)."""
     if isinstance(value, RawText):
+        _check_size(len(value.text))
         return CachedResponse(_encode(value.text, b"", {}), b"")
     body = encode_json(value)
+    _check_size(len(body))
     version = compute_version(body)
     return CachedResponse(_encode(body.decode(), body, {"etag": version}), version.encode())
+
+
+def _check_size(size: int) -> None:
+    """Refuse a result that is too large: it stands in the response twice, once as text in JSON."""
+    if size > MOST_BYTES:
+        detail = say(
+            "The result has more than {mib} MiB. Ask for less at once, such as with a smaller perPage or depth.",
+            mib=MOST_BYTES >> 20,
+        )
+        raise Refused("PAGE_TOO_LARGE", detail)
 
 
 def encode_write(verb: Verb, result: Result) -> bytes:

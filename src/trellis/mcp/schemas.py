@@ -39,7 +39,7 @@ def build_output_schema(operation: Operation) -> Schema | None:
     """
     verb = operation.verb
     in_each = operation.is_open and not operation.for_proposers
-    if verb is None or operation.writes or operation.may_be_text or in_each:
+    if verb is None or operation.writes or operation.text_type or in_each:
         return None
     members = _MEMBERS.get(verb.response, _list_own_members)(operation)
     return {"type": "object", "required": members} if members else None

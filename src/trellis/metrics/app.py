@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from trellis import __version__
-from trellis.core.keys import is_address_allowed
+from trellis.core.networks import is_address_allowed
 from trellis.errors import Refused
 from trellis.http.api import Scope, Service
 from trellis.http.reading import SharedRead

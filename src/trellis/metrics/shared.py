@@ -5,6 +5,7 @@ The file of a worker that has ended stays, so that counters never go back; the p
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ class SharedSamples:
         self._folder = folder
         self._take = take
         self._own = folder / f"{os.getpid()}.json"
+        self._writing = threading.Lock()  # the last writing must not meet one that is not over
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -45,15 +47,16 @@ class SharedSamples:
 
     def write(self) -> None:
         """Write what this process has to tell. Where that fails, what it told before stays."""
-        sample = self._take()
-        told = {
-            "numbers": [[*key, value] for key, value in sample.numbers.items()],
-            "histograms": [[*key, *value] for key, value in sample.histograms.items()],
-        }
-        draft = self._own.with_suffix(".new")
-        with suppress(OSError):
-            draft.write_bytes(orjson.dumps(told))
-            draft.replace(self._own)
+        with self._writing:
+            sample = self._take()
+            told = {
+                "numbers": [[*key, value] for key, value in sample.numbers.items()],
+                "histograms": [[*key, *value] for key, value in sample.histograms.items()],
+            }
+            draft = self._own.with_suffix(".new")
+            with suppress(OSError):
+                draft.write_bytes(orjson.dumps(told))
+                draft.replace(self._own)
 
     def read(self) -> Iterator[tuple[Sample, bool]]:
         """Read what the other processes tell, and whether each of them lives."""

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from trellis.core.admins import Claims
+from trellis.invisible import remove_invisible
 
 _MOST_GROUPS: Final = 5000
+_NAME: Final = 100  # characters that a name may have
 # Ways of showing who one is that are no password (RFC 8176).
 _SECOND: Final = frozenset(("mfa", "otp", "hwk", "swk", "sc", "pop", "fpt", "face", "iris", "retina", "vbm"))
 
@@ -18,7 +20,7 @@ def read_claims(issuer: str, told: Mapping[str, Any], groups_claim: str) -> Clai
     return Claims(
         issuer=issuer,
         subject=str(told["sub"]),
-        name=(_text(told, "name") or login)[:100],
+        name=_text(told, "name", _NAME) or login[:_NAME].strip(),
         login=login,
         groups=find_groups(told, groups_claim) or (),
         auth_time=time if isinstance(time, int) and not isinstance(time, bool) and 0 <= time < 2**53 else None,
@@ -39,7 +41,8 @@ def find_groups(told: Mapping[str, Any], claim: str) -> tuple[str, ...] | None:
     return tuple(one for one in listed[:_MOST_GROUPS] if isinstance(one, str))
 
 
-def _text(told: Mapping[str, Any], name: str) -> str:
+def _text(told: Mapping[str, Any], name: str, longest: int = 255) -> str:
     """Return a claim as a line of text; "" if it is none."""
     value = told.get(name)
-    return "".join(c for c in value if c.isprintable()).strip()[:255] if isinstance(value, str) else ""
+    printable = "".join(c for c in value if c.isprintable()).strip() if isinstance(value, str) else ""
+    return remove_invisible(printable[:longest])  # which a name or a login may not contain

@@ -1,16 +1,28 @@
 """The OAuth 2.0 client: Authlib's, whose requests end. Loading this module takes a while: not on an event loop."""
 
+import base64
 import ssl
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from authlib.oauth2 import OAuth2Error  # type: ignore[import-untyped]
 from authlib.oauth2.client import OAuth2Client  # type: ignore[import-untyped]
 
 from trellis.openid.errors import ProviderRefused, ProviderUnavailable
-from trellis.openid.explain import find_word
+from trellis.openid.explain import explain_refused_code
 from trellis.openid.transport import HEADERS, BoundedTransport, bounded
+from trellis.sentences import say
+
+
+def prepare_basic(auth: Any, _method: str, uri: str, headers: Mapping[str, str], body: str) -> tuple[str, dict[str, str], str]:
+    """Return a request with the client's id and secret by HTTP Basic, each encoded first (RFC 6749, 2.3.1).
+
+    Authlib encodes neither, so that an id with a colon, such as an address, would end at it.
+    """
+    pair = ":".join(quote(one, safe="") for one in (auth.client_id, auth.client_secret))
+    return uri, {**headers, "Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, body
 
 
 class Client(OAuth2Client):  # type: ignore[misc]  # it has no types
@@ -25,9 +37,9 @@ class Client(OAuth2Client):  # type: ignore[misc]  # it has no types
         try:
             found = await self.fetch_token(address, grant_type="authorization_code", code=code, code_verifier=verifier)
         except OAuth2Error as error:
-            raise ProviderRefused(f"It does not take the code that you brought ({find_word(error.error)}).") from None
+            raise ProviderRefused(explain_refused_code(error.error)) from None
         except ValueError:
-            raise ProviderUnavailable("The answer to the code is no JSON object.") from None
+            raise ProviderUnavailable(say("Its token endpoint did not answer with a JSON object.")) from None
         return dict(found)
 
     async def _fetch_token(self, url: str, body: str, headers: Mapping[str, str], auth: Any, **_: object) -> Any:
@@ -35,5 +47,5 @@ class Client(OAuth2Client):  # type: ignore[misc]  # it has no types
         async with bounded(), httpx.AsyncClient(transport=BoundedTransport(self._tls), timeout=None) as client:  # noqa: S113  # bounded
             response = await client.post(to, headers=sent, content=content)
         if response.status_code >= 500:
-            raise ProviderUnavailable(f"It answers the code with the status {response.status_code}.")
+            raise ProviderUnavailable(say("Its token endpoint answered with status {status}.", status=response.status_code))
         return self.parse_response_token(response)

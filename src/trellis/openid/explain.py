@@ -3,14 +3,24 @@
 import re
 from typing import Final
 
+from trellis.sentences import say
+
 _DENIED: Final = frozenset(("access_denied", "login_required", "interaction_required", "consent_required"))
-
-
-def find_word(error: object) -> str:
-    """Return the code of an error, if it is one."""
-    return error if isinstance(error, str) and re.fullmatch(r"[a-z_]{1,40}", error) else "for a reason that it does not name"
 
 
 def explain_refusal(error: str) -> str:
     """Return what an error means with which somebody came back."""
-    return "It did not let you in, or you turned back." if error in _DENIED else f"It refused ({find_word(error)})."
+    if error in _DENIED:
+        return say("You cancelled, or it denied you access.")
+    return say("It returned the error {code}.", code=error) if _is_code(error) else say("It returned an error without a code.")
+
+
+def explain_refused_code(error: object) -> str:
+    """Return what an error means with which the provider answered an authorization code."""
+    if _is_code(error):
+        return say("It rejected the authorization code ({code}).", code=error)
+    return say("It rejected the authorization code without an error code.")
+
+
+def _is_code(error: object) -> bool:
+    return isinstance(error, str) and re.fullmatch(r"[a-z_]{1,40}", error) is not None

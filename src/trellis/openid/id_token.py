@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.openid.errors import ProviderRefused
+from trellis.sentences import mark, say
 
 _CLOCKS_DIFFER: Final = 60  # seconds
 _OLDEST: Final = 600  # seconds since it was signed
 _LONGEST: Final = 65_536  # characters
 _MOST_KEYS: Final = 100
-_UNTRUE: Final = "What it says of you is not to be believed"
+_WRONG_CLAIM: Final = mark("{claim} is missing or wrong")
+_NO_TOKEN: Final = say("It sent no ID token.")
 
 
 class UnknownKey(Exception):
@@ -38,7 +40,7 @@ def verify_id_token(text: object, keys: Mapping[str, Any], expected: Expected, n
     from joserfc.errors import JoseError  # noqa: PLC0415  # as above
 
     if not isinstance(text, str) or len(text) > _LONGEST:
-        raise ProviderRefused("It has sent no ID token.")
+        raise ProviderRefused(_NO_TOKEN)
     found = _find_keys(text, keys, expected.algorithms)
     error: Exception | None = None
     for key in found:
@@ -59,7 +61,7 @@ def verify_id_token(text: object, keys: Mapping[str, Any], expected: Expected, n
             error = wrong
         else:
             return _judge(dict(token.claims), expected, now)
-    raise ProviderRefused(f"{_UNTRUE}: {_explain(error)}.")
+    raise _refuse(_explain(error))
 
 
 def _find_keys(text: str, keys: Mapping[str, Any], algorithms: Sequence[str]) -> list[Any]:
@@ -71,9 +73,9 @@ def _find_keys(text: str, keys: Mapping[str, Any], algorithms: Sequence[str]) ->
     try:
         header = extract_compact(text.encode("ascii")).headers()
     except (JoseError, ValueError, TypeError, KeyError):
-        raise ProviderRefused("It has sent no ID token.") from None
+        raise ProviderRefused(_NO_TOKEN) from None
     if header.get("alg") not in algorithms:
-        raise ProviderRefused(f"{_UNTRUE}: it is signed in a way that is not accepted.")
+        raise _refuse(say("its signing algorithm is not accepted here"))
     kind = {"R": "RSA", "P": "RSA"}.get(header["alg"][0], "OKP" if header["alg"].startswith("Ed") else "EC")
     kid = header.get("kid")
     listed = keys.get("keys")
@@ -100,8 +102,12 @@ def _explain(error: Exception | None) -> str:
     """Return which rule is broken, without a value of the token."""
     claim = getattr(error, "claim", None)
     if isinstance(claim, str):
-        return f"{claim} is not as it must be"
-    return "the signature is wrong" if type(error).__name__ == "BadSignatureError" else "it cannot be read"
+        return say(_WRONG_CLAIM, claim=claim)
+    return say("its signature is wrong") if type(error).__name__ == "BadSignatureError" else say("it cannot be read")
+
+
+def _refuse(reason: str) -> ProviderRefused:
+    return ProviderRefused(say("Its ID token is not valid: {reason}.", reason=reason))
 
 
 def _judge(claims: dict[str, Any], expected: Expected, now: float) -> dict[str, Any]:
@@ -109,9 +115,9 @@ def _judge(claims: dict[str, Any], expected: Expected, now: float) -> dict[str, 
     audience = claims["aud"]
     several = isinstance(audience, list) and len(audience) > 1
     if claims.get("azp", None if several else expected.client) != expected.client:
-        raise ProviderRefused(f"{_UNTRUE}: it was signed for another client.")
+        raise _refuse(say("it was issued to another client"))
     if isinstance(claims["iat"], bool) or claims["iat"] < now - _OLDEST:
-        raise ProviderRefused(f"{_UNTRUE}: it was signed long ago.")
+        raise _refuse(say("it was issued too long ago"))
     if not isinstance(claims["sub"], str) or not 1 <= len(claims["sub"]) <= 255 or not claims["sub"].isprintable():
-        raise ProviderRefused(f"{_UNTRUE}: sub is not as it must be.")
+        raise _refuse(say(_WRONG_CLAIM, claim="sub"))
     return claims

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.openid.errors import ProviderUnavailable
+from trellis.sentences import say
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
 # With a key of the provider's alone: none of "none", or of those for which the client's secret is the key.
@@ -29,17 +30,15 @@ class Metadata:
 def read_metadata(issuer: str, told: Mapping[str, Any]) -> Metadata:
     """Read what a provider says of itself. Raises ProviderUnavailable if it is not that of this issuer, or cannot be used."""
     if told.get("issuer") != issuer:
-        raise ProviderUnavailable(
-            "It calls itself by another issuer than TRELLIS_SSO_ISSUER, which must be the same to the letter."
-        )
+        raise ProviderUnavailable(say("The issuer in its metadata is not TRELLIS_SSO_ISSUER. They must be exactly the same."))
     signs = _words(told, "id_token_signing_alg_values_supported", ("RS256",))
     algorithms = tuple(name for name in _ALGORITHMS if name in signs)
     if not algorithms:
-        raise ProviderUnavailable("It signs with none of the algorithms that are accepted here.")
+        raise ProviderUnavailable(say("It signs ID tokens with none of the algorithms that are accepted here."))
     if "code" not in _words(told, "response_types_supported", ("code",)):
-        raise ProviderUnavailable("It does not offer the authorization code flow.")
+        raise ProviderUnavailable(say("It does not support the authorization code flow."))
     if "S256" not in _words(told, "code_challenge_methods_supported", ("S256",)):
-        raise ProviderUnavailable("It does not offer PKCE with S256.")
+        raise ProviderUnavailable(say("It does not support PKCE with S256."))
     methods = _words(told, "token_endpoint_auth_methods_supported", ("client_secret_basic",))
     return Metadata(
         authorization_endpoint=_address(issuer, told, "authorization_endpoint"),
@@ -66,7 +65,7 @@ def _address(issuer: str, told: Mapping[str, Any], name: str) -> str:
     value = told.get(name)
     plain = issuer.startswith("http://")  # on this machine
     if not isinstance(value, str) or not re.fullmatch(r"https?://[\x21-\x7e]{1,2000}", value):
-        raise ProviderUnavailable(f"Its {name} is no web address.")
+        raise ProviderUnavailable(say("Its {name} is not a web address.", name=name))
     if not value.startswith("https://") and not plain:
-        raise ProviderUnavailable(f"Its {name} has no https.")
+        raise ProviderUnavailable(say("Its {name} does not use https.", name=name))
     return value

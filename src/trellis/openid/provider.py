@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import httpx
 
@@ -21,6 +21,7 @@ from trellis.openid.explain import explain_refusal
 from trellis.openid.id_token import Expected, UnknownKey, load, verify_id_token
 from trellis.openid.metadata import WELL_KNOWN, Metadata, read_metadata
 from trellis.openid.transport import HEADERS, BoundedTransport, bounded, read_object
+from trellis.sentences import say
 from trellis.settings import Settings
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class _Kept(Generic[T]):
                 except ProviderUnavailable as error:
                     self.error = error
             if self.value is None or (self.error is not None and now - self.at >= 24 * _KEPT):
-                raise ProviderUnavailable(*(self.error or ProviderUnavailable("It was not reached.")).args)
+                raise ProviderUnavailable(self.error.told if self.error else say("It could not be reached."))
             return self.value
 
 
@@ -113,13 +114,13 @@ class Provider:
         metadata = await self.find_metadata()
         told = query.get("iss")
         if told != self.issuer and (told is not None or metadata.tells_issuer):  # RFC 9207: another one's answer
-            raise ProviderRefused("That answer is of another provider.")
+            raise ProviderRefused(say("The answer came from another provider."))
         if error := query.get("error"):
             raise ProviderRefused(explain_refusal(error))
         if not 1 <= len(code := query.get("code", "")) <= 4096:
-            raise ProviderRefused("You came back without a code.")
+            raise ProviderRefused(say("Its answer contains no authorization code."))
         if self._asking >= _WAITING:
-            raise ProviderUnavailable("Too many people come back from there at once.")
+            raise ProviderUnavailable(say("Too many people are signing in through it at the same time."))
         self._asking += 1
         try:
             async with self._turns:
@@ -146,7 +147,7 @@ class Provider:
         try:
             return await asyncio.to_thread(verify_id_token, text, keys, expected, now)
         except UnknownKey:
-            raise ProviderRefused("What it says of you is signed with a key that it does not name.") from None
+            raise ProviderRefused(say("Its ID token is signed with a key that it does not list.")) from None
 
     def _lacks(self, claims: Mapping[str, Any]) -> bool:
         lacks_groups = bool(self._settings.sso_roles) and find_groups(claims, self._settings.sso_groups_claim) is None
@@ -156,7 +157,7 @@ class Provider:
         """Return what UserInfo adds. That must be about the same person; the ID token alone says when and how they signed in."""
         told = await self._fetch(address, {"authorization": f"Bearer {token}"})
         if told.get("sub") != subject:
-            raise ProviderRefused("What it says of you is about somebody else.")
+            raise ProviderRefused(say("Its user information is about another account."))
         return {name: value for name, value in told.items() if name not in _SIGNED}
 
     # --- fetching -------------------------------------------------------------------------------------------------
@@ -176,18 +177,14 @@ class Provider:
     async def _build_client(self, metadata: Metadata) -> "Client":
         """Return a client for one exchange."""
         tls = await self._load()
-        from trellis.openid.client import Client  # noqa: PLC0415  # start-up time: where there is single sign-on
+        from trellis.openid.client import Client, prepare_basic  # noqa: PLC0415  # start-up time: where there is single sign-on
 
-        secret = self._secret
-        if secret is not None and metadata.takes_basic:
-            method, secret = "client_secret_basic", quote(secret, safe="")  # RFC 6749, 2.3.1
-        else:
-            method = "none" if secret is None else "client_secret_post"
+        posts = "none" if self._secret is None else "client_secret_post"
         return Client(
             tls,
             client_id=self._client_id,
-            client_secret=secret,
-            token_endpoint_auth_method=method,
+            client_secret=self._secret,
+            token_endpoint_auth_method=prepare_basic if self._secret is not None and metadata.takes_basic else posts,
             scope=self._settings.sso_scopes,
             redirect_uri=self._public + CALLBACK,
         )

@@ -11,6 +11,7 @@ import orjson
 
 from trellis import __version__
 from trellis.openid.errors import ProviderUnavailable
+from trellis.sentences import say
 
 SECONDS: Final = 10.0  # for everything: DNS lookup, connection, request and response
 MOST_BYTES: Final = 256 * 1024  # of a response
@@ -27,12 +28,12 @@ class BoundedTransport(httpx.AsyncBaseTransport):
         response = await self._inner.handle_async_request(request)
         try:
             if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise ProviderUnavailable("It answers in a compressed form, which it was asked not to.")
+                raise ProviderUnavailable(say("Its answer is compressed, although it was asked not to compress it."))
             body = bytearray()
             async for part in response.aiter_raw():
                 body += part
                 if len(body) > MOST_BYTES:
-                    raise ProviderUnavailable(f"Its answer is larger than {MOST_BYTES // 1024} KiB.")
+                    raise ProviderUnavailable(say("Its answer is larger than {size} KiB.", size=MOST_BYTES // 1024))
         finally:
             await response.aclose()
         return httpx.Response(response.status_code, headers=response.headers, content=bytes(body))
@@ -48,19 +49,21 @@ async def bounded() -> AsyncIterator[None]:
         async with asyncio.timeout(SECONDS):
             yield
     except TimeoutError:
-        raise ProviderUnavailable(f"There was no complete answer within {SECONDS:g} seconds.") from None
+        raise ProviderUnavailable(say("It sent no complete answer within {seconds:g} seconds.", seconds=SECONDS)) from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise ProviderUnavailable(f"The connection failed: {str(error)[:200] or type(error).__name__}") from None
+        reason = str(error)[:200] or type(error).__name__
+        raise ProviderUnavailable(say("The connection failed: {reason}.", reason=reason.rstrip("."))) from None
 
 
 def read_object(response: httpx.Response) -> Mapping[str, Any]:
     """Return the JSON object in a good response. Raises ProviderUnavailable."""
+    path = response.request.url.path
     if response.status_code != 200:
-        raise ProviderUnavailable(f"{response.request.url.path} answers with the status {response.status_code}.")
+        raise ProviderUnavailable(say("{path} answered with status {status}.", path=path, status=response.status_code))
     try:
         value = orjson.loads(response.content)
     except orjson.JSONDecodeError:
         value = None
     if not isinstance(value, dict):
-        raise ProviderUnavailable(f"{response.request.url.path} does not answer with a JSON object.")
+        raise ProviderUnavailable(say("{path} did not answer with a JSON object.", path=path))
     return value

@@ -109,8 +109,12 @@ ROWS: Final = (
             when="The type is not one of those listed.",
             at_fault="type"),
     Refusal("1T109/2", "TREE_TOO_LARGE", 400, "The tree is too large for one response", Scope.DECLARED,
-            when="The tree has more than 10,000 nodes or 100 levels. Send `depth` or `root` to get a part of it.",
+            when="The tree has more than 10,000 nodes, 100 levels or 64 MiB of text. Send `depth` or `root` to get a part of it.",
             example="The tree has more than 10,000 forums. Send a smaller depth, or the id of a node further down as root."),
+    Refusal("1T109/3", "PAGE_TOO_LARGE", 400, "This is too much for one response", Scope.DECLARED,
+            when="The records of the page have more than 64 MiB of text, or the result of a tool of the MCP endpoint has more than "
+                 "8 MiB. Send a smaller `perPage`.",
+            example="The records of this page have more than 64 MiB of text. Ask for fewer at once, with a smaller perPage."),
     Refusal("2C358/3", "CANNOT_DELETE", 403, "This record is built in", Scope.DECLARED,
             when="Built-in records cannot be deleted.",
             example="Members is built in and cannot be deleted."),
@@ -129,7 +133,7 @@ ROWS: Final = (
             when="The body is larger than this service accepts.",
             example="The body is larger than 1,048,576 bytes, the limit of this service."),
     Refusal("1T100/4", "INVALID_HEADER", 400, "A header has a value that is not allowed", Scope.WRITES,
-            when="`Idempotency-Key` or `X-Audit-Log-Reason` is too long or contains characters that are not allowed, "
+            when="`Idempotency-Key`, `Change-Set` or `X-Audit-Log-Reason` is too long or contains characters that are not allowed, "
                  "or `If-Match` is not a list of tags, or was sent with an operation that changes no existing record.",
             example="X-Audit-Log-Reason must be at most 500 characters without control characters."),
     Refusal("1T101/1", "UNKNOWN_PARAMETER", 400, "There is no such parameter", Scope.EVERY,
@@ -140,7 +144,8 @@ ROWS: Final = (
             when="A value is of the wrong type or out of range. `errors` lists the invalid fields.",
             at_fault="color"),
     Refusal("1T101/3", "INVALID_PARENT", 400, "The node cannot have this parent", Scope.DECLARED,
-            when="`parentId` is not the id of a node, or is the node itself, one below it, or one that cannot have children.",
+            when="`parentId` is not the id of a node, or is the node itself, one below it, or one that cannot have children, or "
+                 "the tree would have more than 100 levels.",
             at_fault="parentId"),
     Refusal("1T101/4", "INVALID_POSITION", 400, "There is no such position among the siblings", Scope.DECLARED,
             when="`before` or `after` is not a child of the parent, or more than one of `position`, `before` and `after` was sent.",
@@ -260,7 +265,8 @@ ROWS: Final = (
     Refusal("1T111/1", "RESTORE_CONFLICTS", 409, "Some events cannot be undone", Scope.DECLARED,
             when="Some of the events cannot be undone, and nothing was changed. `conflicts` says which, and why; `purgedCount` "
                  "says how many are no longer kept.",
-            example="1 of 2 events cannot be undone, so nothing was changed. Send skipConflicts to undo the others.",
+            example="1 of 2 events cannot be undone, so nothing was changed. Send skipConflicts (--skip-conflicts) to "
+                    "undo the others.",
             members=(
                 Member("conflicts", {"type": "array", "items": {"type": "object"}}, "the events that cannot be undone.", []),
                 Member("purgedCount", {"type": ["integer", "null"], "minimum": 0}, "how many more events are no longer kept.", 0),
@@ -281,7 +287,8 @@ ROWS: Final = (
             example="There is nothing in forums. If that is intended, allow it with allowEmpty (--allow-empty)."),
     Refusal("1T112/3", "TOO_MANY_DELETES", 409, "More would be deleted than is allowed", Scope.DECLARED,
             when="More nodes would be deleted than `maxDeletes` allows. `deletes` is their number.",
-            example="12 nodes would be deleted, but maxDeletes allows 10.",
+            example="12 nodes would be deleted, and at most 10 may be. If that is intended, allow it with "
+                    "maxDeletes (--max-deletes).",
             members=(Member("deletes", _COUNT, "how many nodes would be deleted.", 12),)),
     Refusal("1T112/4", "PLAN_OUTDATED", 409, "The community has changed since the plan", Scope.DECLARED,
             when="Something that the plan read has changed since. `changes` lists the events. Make a new plan.",
@@ -351,9 +358,9 @@ ROWS: Final = (
                 Member("newest", _NUMBER, "the newest event."),
             )),
     Refusal("1T106/4", "PARENT_NEEDED", 409, "The node needs a new parent", Scope.DECLARED,
-            when="The old parent is gone or can no longer have children. Send `parentId` to choose another.",
-            example="The node cannot go back to its old parent: there is no forum 3. Send parentId: an id, or null for the top "
-                    "level.",
+            when="The old parent is gone, can no longer have children, or is too deep now. Send `parentId` to choose another.",
+            example="The node cannot go back to its old parent: there is no forum 3. Send parentId (--to): an id, or null "
+                    "(root) for the top level.",
             members=(Member("parentId", _NUMBER, "the old parent.", 3),)),
     # --- webhooks -------------------------------------------------------------------------------------------------
     Refusal("1T107/1", "ADDRESS_NOT_ALLOWED", 400, "Webhooks may not go to that address", Scope.DECLARED,
@@ -374,7 +381,8 @@ ROWS: Final = (
     Refusal("1T107/9", "WEBHOOK_OFF", 409, "The webhook is switched off", Scope.NONE,
             when="The webhook is switched off. Only the panel and the terminal return this."),
     Refusal("1T113/1", "TOO_LONG", 409, "The request takes too long as a whole", Scope.WRITES,
-            when="A request that runs many operations kept all other writes waiting for too long. Nothing was done.",
+            when="A request, such as a batch or the copy of very many nodes, kept all other writes waiting for too long. "
+                 "Nothing was done.",
             example="Nothing was done: core.batch had not finished after 20 seconds, while all other writes waited. Send it in "
                     "parts."),
     # --- our side -------------------------------------------------------------------------------------------------

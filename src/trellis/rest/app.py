@@ -22,7 +22,7 @@ from trellis.http.api import (
     Scope,
     Send,
     Service,
-    is_larger,
+    may_be_larger,
     receive_body,
     refuse_method,
     require_bearer,
@@ -78,7 +78,7 @@ class Rest:
             operation = self.gate.catalogue.find(followed.operation)
             request.operation = operation.name
         limit = self.settings.body_limit
-        large = operation.most_bytes > limit and is_larger(request, limit)
+        large = operation.most_bytes > limit and may_be_larger(request, limit)
         with self.service.large.hold(request.caller, large=large):
             return await self._write(request, route, operation, target, operation.most_bytes if large else limit)
 
@@ -172,6 +172,7 @@ class Rest:
 
         async def read() -> bool:
             nonlocal last
+            self.gate.authorise(route.operation.name, require_bearer(request).actor)  # what is in memory is for whoever may read it
             last = await self._find(request, route, target, again=True)
             return not last.is_empty
 
@@ -192,7 +193,16 @@ class Rest:
         if translator is not None and raw:
             raw = translator.read(operation, raw, request.at)
         actor = require_bearer(request).actor
-        call = Call(operation.name, actor, raw, target, request_id=request.request_id, again=again, traceparent=request.traceparent)
+        call = Call(
+            operation.name,
+            actor,
+            raw,
+            target,
+            request_id=request.request_id,
+            again=again,
+            traceparent=request.traceparent,
+            address=request.address,
+        )
         result = self.gate.run(call)
         if isinstance(result.value, RawText):
             body = result.value.text.encode()

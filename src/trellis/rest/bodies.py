@@ -12,6 +12,8 @@ from trellis.sentences import say
 _MAX_DEPTH: Final = 5  # levels of brackets
 _JSON_FIELDS: Final = frozenset({"", "json", "data", "body", "payload"})  # a single form field that may hold the whole body
 
+_GZIP: Final = b"\x1f\x8b"  # how it begins (RFC 1952, 2.3.1)
+
 Pairs = Iterable[tuple[str, str]]
 
 
@@ -29,6 +31,8 @@ def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
     """Read a body of one of the three types. Raises Refused: MALFORMED_REQUEST or UNSUPPORTED_MEDIA_TYPE."""
     if not body.strip():
         return {}
+    if body.startswith(_GZIP):
+        raise refuse_malformed("The body is compressed by gzip. Send it uncompressed, without Content-Encoding.")
     kind, _, parameters = content_type.decode("latin-1").partition(";")
     kind = kind.strip().lower()
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
@@ -37,7 +41,16 @@ def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
         if body.lstrip()[:1] == b"{":  # what curl announces for -d '{…}' unless told otherwise
             return _parse_json(body)
         return _parse_form(list(_parse_pairs(body, "form")))
-    if kind == "multipart/form-data" and "boundary=" in parameters:
+    if kind == "multipart/form-data":
+        if "boundary=" not in parameters.lower():
+            raise Refused(
+                "UNSUPPORTED_MEDIA_TYPE",
+                say(
+                    "The body is announced as {value} without its boundary. Let your client set this Content-Type by itself, or "
+                    "send Content-Type: application/json with a JSON object.",
+                    value=quote(kind),
+                ),
+            )
         return _parse_form(parse_multipart(content_type, body, MAX_NAMES))
     raise Refused(
         "UNSUPPORTED_MEDIA_TYPE",
@@ -64,14 +77,14 @@ def _parse_json(body: bytes) -> dict[str, Any]:
 def _parse_pairs(text: bytes, what: str) -> Pairs:
     try:
         return parse_qsl(
-            text.decode("ascii"),
+            text.decode(),  # also what is not percent-encoded, as what curl sends for -d 'name=Überblick'
             keep_blank_values=True,
             encoding="utf-8",
             errors="strict",
             max_num_fields=MAX_NAMES,
         )
     except UnicodeError:
-        raise refuse_malformed(f"The {what} is not valid percent-encoded UTF-8.") from None
+        raise refuse_malformed(f"The {what} is not valid UTF-8.") from None
     except ValueError:
         raise refuse_malformed(f"The {what} has more than {MAX_NAMES:,} parameters.") from None
 
@@ -89,16 +102,24 @@ def _nest(pairs: Pairs) -> dict[str, Any]:
         *steps, last = _split_brackets(name)
         at = root
         for step in steps:
-            step = step or str(len(at))  # noqa: PLW2901  # [] is the next free number
+            step = step or _find_free_number(at)  # noqa: PLW2901  # what [] stands for
             below = at.setdefault(step, {})
             if not isinstance(below, dict):
                 raise refuse_malformed(f"The parameter {quote(name)} is sent both as a value and as a list.")
             at = below
-        last = last or str(len(at))
+        last = last or _find_free_number(at)
         if last in at:
             raise refuse_malformed(f"The parameter {quote(name)} is sent more than once.")
         at[last] = value
     return {name: _to_lists(value) for name, value in root.items()}
+
+
+def _find_free_number(at: dict[str, Any]) -> str:
+    """Return the next number that is not taken: some may have been sent with it."""
+    number = len(at)
+    while str(number) in at:
+        number += 1
+    return str(number)
 
 
 def _split_brackets(name: str) -> list[str]:

@@ -6,13 +6,22 @@ from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.verbs import Response
 
+LONGEST: Final = 4096  # bytes; nginx refuses a response with longer headers unless it is told otherwise, and Node from 16 KiB on
+
 
 def build_links(response: Response, here: str, query: bytes, answer: Mapping[str, Any]) -> bytes:
-    """Return the links of a page or of the feed, served at `here` for this query; empty if there are none."""
+    """Return the links of a page or of the feed, served at `here` for this query; empty if there are none.
+
+    Each of them repeats the query. If that is long, only the next page has one: the others can be told from the answer.
+    """
     if response not in _TARGETS:
         return b""
-    parameter, targets = _TARGETS[response]
-    return _format_links(here, query, parameter, targets(answer))
+    parameter, find_targets = _TARGETS[response]
+    targets = find_targets(answer)
+    links = _format_links(here, query, parameter, targets)
+    if len(links) <= LONGEST:
+        return links
+    return _format_links(here, query, parameter, {rel: to for rel, to in targets.items() if rel == "next"})
 
 
 def _page_targets(page: Mapping[str, Any]) -> dict[str, int]:
@@ -32,6 +41,6 @@ _TARGETS: Final[Mapping[Response, tuple[str, Callable[[Mapping[str, Any]], dict[
 
 
 def _format_links(here: str, query: bytes, parameter: str, targets: Mapping[str, int]) -> bytes:
-    sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []
+    sent = parse_qsl(query.decode(), keep_blank_values=True) if query else []
     kept = "".join(f"{urlencode((pair,))}&" for pair in sent if pair[0] not in {parameter, "key"})
     return ", ".join([f'<{here}?{kept}{parameter}={to}>; rel="{rel}"' for rel, to in targets.items()]).encode("latin-1")

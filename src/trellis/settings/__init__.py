@@ -3,7 +3,17 @@
 `fields` has a field for each, `texts` reads the texts of variables, and `checks` refuses settings that do not fit together.
 """
 
-from trellis.settings.settings import Settings, definitions, description
-from trellis.settings.texts import PREFIX, SettingsError, split_group_roles, variable
+from trellis.settings.settings import Settings, definitions, description, holds_secrets
+from trellis.settings.texts import DOTENV, PREFIX, SettingsError, split_group_roles, variable
 
-__all__ = ["PREFIX", "Settings", "SettingsError", "definitions", "description", "split_group_roles", "variable"]
+__all__ = [
+    "DOTENV",
+    "PREFIX",
+    "Settings",
+    "SettingsError",
+    "definitions",
+    "description",
+    "holds_secrets",
+    "split_group_roles",
+    "variable",
+]

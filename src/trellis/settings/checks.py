@@ -20,7 +20,7 @@ def require_encrypted(settings: SettingFields, other_addresses: Mapping[str, str
         told[name] = (not url or url.startswith("https://") or is_this_machine(url), "must begin with https://")
     for name, (holds, what) in told.items():
         if not holds:
-            raise SettingsError(f"{variable('require_tls')} is on: {name} {what}, unless it is about this machine alone.")
+            raise SettingsError(f"{variable('require_tls')} is on: {name} {what}, unless it points to this machine.")
 
 
 def require_whole(settings: SettingFields) -> None:
@@ -29,14 +29,14 @@ def require_whole(settings: SettingFields) -> None:
     if settings.sso_issuer is None:
         return
     if settings.sso_client_id is None:
-        raise SettingsError("TRELLIS_SSO_ISSUER is set and TRELLIS_SSO_CLIENT_ID is not. The provider gives it out.")
+        raise SettingsError("TRELLIS_SSO_ISSUER is set and TRELLIS_SSO_CLIENT_ID is not. The provider issues it.")
     if settings.public_url is None:
         raise SettingsError(
             "TRELLIS_SSO_ISSUER is set and TRELLIS_PUBLIC_URL is not: the provider sends people back to an address below it, "
             "/admin/sign-on/callback, which has to be registered there."
         )
     if settings.sso_new_administrators and not settings.sso_roles:
-        raise SettingsError("TRELLIS_SSO_NEW_ADMINISTRATORS needs TRELLIS_SSO_ROLES: nobody would have a role.")
+        raise SettingsError("TRELLIS_SSO_NEW_ADMINISTRATORS needs TRELLIS_SSO_ROLES: without it, nobody would get a role.")
     settings.read_client_secret()
 
 
@@ -45,10 +45,10 @@ def _require_whole_mail(settings: SettingFields) -> None:
     if settings.smtp_host is None:
         return
     if settings.smtp_from is None:
-        raise SettingsError("TRELLIS_SMTP_HOST is set, but not TRELLIS_SMTP_FROM: say whom mail is from.")
+        raise SettingsError("TRELLIS_SMTP_HOST is set, but not TRELLIS_SMTP_FROM: give the address that mail comes from.")
     if settings.smtp_password and settings.smtp_password_file:
-        raise SettingsError("TRELLIS_SMTP_PASSWORD and TRELLIS_SMTP_PASSWORD_FILE are both set: leave one out.")
+        raise SettingsError("TRELLIS_SMTP_PASSWORD and TRELLIS_SMTP_PASSWORD_FILE are both set. Set only one of them.")
     if settings.smtp_user and not (settings.smtp_password or settings.smtp_password_file):
         raise SettingsError("TRELLIS_SMTP_USER is set, but neither TRELLIS_SMTP_PASSWORD nor TRELLIS_SMTP_PASSWORD_FILE.")
     if settings.smtp_user and settings.smtp_tls == "off" and settings.smtp_host not in {"localhost", "127.0.0.1", "::1"}:
-        raise SettingsError("TRELLIS_SMTP_TLS is off, and TRELLIS_SMTP_USER is set: the password could be read on its way.")
+        raise SettingsError("TRELLIS_SMTP_TLS is off, and TRELLIS_SMTP_USER is set: the password would be sent unencrypted.")

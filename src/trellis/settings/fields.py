@@ -20,6 +20,7 @@ from trellis.settings.texts import (
     parse_listener,
     parse_name,
     parse_networks,
+    parse_public_address,
     parse_scopes,
     parse_secret,
     parse_sender,
@@ -48,7 +49,7 @@ class SettingFields:
     )
     public_url: str | None = _setting(
         None,
-        parse_web_address,
+        parse_public_address,
         "The address at which callers reach this service, without `/api`; by default, it is taken from each request.",
     )
     hsts_subdomains: bool = _setting(
@@ -247,7 +248,7 @@ class SettingFields:
     job_timeout: int = _setting(
         20,
         number(1, 3600),
-        "Seconds that one request that runs many operations (a batch, an apply, an undo) may keep other writes waiting.",
+        "Seconds that one request (a batch, an apply, an undo, a copy or delete of many nodes) may keep other writes waiting.",
     )
     write_queue: int = _setting(
         500, number(1, 100_000), "Writes that may wait for their turn in a process; further ones are refused with 503 at once."
@@ -298,5 +299,5 @@ class SettingFields:
         if self.sso_client_secret_file is None:
             return self.sso_client_secret
         if self.sso_client_secret is not None:
-            raise SettingsError("TRELLIS_SSO_CLIENT_SECRET and TRELLIS_SSO_CLIENT_SECRET_FILE are both set: leave one out.")
+            raise SettingsError("TRELLIS_SSO_CLIENT_SECRET and TRELLIS_SSO_CLIENT_SECRET_FILE are both set. Set only one of them.")
         return read_secret_file(variable("sso_client_secret_file"), self.sso_client_secret_file)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from trellis.settings.checks import require_encrypted, require_whole
 from trellis.settings.fields import SettingFields
-from trellis.settings.texts import PREFIX, SettingsError, read_dotenv, read_secret_file, variable
+from trellis.settings.texts import DOTENV, PREFIX, SettingsError, read_dotenv, read_secret_file, variable
 
 # Settings that may be in a file, which TRELLIS_…_FILE names: where a vault, or a container's secrets, puts them.
 _MAY_BE_IN_A_FILE = ("database_url", "rate_limit_storage", "webhook_key", "second_factor_key", "metrics_token")
@@ -23,6 +23,7 @@ _MAY_HOLD_A_PASSWORD = {
     "sso_client_secret",
     "smtp_password",
 }
+_ADDRESSES = {"database_url", "rate_limit_storage"}  # those that hold one hold it before an @
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Settings(SettingFields):
         }
 
     @classmethod
-    def load(cls, environment: Mapping[str, str] | None = None, dotenv: str | None = ".env") -> Self:
+    def load(cls, environment: Mapping[str, str] | None = None, dotenv: str | None = DOTENV) -> Self:
         """Read the settings.
 
         The environment wins over the .env file, and a variable that is empty counts as not set. Raises SettingsError, with a
@@ -47,10 +48,13 @@ class Settings(SettingFields):
         """
         given = read_dotenv(dotenv) | dict(os.environ if environment is None else environment)
         values = {name.removeprefix(PREFIX).lower(): text for name, text in given.items() if name.startswith(PREFIX)}
+        for name, text in values.items():
+            if text is not None and not _is_utf8(text):
+                raise SettingsError(f"{variable(name)} is not text in UTF-8.")
         for name in _MAY_BE_IN_A_FILE:
             if path := values.pop(f"{name}_file", None):
                 if values.get(name):
-                    raise SettingsError(f"{variable(name)} and {variable(name)}_FILE are both set: leave one out.")
+                    raise SettingsError(f"{variable(name)} and {variable(name)}_FILE are both set. Set only one of them.")
                 values[name] = read_secret_file(f"{variable(name)}_FILE", path)
         known = definitions()
         for name in values:
@@ -63,6 +67,15 @@ class Settings(SettingFields):
         if settings.require_tls:
             require_encrypted(settings, {name: given.get(name) or "" for name in _OTHER_ADDRESSES})
         return settings
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether a variable of the environment is UTF-8; Python puts surrogates in place of bytes that are not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parse(setting: "Field[Any]", text: str) -> Any:
@@ -79,6 +92,12 @@ def _write(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def holds_secrets(dotenv: str) -> bool:
+    """Return whether a file of settings has a password, or another text that nobody may know. Raises SettingsError."""
+    given = {name.removeprefix(PREFIX).lower(): text for name, text in read_dotenv(dotenv).items()}
+    return any(text and ("@" in text or name not in _ADDRESSES) for name, text in given.items() if name in _MAY_HOLD_A_PASSWORD)
 
 
 def definitions() -> "dict[str, Field[Any]]":

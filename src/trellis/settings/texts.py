@@ -1,6 +1,8 @@
 """From the text of a variable to its value. Each parser raises ValueError, which says what the text must be."""
 
+import os
 import re
+import stat
 from collections.abc import Callable
 from functools import cache
 from io import StringIO
@@ -10,9 +12,11 @@ from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 PREFIX: Final = "TRELLIS_"  # of the variables
+DOTENV: Final = ".env"  # the file of settings, in the folder where the program is started
 _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
     ("0", "false", "f", "no", "n", "off"), False
 )
+_SINGLE_QUOTED: Final = re.compile(r"[^=]*=[^\S\r\n]*'")  # a line of a file of settings
 
 
 class SettingsError(Exception):
@@ -46,9 +50,26 @@ def parse_database_url(text: str) -> str:
 
 def parse_web_address(text: str) -> str:
     """Parse a web address; a slash at its end is left out."""
-    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text) or not _has_host(text):
         raise ValueError("must be an address that begins with http:// or https://, without blanks")
     return text.rstrip("/")
+
+
+def _has_host(address: str) -> bool:
+    """Return whether an address names a host, and a port only if it is one."""
+    try:
+        parts = urlsplit(address)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def parse_public_address(text: str) -> str:
+    """Parse a web address that headers of responses have, which hold no other characters than ASCII."""
+    address = parse_web_address(text)
+    if not address.isascii():
+        raise ValueError("must be in ASCII, as browsers send it: a host such as bücher.example is xn--bcher-kva.example")
+    return address
 
 
 def parse_host(text: str) -> str:
@@ -215,19 +236,28 @@ def read_secret_file(name: str, path: str) -> str:
     """Return the text of the file that a setting names, without blanks around it. Raises SettingsError."""
     try:
         secret = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a name with a NUL, or no UTF-8
         raise SettingsError(f"The file that {name} names cannot be read: {error}.") from None
     if not secret:
         raise SettingsError(f"The file that {name} names is empty.")
     return secret
 
 
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(Path(path).stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:  # nobody knows whether there is one, such as in a folder that this user may not look into
+        raise SettingsError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+
+
 def read_dotenv(path: str | None) -> dict[str, str | None]:
     """Return what a file of settings says; nothing if there is none. Raises SettingsError."""
-    if path is None or not Path(path).is_file():
+    if path is None or not _is_file(path):
         return {}
-    from dotenv import dotenv_values  # noqa: PLC0415  # start-up time: the file is rarely there
-    from dotenv.parser import parse_stream  # noqa: PLC0415  # the same
+    from dotenv.parser import parse_stream  # noqa: PLC0415  # start-up time: the file is rarely there
+    from dotenv.variables import parse_variables  # noqa: PLC0415  # the same
 
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -235,6 +265,7 @@ def read_dotenv(path: str | None) -> dict[str, str | None]:
         raise SettingsError(f"The settings file {path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise SettingsError(f"The settings file {path} is not text in UTF-8.") from None
+    values: dict[str, str | None] = {}
     for line in parse_stream(StringIO(text)):
         at = line.original.line + len(line.original.string) - len(line.original.string.lstrip("\n"))
         if line.error:
@@ -243,7 +274,11 @@ def read_dotenv(path: str | None) -> dict[str, str | None]:
             )
         if line.value is None and (line.key or "").startswith(PREFIX):
             raise SettingsError(f"Line {at} of the settings file {path} has no value: write {line.key}=VALUE.")
-    return dotenv_values(stream=StringIO(text))
+        if line.key is not None:
+            is_literal = line.value is None or _SINGLE_QUOTED.match(line.original.string)  # `${…}` stays, as in a shell
+            parts = () if is_literal else parse_variables(line.value or "")
+            values[line.key] = line.value if is_literal else "".join(part.resolve(os.environ | values) for part in parts)
+    return values
 
 
 @cache

@@ -16,7 +16,7 @@ from trellis.store.siblings import POSITION
 from trellis.store.sqlite import describe_wal_reset_bug
 from trellis.store.tables import counters, events, keys, nodes
 
-_BATCH: Final = 2000  # nodes that are read at a time
+_BATCH: Final = 100  # nodes that are read at a time, with all their texts
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
 

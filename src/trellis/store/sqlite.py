@@ -81,13 +81,15 @@ def connect(file: Path | str, *, create: bool = False, factory: Any = None) -> A
 
     Nothing is in a transaction until it begins one. One thread at a time may use the connection.
     """
+    # An address, in which a name that is not UTF-8 can be written too.
+    address = f"file://{quote(os.fsencode(Path(file).absolute()))}"
     if HAS_APSW:
-        flags = _library.SQLITE_OPEN_READWRITE | (_library.SQLITE_OPEN_CREATE if create else 0)
-        connection = (factory or _library.Connection)(str(file), flags=flags, statementcachesize=_CACHED_STATEMENTS)
+        flags = _library.SQLITE_OPEN_URI | _library.SQLITE_OPEN_READWRITE | (_library.SQLITE_OPEN_CREATE if create else 0)
+        connection = (factory or _library.Connection)(address, flags=flags, statementcachesize=_CACHED_STATEMENTS)
         connection.set_busy_timeout(_BUSY_TIMEOUT * 1000)
         return connection
     return _library.connect(
-        f"file:{quote(str(Path(file).absolute()))}?mode={'rwc' if create else 'rw'}",
+        f"{address}?mode={'rwc' if create else 'rw'}",
         uri=True,
         timeout=_BUSY_TIMEOUT,
         isolation_level=None,
@@ -145,6 +147,11 @@ def explain(error: BaseException, file: Path | None) -> Meaning | None:
     if code == _IO_ERROR and file is not None and is_disk_full(file):
         return _DISK_FULL
     return _MEANINGS.get(code)
+
+
+def is_about_room(error: BaseException, file: Path) -> bool:
+    """Return whether an error says that there is no room for what is written to a file."""
+    return explain(error, file) is _DISK_FULL
 
 
 def is_disk_full(file: Path) -> bool:

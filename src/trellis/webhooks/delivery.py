@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from trellis.core.actor import DELIVERY
@@ -13,6 +14,7 @@ from trellis.core.operation import Call
 from trellis.core.subscriptions import is_alarm, is_subscribed
 from trellis.core.version import encode_json
 from trellis.core.webhooks import SecretUnavailable, delivery_message
+from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, outbox, reasons
@@ -28,6 +30,7 @@ log = logging.getLogger(__name__)
 
 _TRACEPARENT: Final = TRACEPARENT.decode()
 _BATCH_SECONDS: Final = 1.0  # after which the outcomes are written, and the endpoint is read again
+_WRITE_AGAIN: Final = 0.5  # seconds after which outcomes that could not be written are
 
 
 class EndpointDelivery:
@@ -57,7 +60,7 @@ class EndpointDelivery:
         return (webhook, messages) if messages else None
 
     async def _send_batch(self, webhook: Webhook, messages: list[Message]) -> bool:
-        """Try the messages one after the other and record the outcomes. False if another worker has leased the endpoint."""
+        """Try the messages and record the outcomes. False if another worker has leased the endpoint, or it was deleted."""
         results, started = _Results(webhook), time.monotonic()
         try:
             for message in messages:
@@ -71,13 +74,24 @@ class EndpointDelivery:
             # The messages have been sent; nobody waits for the outcomes to be written.
             self._gate.store.write(lambda tx: results.write(tx, self._worker_id))
             raise
-        if not await self._write(lambda tx: results.write(tx, self._worker_id), quiet=False):
-            log.warning("Webhook %d has been taken over by another process.", webhook.id)
+        if not await self._record(results):
+            if not results.is_deleted:
+                log.warning("Webhook %d has been taken over by another process.", webhook.id)
             return False
         if results.switch_off_because:
             call = Call("webhooks.disable", DELIVERY, {"because": results.switch_off_because}, webhook.id)
             await asyncio.wrap_future(self._gate.submit(call))
         return True
+
+    async def _record(self, results: "_Results") -> bool:
+        """Write the outcomes; see `_Results.write`. Again until the database takes them: else all would be sent again at once."""
+        while True:
+            try:
+                return bool(await self._write(lambda tx: results.write(tx, self._worker_id), quiet=False))
+            except Refused:  # the store has logged why
+                if self._is_stopping():
+                    raise
+            await asyncio.sleep(_WRITE_AGAIN)
 
     async def _attempt(self, webhook: Webhook, message: Message, at: str) -> Result:
         kind = message.delivery.type
@@ -120,16 +134,18 @@ class _Results:
 
     def __init__(self, webhook: Webhook) -> None:
         self.switch_off_because: str | None = None
+        self.is_deleted = False
+        self._before = replace(webhook)
         self._webhook = webhook
-        self._attempts: list[tuple[Delivery, Attempt]] = []
+        self._attempts: list[tuple[Delivery, Attempt, Delivery]] = []
         self._recovered: tuple[str, str] | None = None
 
     def add(self, delivery: Delivery, result: Result, at: str, done: str) -> None:
         """Add the outcome of an attempt, given the times at which it began and ended."""
-        webhook = self._webhook
+        webhook, before = self._webhook, replace(delivery)
         update_delivery(delivery, result, at, done)
         attempt = Attempt(at, webhook.url, result.duration, result.status, result.error, result.answer)
-        self._attempts.append((delivery, attempt))
+        self._attempts.append((delivery, attempt, before))
         if result.unsendable:
             return  # this says nothing about the endpoint
         if result.delivered and webhook.paused_until is not None and webhook.failing_since is not None:
@@ -139,12 +155,22 @@ class _Results:
     def write(self, tx: Transaction, worker_id: str) -> bool:
         """Write the outcomes. If another worker has leased the endpoint meanwhile, nothing is written and the result is False.
 
-        Messages that failed in an outage that is over become due now, so that they are sent before newer ones.
+        Messages that failed in an outage that is over become due now, so that they are sent before newer ones. If the webhook was
+        given another address meanwhile, or its failures were cleared, the outcomes say nothing about the endpoint.
         """
-        if not endpoints.save_progress(tx, self._webhook, worker_id):
+        webhook, now = self._webhook, endpoints.find(tx, self._webhook.id)
+        self.is_deleted = now is None
+        if now is not None and _describe_state(now) != _describe_state(self._before):
+            webhook, self._recovered, self.switch_off_because = replace(now, attempted_at=webhook.attempted_at), None, None
+        if not endpoints.save_progress(tx, webhook, worker_id):
             return False
-        for delivery, attempt in self._attempts:
-            outbox.record_attempt(tx, delivery, attempt)
+        for delivery, attempt, before in self._attempts:
+            outbox.record_attempt(tx, delivery, attempt, before)
         if self._recovered is not None:
             outbox.bring_forward(tx, self._webhook.id, *self._recovered, MOST_EARLY)
         return True
+
+
+def _describe_state(webhook: Webhook) -> tuple[object, ...]:
+    """Return what is not changed while a worker has leased an endpoint, except by an operation."""
+    return webhook.url, webhook.failures, webhook.failing_since, webhook.paused_until

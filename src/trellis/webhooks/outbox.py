@@ -16,7 +16,9 @@ from trellis.store.events import Event
 from trellis.store.webhooks import Delivery, Webhook, endpoints, outbox
 from trellis.webhooks.retries import MOST_TRIALS, clock_limit
 
-BATCH: Final = 32  # messages in memory for an endpoint
+BATCH: Final = 32  # messages in memory for an endpoint, and fewer where they are very large
+_MOST_BYTES: Final = 2**20  # of the records in their events, beyond which no more are read
+_EVENTS_AT_ONCE: Final = 4
 FILL: Final = 500  # events processed, and rows written, in one transaction
 
 
@@ -44,7 +46,7 @@ def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
     Only events of these resources are ever sent, and of any others the alarms that they have raised. Runs in the writer, so that
     no two processes move the same event.
     """
-    left = FILL
+    left, created_at = FILL, outbox.find_creation_time(tx, now)
     for cursor, group in groupby(list_unfilled(tx, now), attrgetter("cursor")):
         webhooks = list(group)
         events = outbox.list_events_after(tx, cursor, left)
@@ -55,9 +57,9 @@ def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
                 break
             moved = event.seq
             if event.resource in resources:
-                rows += _insert(tx, webhooks, event, event_type(event), message_id(event), now)
+                rows += _insert(tx, webhooks, event, event_type(event), message_id(event), now, created_at)
             if (name := raised.get(event.seq)) is not None:
-                rows += _insert(tx, webhooks, event, alarm_type(name), alarm_message_id(event), now)
+                rows += _insert(tx, webhooks, event, alarm_type(name), alarm_message_id(event), now, created_at)
         endpoints.move_cursors(tx, [webhook.id for webhook in webhooks], moved)
         left -= max(rows, len(events))
         if left <= 0:
@@ -71,16 +73,16 @@ def _find_alarms(tx: Transaction, webhooks: Sequence[Webhook], events: Sequence[
     return alarms.find_between(tx, events[0].seq, events[-1].seq)
 
 
-def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, name: str, message: str, now: str) -> int:
+def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, name: str, message: str, now: str, created_at: str) -> int:
     """Write the rows of one message; return their number."""
     subscribed = [webhook.id for webhook in webhooks if is_subscribed(webhook.events, name)]
     for webhook in subscribed:
-        outbox.insert(tx, Delivery(0, webhook, event.seq, message, name, "waiting", due_at=now, created_at=now))
+        outbox.insert(tx, Delivery(0, webhook, event.seq, message, name, "waiting", due_at=now, created_at=created_at))
     return len(subscribed)
 
 
 def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[Message]:
-    """Read the next messages for an endpoint, at most a batch.
+    """Read the next messages for an endpoint, at most a batch; there may be more that are due.
 
     After a pause this is one message: the oldest of those that have failed since the endpoint began to fail, even if it is not due
     yet. This preserves the order across an outage.
@@ -88,8 +90,16 @@ def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[Messa
     due = outbox.list_due(tx, webhook.id, now, clock_limit(now), BATCH)
     if due and webhook.paused_until is not None:
         due = [_find_trial(tx, webhook, due[0].seq) or due[0]]
-    events = outbox.find_events(tx, (delivery.seq for delivery in due))
-    return [Message(delivery, events.get(delivery.seq or 0)) for delivery in due]
+    messages: list[Message] = []
+    size = 0
+    for first in range(0, len(due), _EVENTS_AT_ONCE):
+        some = due[first : first + _EVENTS_AT_ONCE]
+        events = outbox.find_events(tx, (delivery.seq for delivery in some))
+        messages += (Message(delivery, events.get(delivery.seq or 0)) for delivery in some)
+        size += sum(map(event_log.weigh_event, events.values()))
+        if size > _MOST_BYTES:
+            break  # the rest stays due
+    return messages
 
 
 def _find_trial(tx: Transaction, webhook: Webhook, before: int | None) -> Delivery | None:

@@ -15,6 +15,7 @@ STEPS: Final = (0, 5, 5 * _MINUTE, 30 * _MINUTE, *(hours * _HOUR for hours in (2
 MOST_TRIALS: Final = 4  # early attempts with which one message may delay those after it
 MOST_EARLY: Final = 8  # early attempts of one message in total
 _WEEK: Final = 7 * 24 * _HOUR
+_UNTRIED: Final = 30 * _HOUR  # longer than any retry waits: nothing ran, or there was nothing to send
 _JITTER: Final = 0.1
 _FIRST_PAUSE: Final = 5
 _LONGEST_PAUSE: Final = _MINUTE
@@ -97,12 +98,13 @@ def update_delivery(delivery: Delivery, result: Result, at: str, done: str) -> N
 
 def update_endpoint(webhook: Webhook, delivery: Delivery, result: Result, at: str, done: str) -> str | None:
     """Update the state of an endpoint after an attempt; return the reason to switch it off, if there is one."""
+    idle = 0.0 if webhook.attempted_at is None else _count_seconds(webhook.attempted_at, at)
     webhook.attempted_at = at
     if result.delivered:
-        webhook.failures, webhook.failing_since, webhook.paused_until = 0, None, None
+        webhook.failures, webhook.failing_since, webhook.tried_since, webhook.paused_until = 0, None, None, None
         return None
     webhook.failures += 1
-    webhook.failing_since = min(webhook.failing_since or at, at)
+    _count_failing(webhook, at, idle if idle > _UNTRIED else 0.0)
     webhook.paused_until = None
     if seconds := max(pause_length(webhook.failures, result.status), result.retry_after):
         until = add_seconds(done, seconds)
@@ -112,5 +114,18 @@ def update_endpoint(webhook: Webhook, delivery: Delivery, result: Result, at: st
         )  # so that no message overtakes one that is about to be tried again
     if result.status == _GONE:
         return say(reasons.GONE)
-    failing = datetime.fromisoformat(done) - datetime.fromisoformat(webhook.failing_since)
-    return say(reasons.FAILED_FOR_A_WEEK) if failing.total_seconds() >= _WEEK else None
+    return say(reasons.FAILED_FOR_A_WEEK) if _count_seconds(webhook.tried_since or at, done) >= _WEEK else None
+
+
+def _count_failing(webhook: Webhook, at: str, untried: float) -> None:
+    """Note since when an endpoint fails, after so many seconds in which nothing was tried: what was not tried has not failed."""
+    if webhook.failing_since is None:
+        webhook.failing_since = webhook.tried_since = at
+        return
+    tried = webhook.tried_since or webhook.failing_since
+    webhook.tried_since = min(add_seconds(tried, untried), at)
+    webhook.failing_since = at if untried else min(webhook.failing_since, at)
+
+
+def _count_seconds(since: str, until: str) -> float:
+    return (datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds()

@@ -20,6 +20,7 @@ from trellis.webhooks.retries import Result
 TIMEOUT: Final = 15.0  # seconds for everything: DNS lookup, connection, request and response
 _MOST_READ: Final = 64 * 1024  # bytes of a response
 _MOST_KEPT: Final = 4 * 1024  # characters of it that are logged
+_MOST_QUOTED: Final = 500  # characters of what is wrong with it, which may quote all of its headers
 _USER_AGENT: Final = f"Trellis/{__version__}"
 
 
@@ -28,11 +29,16 @@ class Sender:
 
     def __init__(self, guard: Guard, timeout: float = TIMEOUT, tls: ssl.SSLContext | None = None) -> None:
         self._guard = guard
-        self._transport = Transport(guard, tls)
+        self._tls = tls
+        self._transport: Transport | None = None
         self._timeout = timeout
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Result:
         """Send a message. Raises nothing unless it is cancelled."""
+        try:
+            self._transport = self._transport or Transport(self._guard, self._tls)
+        except OSError as failed:  # tried again with the next message: they may be about to be replaced
+            return Result(0, error=say(reasons.NO_CERTIFICATES, reason=failed), reached=False)
         started = time.monotonic()
         received = _Received()
         error: str | None = None
@@ -40,17 +46,17 @@ class Sender:
         try:
             self._guard.check_url(url)
             async with asyncio.timeout(self._timeout):
-                await self._post(url, headers, body, received)
+                await _post(self._transport, url, headers, body, received)
         except NotAllowed as reason:
             error, reached = say(reasons.NOT_ALLOWED, reason=reason), False
         except TimeoutError:
             error = say(reasons.TIMED_OUT, seconds=f"{self._timeout:g}")
         except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
-            error, reached = say(reasons.NOT_CONNECTED, reason=str(failed) or reasons.TOOK_TOO_LONG), False
+            error, reached = say(reasons.NOT_CONNECTED, reason=_quote(failed) or reasons.TOOK_TOO_LONG), False
         except socket.gaierror as failed:
             error, reached = say(reasons.NOT_RESOLVED, reason=failed.strerror or failed), False
         except (httpx.TransportError, httpx.InvalidURL, OSError) as failed:
-            error = say(reasons.INTERRUPTED, reason=str(failed) or type(failed).__name__)
+            error = say(reasons.INTERRUPTED, reason=_quote(failed) or type(failed).__name__)
         return Result(
             duration=round((time.monotonic() - started) * 1000),
             status=received.status,
@@ -60,22 +66,36 @@ class Sender:
             reached=reached,
         )
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: bytes, received: "_Received") -> None:
-        all_headers = {"content-type": "application/json", "user-agent": _USER_AGENT, "accept-encoding": "identity", **headers}
-        response = await self._transport.handle_async_request(httpx.Request("POST", url, headers=all_headers, content=body))
-        try:
-            received.status = response.status_code
-            received.retry_after = parse_retry_after(response.headers.get("retry-after"))
-            async for part in response.aiter_raw():
-                received.body += part[: _MOST_READ - len(received.body)]
-                if len(received.body) >= _MOST_READ:
-                    break
-        finally:
-            await response.aclose()
-
     async def close(self) -> None:
         """Close the connections."""
-        await self._transport.aclose()
+        if self._transport is not None:
+            await self._transport.aclose()
+
+
+async def _post(transport: Transport, url: str, headers: Mapping[str, str], body: bytes, received: "_Received") -> None:
+    target = httpx.URL(url)
+    own = {
+        "host": target.netloc.decode(),  # else httpx would decode the name, and fail with one that IDNA 2008 does not know
+        "content-type": "application/json",
+        "user-agent": _USER_AGENT,
+        "accept-encoding": "identity",
+    }
+    response = await transport.handle_async_request(httpx.Request("POST", target, headers={**own, **headers}, content=body))
+    try:
+        received.status = response.status_code
+        received.retry_after = parse_retry_after(response.headers.get("retry-after"))
+        async for part in response.aiter_raw():
+            received.body += part[: _MOST_READ - len(received.body)]
+            if len(received.body) >= _MOST_READ:
+                break
+    finally:
+        await response.aclose()
+
+
+def _quote(failed: Exception) -> str:
+    """Return the beginning of what a library says of a failure, which may quote what the endpoint sent."""
+    text = str(failed)
+    return redact_secrets(text[:_MOST_QUOTED]) + "…" * (len(text) > _MOST_QUOTED)
 
 
 class _Received:

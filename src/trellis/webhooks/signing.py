@@ -4,8 +4,9 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterable
+from contextlib import suppress
 
-from trellis.core.webhooks import build_headers, derive_secret, webhook_timestamp
+from trellis.core.webhooks import SecretUnavailable, build_headers, derive_secret, webhook_timestamp
 from trellis.store.webhooks import Webhook
 
 
@@ -16,8 +17,12 @@ def sign(message_id: str, timestamp: int, body: bytes, secrets: Iterable[bytes])
 
 
 def build_signed_headers(webhook: Webhook, message_id: str, at: str, body: bytes, key: str | None) -> dict[str, str]:
-    """Return the headers of an attempt, also signed with the old secret while it is valid. Raises SecretUnavailable."""
+    """Return the headers of an attempt, also signed with the old secret while it is valid and available.
+
+    Raises SecretUnavailable if the new one is not.
+    """
     secrets = [derive_secret(webhook.secret, key)]
     if webhook.old_secret is not None and webhook.old_until is not None and webhook.old_until > at:
-        secrets.append(derive_secret(webhook.old_secret, key))
+        with suppress(SecretUnavailable):  # `key` was changed since: whoever has the new secret needs no other
+            secrets.append(derive_secret(webhook.old_secret, key))
     return build_headers(message_id, at, sign(message_id, webhook_timestamp(at), body, secrets))

@@ -186,14 +186,19 @@ class Worker:
 
     async def _deliver(self, webhook: Webhook, left: tuple[str, int] | None) -> None:
         try:
-            mine = webhook.owner == self._id
-            if mine or await self._write(lambda tx: endpoints.claim(tx, webhook.id, self._id, left)):
+            if await self._write(lambda tx: self._hold(tx, webhook, left)):
                 await EndpointDelivery(self._gate, self._get_sender(), self._id, lambda: self._stopping).run(webhook.id)
         except Refused:  # the store has logged why
             await asyncio.sleep(_LOOK_EVERY)
         except Exception:
             log.exception("Delivery to webhook %d failed; it will be tried again.", webhook.id)
             await asyncio.sleep(_LOOK_EVERY)
+
+    def _hold(self, tx: Transaction, webhook: Webhook, left: tuple[str, int] | None) -> bool:
+        """Lease an endpoint, or renew the lease on one of its own: nothing is sent while nothing can be written."""
+        if webhook.owner == self._id:
+            return endpoints.renew(tx, self._id) > 0
+        return endpoints.claim(tx, webhook.id, self._id, left)
 
     async def _keep_renewing(self) -> None:
         while True:

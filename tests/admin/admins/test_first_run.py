@@ -1,10 +1,14 @@
 """The first run: a one-time link, the first administrator, and nobody else by it."""
 
+from typing import Any
+
 import pytest
 
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, page_text
-from tests.fixture_types import Clock, Events
+from tests.fixture_types import Clock, Events, Run
 from trellis.admin import first_run_link
+from trellis.admin.admins import first_run
+from trellis.admin.admins.sign_in import start_session
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
 
@@ -27,6 +31,22 @@ def test_the_link_makes_the_first_administrator_and_signs_them_in(visitor: MakeV
     assert (event["operation"], event["actor"]["name"]) == ("admins.begin", "one-time link")
     assert (signed_in["operation"], signed_in["actor"]["name"]) == ("admins.sign_in", "Mira Holm")
     assert "password" not in event["after"]
+
+
+def test_a_password_that_is_reset_before_the_session_begins_signs_nobody_in(
+    visitor: MakeVisitor, link: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def start_late(*given: Any) -> None:
+        run("admins.set_password", 1, password="chosen at the terminal")
+        await start_session(*given)
+
+    monkeypatch.setattr(first_run, "start_session", start_late)
+    somebody = visitor()
+    somebody.get(link)
+    refused = somebody.post(link, _TYPED)
+    assert refused.status_code == 403
+    assert "The password was changed meanwhile" in page_text(refused)
+    assert run("admins.sessions", 1) == []
 
 
 def test_the_link_is_good_once(visitor: MakeVisitor, link: str, events: Events) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
 from tests.fixture_types import Clock, Events, Run
+from trellis.admin.admins import invitations
+from trellis.admin.admins.sign_in import start_session
 from trellis.core.admins import find_invited
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -64,6 +66,25 @@ def test_without_the_link_nobody_signs_in_as_whoever_is_invited(visitor: MakeVis
         assert visitor().sign_in("ada", password).status_code == 403
     with pytest.raises(Exception, match="the only owner who can sign in"):
         run("admins.disable", mira)
+
+
+def test_a_password_that_is_reset_before_the_session_begins_signs_nobody_in(
+    visitor: MakeVisitor, link: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = run("admins.list")["results"][-1]["id"]
+
+    async def start_late(*given: Any) -> None:
+        run("admins.set_password", ada, password="chosen by an owner")
+        await start_session(*given)
+
+    monkeypatch.setattr(invitations, "start_session", start_late)
+    browser = visitor()
+    browser.get(link)
+    refused = browser.post(link, {"password": OWN})
+    assert refused.status_code == 403
+    assert "The password was changed meanwhile" in page_text(refused)
+    assert browser.get("/forums").status_code == 303
+    assert run("admins.sessions", ada) == []
 
 
 @pytest.mark.parametrize("end", ["withdrawn", "renewed", "expired", "disabled", "password set"])

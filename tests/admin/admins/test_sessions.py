@@ -1,12 +1,22 @@
 """What sessions are called in the panel, and by which browsers somebody is known."""
 
+import threading
 from typing import Any, Final
 
+import pyotp
 import pytest
 
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
+from tests.admin.html_forms import find_form
 from tests.fixture_types import Clock, Events, Run
+from trellis.admin.admins import checking
 from trellis.admin.admins.sessions import device_name
+from trellis.admin.runner import Runner
+from trellis.core.admins import Credentials, Proven, check_password
+from trellis.core.factors import Evidence, check_second_step, set_up_app
+from trellis.core.gate import Gate, Result
+from trellis.core.operation import Call
+from trellis.errors import Refused
 
 _LIKE: Final = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0"
 _WINDOWS: Final = f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {_LIKE}"
@@ -35,6 +45,146 @@ _WINDOWS: Final = f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {_LIKE}"
 )
 def test_a_browser_is_named_in_a_few_words(agent: str, name: str) -> None:
     assert device_name(agent) == name
+
+
+@pytest.mark.parametrize("has_factor", [False, True])
+def test_a_password_that_is_reset_while_it_is_checked_signs_nobody_in(
+    visitor: MakeVisitor, mira: int, gate: Gate, run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch, has_factor: bool
+) -> None:
+    def check(gate: Gate, credentials: Credentials) -> Proven | None:
+        proven = check_password(gate, credentials)
+        run("admins.set_password", mira, password="another long password")
+        return proven
+
+    setup = set_up_app(gate, mira, LOGIN)
+    if has_factor:
+        run("admins.set_authenticator", mira, salt=setup.salt, code=pyotp.TOTP(setup.secret).at(int(clock.at.timestamp())))
+        clock.move(minutes=5)
+    monkeypatch.setattr(checking, "check_password", check)
+    somebody = visitor()
+    response = somebody.sign_in()
+    if has_factor:
+        code = pyotp.TOTP(setup.secret).at(int(clock.at.timestamp()))
+        response = somebody.post("/sign-in/code", find_form(response, "/sign-in/code").filled(code=code))
+    assert (response.status_code, "incorrect" in page_text(response)) == (403, True)
+    assert run("admins.sessions", mira) == []
+
+
+@pytest.mark.parametrize("is_disabled", [False, True], ids=["reset", "disabled"])
+def test_a_password_that_is_reset_after_the_code_was_checked_signs_nobody_in(
+    visitor: MakeVisitor, mira: int, gate: Gate, run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch, is_disabled: bool
+) -> None:
+    def check(gate: Gate, login: str, binding: str, pending: str, evidence: Evidence) -> tuple[int, str] | None:
+        found = check_second_step(gate, login, binding, pending, evidence)
+        run("admins.disable", mira) if is_disabled else run("admins.set_password", mira, password="another long password")
+        return found
+
+    run("admins.create", name="Ada", login="ada", password=PASSWORD)
+    setup = set_up_app(gate, mira, LOGIN)
+    run("admins.set_authenticator", mira, salt=setup.salt, code=pyotp.TOTP(setup.secret).at(int(clock.at.timestamp())))
+    clock.move(minutes=5)
+    monkeypatch.setattr(checking, "check_second_step", check)
+    somebody = visitor()
+    form = find_form(somebody.sign_in(), "/sign-in/code")
+    response = somebody.post("/sign-in/code", form.filled(code=pyotp.TOTP(setup.secret).at(int(clock.at.timestamp()))))
+    assert response.headers["location"] == "/admin"
+    assert somebody.get("").headers["location"].startswith("/admin/sign-in")
+    assert run("admins.sessions", mira) == []
+
+
+def test_a_password_that_is_reset_right_after_ones_own_change_leaves_no_session(
+    admin: Visitor, mira: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform = Runner.perform
+
+    async def reset_afterwards(self: Runner, call: Call, *, slow: bool = False, size: int = 0) -> Result:
+        result = await perform(self, call, slow=slow, size=size)
+        if call.operation == "admins.set_password":
+            run("admins.set_password", mira, password="a third long password")
+        return result
+
+    monkeypatch.setattr(Runner, "perform", reset_afterwards)
+    admin.post("/account/password", {"currentPassword": PASSWORD, "password": "another long password"})
+    assert run("admins.sessions", mira) == []
+
+
+@pytest.mark.parametrize("is_renewed", [False, True], ids=["ended", "renewed"])
+def test_what_a_session_sent_that_is_ended_meanwhile_is_not_done(
+    admin: Visitor, mira: int, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch, is_renewed: bool
+) -> None:
+    submit = gate.submit
+    (session,) = run("admins.sessions", mira)
+
+    def end_first(call: Call) -> Any:
+        if call.operation == "groups.create":
+            if is_renewed:
+                token = run("admins.confirm_password", mira, session=session["id"])["token"]
+                admin.client.cookies.set("trellis_session", token, domain="panel.example", path="/admin")
+            else:
+                run("admins.sign_out", mira, everywhere=True)
+        return submit(call)
+
+    admin.get("/groups/new")
+    monkeypatch.setattr(gate, "submit", end_first)
+    response = admin.post("/groups/new", {"name": "Typed with care"})
+    assert (response.status_code, "Your session has ended" in page_text(response)) == (401, True)
+    assert "Typed with care" in response.text
+    assert "Typed with care" not in str(run("groups.list"))
+    again = admin.post("/sign-in", find_form(response, "/sign-in").filled(login=LOGIN, password=PASSWORD))
+    assert "Typed with care" in again.text
+
+
+def test_a_session_that_is_ended_meanwhile_is_told_to_scripts(
+    admin: Visitor, mira: int, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = gate.submit
+
+    def end_first(call: Call) -> Any:
+        if call.operation == "groups.create":
+            run("admins.sign_out", mira, everywhere=True)
+        return submit(call)
+
+    monkeypatch.setattr(gate, "submit", end_first)
+    response = admin.post("/groups/new", {"name": "New"}, headers={"accept": "application/json"})
+    assert (response.status_code, response.json()["message"]) == (401, "NO_SESSION")
+
+
+def test_signing_out_twice_at_once_signs_out(
+    admin: Visitor, mira: int, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = gate.submit
+
+    def end_first(call: Call) -> Any:
+        run("admins.sign_out", mira, everywhere=True) if call.actor.type == "admin" else None
+        return submit(call)
+
+    monkeypatch.setattr(gate, "submit", end_first)
+    assert admin.post("/sign-out").headers["location"] == "/admin/sign-in"
+
+
+def test_a_page_is_shown_while_another_write_holds_the_writer(
+    admin: Visitor, gate: Gate, mira: int, run: Run, clock: Clock
+) -> None:
+    clock.move(minutes=5)  # so that this use of the session is to be recorded
+    go = threading.Event()
+    held = gate.store.write(lambda _: go.wait(60), quiet=True)
+    assert admin.get("/account").status_code == 200
+    assert not held.done(), "nobody has waited for it"
+    go.set()
+    assert held.result(60)
+    assert admin.get("/account").status_code == 200
+    assert run("admins.sessions", mira)[0]["lastSeenAt"] == clock.text
+
+
+def test_a_page_is_shown_while_nothing_can_be_written(
+    admin: Visitor, gate: Gate, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise Refused("BUSY", "The disk is full.")
+
+    clock.move(minutes=5)
+    monkeypatch.setattr(gate.store, "write", refuse)
+    assert admin.get("/account").status_code == 200
 
 
 def _last(events: Events) -> Any:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pyotp
 import pytest
@@ -20,6 +20,7 @@ from tests.wait import wait_until
 from trellis.core.admins import find_failed_sign_ins
 from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
+from trellis.core.operation import SecondFactorPolicy
 from trellis.errors import Refused
 from trellis.openid import provider as openid_client
 from trellis.openid import transport
@@ -102,6 +103,27 @@ def test_somebody_new_joins_with_the_role_of_their_groups_and_is_known_from_then
     assert [one["name"] for one in run("admins.list")["results"]] == ["Ada Quist"]
     told = str(events()) + str(run("admins.get", admin["id"]))
     assert "eyJ" not in told  # no token is kept
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    ("told", "name", "login"),
+    [
+        ({"name": "\u845b\U000e0100\u57ce", "email": "k@example.com"}, "\u845b\u57ce", "k@example.com"),  # as Japanese names are
+        ({"name": "\u3164", "email": "k@example.com"}, "k@example.com", "k@example.com"),
+        ({"name": "Ada", "email": "\u3164\u034f"}, "Ada", "248289761001"),
+        ({"name": "x" * 99 + " y", "email": "a" * 254 + " b"}, "x" * 99, "a" * 254),
+    ],
+    ids=["variation", "nothing to see", "no login to see", "cut at a blank"],
+)
+def test_what_nobody_sees_in_a_name_there_keeps_nobody_out(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, told: dict[str, str], name: str, login: str
+) -> None:
+    provider.userinfo |= told
+    for _ in range(2):  # to join, and to sign in
+        assert sign_on(visitor()).headers.get("location") == "/admin"
+    (admin,) = run("admins.list")["results"]
+    assert (admin["name"], admin["login"]) == (name, login)
 
 
 def test_groups_decide_the_role_at_each_sign_in_and_sessions_follow(
@@ -219,6 +241,45 @@ def test_a_second_factor_here_is_asked_for_unless_one_was_shown_there(
 
 
 @on_sqlite
+def test_groups_of_before_do_not_come_back_with_a_second_factor_that_waited(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, clock: Clock, gate: Gate
+) -> None:
+    provider.userinfo["groups"] = ["trellis-owners"]
+    run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD)
+    sign_on(visitor())
+    known = run("admins.list")["results"][-1]
+    setup = set_up_app(gate, known["id"], known["login"])
+    run("admins.set_authenticator", known["id"], salt=setup.salt, code=pyotp.TOTP(setup.secret).at(int(clock.at.timestamp())))
+    clock.move(minutes=1)
+    waits = visitor()
+    asked = sign_on(waits)
+    clock.move(minutes=1)
+    provider.userinfo["groups"] = ["all-staff"]
+    provider.claims = {"amr": ["pwd", "otp"]}
+    assert sign_on(visitor()).status_code == 303
+    assert run("admins.get", known["id"])["role"] == "auditor"
+    code = pyotp.TOTP(setup.secret).at(int(clock.at.timestamp()))
+    late = waits.post("/sign-on/code", find_form(asked, "/sign-on/code").filled(code=code))
+    assert "has already been used" in page_text(late)
+    assert run("admins.get", known["id"])["role"] == "auditor"
+
+
+@on_sqlite
+def test_whoever_chooses_a_password_has_still_shown_a_second_factor_at_the_provider(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    required = replace(gate.environment, second_factors=SecondFactorPolicy(required=True))
+    monkeypatch.setattr(gate, "environment", required)
+    provider.claims = {"amr": ["pwd", "otp"]}
+    ada = visitor()
+    sign_on(ada)
+    assert ada.get("/account").status_code == 200
+    assert ada.post("/account/password", {"password": "another long password"}).headers["location"] == "/admin/account"
+    shown = ada.get("/account")
+    assert (shown.status_code, "single sign-on, second factor at the provider" in page_text(shown)) == (200, True)
+
+
+@on_sqlite
 def test_local_sign_in_can_be_left_to_owners(
     visitor: MakeVisitor, sign_on: SignOn, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,7 +299,8 @@ def test_signing_out_here_tells_where_to_sign_out_there(visitor: MakeVisitor, si
     sign_on(ada)
     ada.get("/account")
     assert ada.post("/sign-out").headers["location"] == "/admin/signed-out"
-    assert f'href="{provider.issuer}/end?client_id=trellis&amp;post_logout_redirect_uri=http' in ada.get("/signed-out").text
+    query = f"client_id={quote_plus(CLIENT)}&amp;post_logout_redirect_uri=http"
+    assert f'href="{provider.issuer}/end?{query}' in ada.get("/signed-out").text
     assert ada.get("/account").status_code == 303
 
 
@@ -256,7 +318,7 @@ def test_the_overview_says_if_no_owner_has_a_password(visitor: MakeVisitor, sign
 
 @on_sqlite
 def test_a_session_ends_after_half_a_day_or_with_the_setting(
-    visitor: MakeVisitor, sign_on: SignOn, gate: Gate, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    visitor: MakeVisitor, sign_on: SignOn, gate: Gate, clock: Clock, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = visitor()
     sign_on(ada)
@@ -265,9 +327,11 @@ def test_a_session_ends_after_half_a_day_or_with_the_setting(
     clock.move(hours=6)
     assert ada.get("/account").status_code == 303
     sign_on(ada)
+    assert len(run("admins.sessions", 1)) == 1
     moved = replace(gate.environment.sign_on, issuer="https://elsewhere.example")
     monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=moved))
     assert ada.get("/account").status_code == 303
+    assert run("admins.sessions", 1) == []
 
 
 @on_sqlite
@@ -291,37 +355,53 @@ def test_nobody_is_left_without_a_way_in(visitor: MakeVisitor, sign_on: SignOn, 
     assert "link" in run("admins.renew_invitation", known["id"])
 
 
+def test_an_owner_who_can_sign_in_only_at_a_provider_of_before_is_not_the_last_one(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.userinfo["groups"] = ["trellis-owners"]
+    sign_on(visitor())
+    mira = run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)["id"]
+    policy = gate.environment.sign_on
+    for issuer in ("", "https://elsewhere.example"):
+        monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=replace(policy, issuer=issuer)))
+        for operation, raw in (("admins.disable", {}), ("admins.set_role", {"role": "auditor"})):
+            with pytest.raises(Refused, match=r"^LAST_ADMINISTRATOR"):
+                run(operation, mira, **raw)
+    monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=policy))
+    assert run("admins.disable", mira)["disabledAt"]
+
+
 # --- a provider, or somebody, who is hostile -------------------------------------------------------------------------
 
 HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
-    "another nonce": ({"claims": {"nonce": "x"}}, "nonce is not as it must be"),
-    "no nonce": ({"claims": {"nonce": None}}, "nonce is not as it must be"),
-    "another audience": ({"claims": {"aud": "other"}}, "aud is not as it must be"),
-    "several audiences": ({"claims": {"aud": [CLIENT, "other"]}}, "signed for another client"),
-    "another party": ({"claims": {"azp": "other"}}, "signed for another client"),
-    "expired": ({"claims": {"exp": 1}}, "exp is not as it must be"),
-    "signed long ago": ({"claims": {"iat": 1}}, "signed long ago"),
-    "another issuer": ({"claims": {"iss": "https://evil.example"}}, "iss is not as it must be"),
-    "nobody": ({"claims": {"sub": ""}}, "sub is not as it must be"),
-    "a subject that is no text": ({"claims": {"sub": 7}}, "sub is not as it must be"),
-    "unsigned": ({"header": {"alg": "none"}, "signs": unsigned}, "signed in a way that is not accepted"),
+    "another nonce": ({"claims": {"nonce": "x"}}, "nonce is missing or wrong"),
+    "no nonce": ({"claims": {"nonce": None}}, "nonce is missing or wrong"),
+    "another audience": ({"claims": {"aud": "other"}}, "aud is missing or wrong"),
+    "several audiences": ({"claims": {"aud": [CLIENT, "other"]}}, "issued to another client"),
+    "another party": ({"claims": {"azp": "other"}}, "issued to another client"),
+    "expired": ({"claims": {"exp": 1}}, "exp is missing or wrong"),
+    "signed long ago": ({"claims": {"iat": 1}}, "issued too long ago"),
+    "another issuer": ({"claims": {"iss": "https://evil.example"}}, "iss is missing or wrong"),
+    "nobody": ({"claims": {"sub": ""}}, "sub is missing or wrong"),
+    "a subject that is no text": ({"claims": {"sub": 7}}, "sub is missing or wrong"),
+    "unsigned": ({"header": {"alg": "none"}, "signs": unsigned}, "its signing algorithm is not accepted"),
     "signed with what is public": (
         {"header": {"alg": "HS256"}, "signs": lambda header, claims: jwt.encode(header, claims, OctKey.import_key("public" * 8))},
-        "signed in a way that is not accepted",
+        "its signing algorithm is not accepted",
     ),
     "signed by somebody else": (
         {"signs": lambda header, claims: jwt.encode(header, claims, RSAKey.generate_key(2048))},
-        "the signature is wrong",
+        "its signature is wrong",
     ),
-    "a key that nobody knows": ({"header": {"kid": "unknown"}}, "a key that it does not name"),
-    "no token": ({"signs": lambda *_: "not a token"}, "It has sent no ID token."),
-    "somebody else's UserInfo": ({"userinfo": {"sub": "another"}}, "about somebody else"),
+    "a key that nobody knows": ({"header": {"kid": "unknown"}}, "a key that it does not list"),
+    "no token": ({"signs": lambda *_: "not a token"}, "It sent no ID token."),
+    "somebody else's UserInfo": ({"userinfo": {"sub": "another"}}, "about another account"),
     "a huge answer": ({"answers": {"/token": (200, b" " * 300_000)}}, "larger than 256 KiB"),
-    "an answer that is no object": ({"answers": {"/token": (200, b"[1]")}}, "is no JSON object"),
-    "an answer that is no JSON": ({"answers": {"/token": (200, b"<html>")}}, "is no JSON object"),
-    "an error": ({"answers": {"/token": (400, {"error": "<script>"})}}, "for a reason that it does not name"),
+    "an answer that is no object": ({"answers": {"/token": (200, b"[1]")}}, "did not answer with a JSON object"),
+    "an answer that is no JSON": ({"answers": {"/token": (200, b"<html>")}}, "did not answer with a JSON object"),
+    "an error": ({"answers": {"/token": (400, {"error": "<script>"})}}, "without an error code"),
     "a failure": ({"answers": {"/token": (500, b"")}}, "is currently unavailable"),
-    "no keys": ({"answers": {"/jwks": (200, {"keys": [{"kty": "RSA"}, 7]})}}, "a key that it does not name"),
+    "no keys": ({"answers": {"/jwks": (200, {"keys": [{"kty": "RSA"}, 7]})}}, "a key that it does not list"),
 }
 
 
@@ -344,11 +424,32 @@ def test_nothing_that_a_hostile_provider_says_lets_anybody_in(
 
 @on_sqlite
 @pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"claims": {"aud": "other"}}, "Lantern ID hat nicht bestätigt, wer Sie sind. Sein ID-Token ist ungültig: aud fehlt"),
+        ({"metadata": {"jwks_uri": None}}, "Lantern ID kann zurzeit nicht benutzt werden. Sein jwks_uri ist keine Webadresse."),
+    ],
+)
+def test_what_a_provider_did_wrong_is_said_in_the_language_of_the_panel(
+    visitor: MakeVisitor, provider: OpenIdProvider, changes: dict[str, Any], told: str
+) -> None:
+    for name, value in changes.items():
+        setattr(provider, name, value)
+    someone = visitor()
+    someone.client.headers["accept-language"] = "de"
+    failed = someone.get("/sign-on")
+    if failed.status_code == 303:
+        failed = come_back(someone, provider.sign_in(failed.headers["location"]))
+    assert told in page_text(failed)
+
+
+@on_sqlite
+@pytest.mark.parametrize(
     ("metadata", "told"),
     [
-        ({"issuer": "https://evil.example"}, "another issuer than TRELLIS_SSO_ISSUER"),
-        ({"token_endpoint": "ftp://x"}, "token_endpoint is no web address"),
-        ({"jwks_uri": None}, "jwks_uri is no web address"),
+        ({"issuer": "https://evil.example"}, "The issuer in its metadata is not TRELLIS_SSO_ISSUER"),
+        ({"token_endpoint": "ftp://x"}, "token_endpoint is not a web address"),
+        ({"jwks_uri": None}, "jwks_uri is not a web address"),
         ({"id_token_signing_alg_values_supported": ["none", "HS256"]}, "none of the algorithms"),
         ({"code_challenge_methods_supported": ["plain"]}, "PKCE with S256"),
         ({"padding": "x" * 300_000}, "larger than 256 KiB"),
@@ -380,11 +481,11 @@ def test_what_somebody_brings_back_must_be_theirs_lately_and_once(
     assert again.headers["location"] == "/admin/account"
     assert provider.asked["/realm/token"] == 1
     for query, told in (
-        ({"iss": "https://evil.example"}, "of another provider"),
-        ({"iss": ""}, "of another provider"),
-        ({"code": ""}, "without a code"),
-        ({"code": "made up"}, "does not take the code that you brought (invalid_grant)"),
-        ({"error": "access_denied", "error_description": "<b>call 555</b>"}, "did not let you in, or you turned back"),
+        ({"iss": "https://evil.example"}, "came from another provider"),
+        ({"iss": ""}, "came from another provider"),
+        ({"code": ""}, "contains no authorization code"),
+        ({"code": "made up"}, "rejected the authorization code (invalid_grant)"),
+        ({"error": "access_denied", "error_description": "<b>call 555</b>"}, "You cancelled, or it denied you access"),
         ({"state": "made up"}, "came back too late"),
     ):
         refused = sign_on(visitor(), **query)
@@ -415,13 +516,21 @@ def test_a_state_is_used_up(visitor: MakeVisitor, sign_on: SignOn, provider: Ope
 
 
 @on_sqlite
+def test_a_clock_that_is_set_back_shuts_nobody_out(visitor: MakeVisitor, sign_on: SignOn, clock: Clock) -> None:
+    clock.move(hours=2)  # it is ahead
+    assert sign_on(visitor()).status_code == 303
+    clock.move(hours=-2)
+    assert sign_on(visitor()).status_code == 303
+
+
+@on_sqlite
 def test_keys_that_change_are_asked_for_again_but_not_as_often_as_somebody_likes(
     visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     panel = visitor()
     sign_on(panel)
     provider.rotate()
-    assert "a key that it does not name" in page_text(sign_on(panel))  # they were asked for less than a minute ago
+    assert "a key that it does not list" in page_text(sign_on(panel))  # they were asked for less than a minute ago
     monkeypatch.setattr(openid_client, "_AFTER_UNKNOWN_KEY", 0.0)
     assert sign_on(panel).headers["location"] == "/admin"
     monkeypatch.undo()

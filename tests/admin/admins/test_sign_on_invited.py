@@ -140,6 +140,23 @@ def test_where_passwords_are_for_owners_nobody_else_is_asked_for_one(
     assert 'type="password"' in visitor().get(f"/invitation/{owner}").text
 
 
+def test_a_password_that_its_owner_could_not_sign_in_with_is_refused_and_the_link_holds_on(
+    visitor: MakeVisitor, provider: OpenIdProvider, gate: Gate, run: Run, path: str
+) -> None:
+    run("admins.set_role", 1, role="owner")
+    ada = visitor()
+    form = find_form(ada.get(path), "").filled(password="seven lanterns over a harbour")
+    object.__setattr__(gate.environment, "sign_on", replace(gate.environment.sign_on, owners_only=True))
+    run("admins.create", name="Mira Holm", login="mira", password="correct horse battery")
+    run("admins.set_role", 1, role="auditor")  # while the page was open
+    refused = ada.post(path, form)
+    assert refused.status_code == 400
+    assert "Sign in with Lantern ID: only owners can use a password." in page_text(refused)
+    come_back(ada, provider.sign_in(leave(ada, path)))
+    come_back(ada, provider.sign_in(ada.get("/sign-on").headers["location"]))
+    assert "Ada Berg" in page_text(ada.get("/account"))
+
+
 def test_an_owner_is_asked_why_before_they_unlink_the_account_of_somebody_else(
     admin: Visitor, visitor: MakeVisitor, provider: OpenIdProvider, run: Run, events: Events
 ) -> None:

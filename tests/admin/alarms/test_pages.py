@@ -1,5 +1,7 @@
 """Alarms in the panel: the list, the overview, the count beside the menu, and marking them as read."""
 
+import re
+
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.fixture_types import Run
@@ -22,3 +24,14 @@ def test_alarms_are_shown_until_they_are_marked_as_read(admin: Visitor, mira: in
     admin.post("/alarms/read", {"until": find_form(page, "/admin/alarms/read")["until"]})
     assert "unread" not in page_text(admin.get(""))
     assert "Unread alarms" not in page_text(admin.get(""))
+
+
+def test_the_button_that_marks_them_as_read_is_kept_up_to_date_with_them(admin: Visitor, mira: int) -> None:
+    """As alarms come they are shown, without a new page: those are marked then, too."""
+    del mira
+    button = re.search(
+        r'<div class="part" data-part="mark"><form.*?name="until" value="(\d+)".*?</form></div>', admin.get("/alarms").text
+    )
+    assert button is not None
+    admin.post("/alarms/read", {"until": button[1]})
+    assert '<div class="part" data-part="mark"></div>' in admin.get("/alarms").text, "the first one brings the button"

@@ -1,8 +1,10 @@
 """What an event has changed, as a person reads it."""
 
+from itertools import pairwise
+from random import Random
 from typing import Any
 
-from trellis.admin.events.diff import Change, diff_texts, event_changes
+from trellis.admin.events.diff import Change, Effort, diff_texts, event_changes
 from trellis.kinds import KINDS
 
 GROUPS = {2: "Guests", 3: "Members", 4: "Administrators"}
@@ -53,24 +55,64 @@ def test_a_secret_is_only_named() -> None:
 
 def test_a_long_text_is_compared_word_by_word() -> None:
     old = "What this forum is for, how to write in it, and what not to do here at any time of the day or the night."
-    parts = diff_texts(old, old.replace("not ", "").replace("day", "hour"))
+    parts = diff_texts(old, old.replace("not ", "").replace("day", "hour"), Effort())
     assert ("removed", "day") in parts
     assert ("added", "hour") in parts
     assert "".join(text for tone, text in parts if tone != "added") == old.replace(", and", ", and")
 
 
+def test_the_space_beside_a_word_that_stays_is_not_marked() -> None:
+    text = "What this forum is for, how to write in it, and what not to do here."
+    for old, new, parts in (
+        (text, text.replace("forum", "board"), [("removed", "forum"), ("added", "board")]),
+        (text + " Never", text + " Never ever", [("added", " ever")]),
+        (text + " Never ever", text + " Never", [("removed", " ever")]),
+        (text + "\nNever", text + " Never", [("removed", "\n"), ("added", " ")]),
+    ):
+        compared = diff_texts(old, new, Effort())
+        assert [part for part in compared if part[0] != "same"] == parts
+        assert "".join(part for tone, part in compared if tone != "added") == old
+        assert "".join(part for tone, part in compared if tone != "removed") == new
+
+
 def test_an_unchanged_stretch_is_left_out_in_its_middle() -> None:
     old = "a word " * 200
-    parts = diff_texts(old + "end", old + "END")
+    parts = diff_texts(old + "end", old + "END", Effort())
     assert sum(len(text) for _, text in parts) < 300
     assert parts[-2:] == (("removed", "end"), ("added", "END"))
 
 
 def test_a_huge_text_is_not_compared_but_cut() -> None:
-    parts = diff_texts("a " * 50_000, "b " * 50_000)
+    parts = diff_texts("a " * 50_000, "b " * 50_000, Effort())
     assert [tone for tone, _ in parts] == ["removed", "added"]
     assert all(len(text) < 2100 for _, text in parts)
 
 
+def test_texts_of_few_words_that_come_often_are_not_compared() -> None:
+    """It would take the cube of how often they come: minutes, in which the panel answers nobody."""
+    old, new = "a. " * 900, "b. " * 900
+    assert diff_texts(old, new, Effort()) == (
+        ("removed", f"{old[:2000]} … (2,700 characters)"),
+        ("added", f"{new[:2000]} … (2,700 characters)"),
+    )
+
+
+def test_however_many_texts_a_page_compares_it_takes_no_longer() -> None:
+    effort, dice = Effort(), Random(1)  # noqa: S311  # no secret
+    texts = [" ".join(dice.choices("abcdefgh", k=200)) for _ in range(100)]
+    compared = [diff_texts(old, new, effort) for old, new in pairwise(texts)]
+    assert len(compared[0]) > 2 == len(compared[-1])
+
+
+def test_a_description_of_a_thousand_words_is_compared_word_by_word() -> None:
+    """Words come as often as in any language: the n-th most frequent one 1/n times as often as the first."""
+    dice = Random(1)  # noqa: S311  # no secret
+    words = dice.choices([f"word{rank}" for rank in range(1, 2_000)], [1 / rank for rank in range(1, 2_000)], k=1_200)
+    new = [*words[:100], "inserted", *words[100:600], *words[640:1_100], "changed", *words[1_101:]]
+    parts = diff_texts(" ".join(words), " ".join(new), Effort())
+    assert [text.strip() for tone, text in parts if tone == "added"] == ["inserted", "changed"]
+    assert [len(text.split()) for tone, text in parts if tone == "removed"] == [40, 1]
+
+
 def test_equal_texts_have_no_difference() -> None:
-    assert diff_texts("a", "a") == (("same", "a"),)
+    assert diff_texts("a", "a", Effort()) == (("same", "a"),)

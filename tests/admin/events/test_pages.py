@@ -5,9 +5,11 @@ import re
 import pytest
 
 from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import find_form
+from tests.admin.webhooks.rows import update_webhook
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Clock, Events, Run
-from trellis.core.actor import Actor
+from trellis.core.actor import DELIVERY, Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 
@@ -24,6 +26,31 @@ def test_events_are_listed_with_who_what_when_and_why(admin: Visitor, gate: Gate
     page = page_text(admin.get("/events"))
     assert re.search(r"2026-01-31 09:30:00 UTC Importer created forum News Nightly import", page)
     assert "The terminal changed forum Olds Name" in page
+
+
+def test_a_key_that_is_called_terminal_is_not_taken_for_it(admin: Visitor, gate: Gate, run: Run) -> None:
+    run("keys.create", name="terminal", grants=["forums.create", "forums.delete"])
+    key = Actor("key", 1, "terminal", frozenset({"forums.create", "forums.delete"}))
+    made = gate.run(Call("forums.create", key, {"name": "News"})).value
+    gate.run(Call("forums.delete", key, {}, made["id"]))
+    page = page_text(admin.get("/events?actor=key:1"))
+    assert re.search(r"UTC terminal deleted forum News .* UTC terminal created forum News", page)
+    assert "The terminal deleted" not in page
+    assert "Deleted by terminal." in page_text(admin.get(f"/forums/{made['id']}"))
+
+
+def test_the_terminal_and_the_service_are_called_by_name(admin: Visitor, gate: Gate, run: Run) -> None:
+    made = run("forums.create", name="News")["id"]
+    form = find_form(admin.get(f"/forums/{made}"), f"/forums/{made}")
+    run("forums.update", made, name="Olds")
+    conflict = admin.post(f"/forums/{made}", form.filled(name="Mine", _action="save"))
+    assert "The terminal changed this forum while you were editing it" in page_text(conflict)
+    run("forums.delete", made)
+    assert "Deleted at the terminal." in page_text(admin.get(f"/forums/{made}"))
+    run("webhooks.create", url="https://hooks.example/", events=["*"])
+    update_webhook(gate, 1, failures=1)
+    gate.run(Call("webhooks.disable", DELIVERY, {"because": "It failed."}, 1))
+    assert "Webhook delivery disabled webhook" in page_text(admin.get("/events"))
 
 
 @pytest.mark.parametrize(
@@ -166,3 +193,16 @@ def test_rows_have_the_articles_of_their_language(admin: Visitor, community: Com
     shown = page_text(admin.get("/events"))
     assert "The terminal created forum News" in shown
     assert "The terminal undid the creation of forum News" in shown
+
+
+def test_bounds_of_a_key_are_told(admin: Visitor, run: Run, events: Events) -> None:
+    run("keys.create", name="Importer", grants=["forums.list"], bounds={"forums.list": {"perDay": 5}})
+    made = events()[-1]["seq"]
+    run("keys.update", 1, bounds={"forums.list": {"perDay": 9}})
+    changed = events()[-1]["seq"]
+    assert "Bounds added: forums.list: Only 5 times a day." in page_text(admin.get(f"/events/{made}"))
+    page = page_text(admin.get(f"/events/{changed}"))
+    assert "Bounds removed: forums.list: Only 5 times a day. added: forums.list: Only 9 times a day." in page
+    german = page_text(admin.get(f"/events/{changed}", headers={"accept-language": "de"}))
+    assert "forums.list: Nur" in german
+    assert "forums.list: Only" not in german

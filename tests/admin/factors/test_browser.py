@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import faults, opened, sign_in
+from tests.browser import faults, list_complaints, opened, sign_in
 from tests.fixture_types import Events
 from tests.held_port import held_port
 from tests.service_process import Service
@@ -107,7 +107,7 @@ def test_a_passkey_signs_in_alone_stands_behind_the_password_and_confirms(
         page.get_by_role("button", name="Sign in with a passkey").click()
         expect(page.get_by_role("alert")).to_contain_text("This passkey is not known here")
         context.close()
-        assert [text for text in said if "Failed to load resource" not in text] == []
+        assert list_complaints(said) == []
         assert PASSWORD not in service.output
 
 

@@ -10,9 +10,11 @@ from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_tex
 from tests.admin.html_forms import find_form
 from tests.fixture_types import Clock, Events, Run
 from tests.passkey_device import PasskeyDevice
+from trellis.core.admins import passwords
 from trellis.core.factors import Owner, options_of_new_passkey, proof, set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import SecondFactorPolicy
+from trellis.core.passwords import Cost
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -144,8 +146,14 @@ def test_the_first_step_is_forgotten_after_a_while_and_with_a_new_password(
     assert (late.status_code, "open for too long" in page_text(late)) == (409, True)
     form = find_form(somebody.sign_in(), "/sign-in/code")
     run("admins.set_password", mira, password="another long password")
-    somebody.get("/sign-in")  # whose token has changed with the password
     assert somebody.post("/sign-in/code", form.filled(code=code_of(app, clock))).status_code == 403
+
+
+def test_whoever_has_a_second_factor_signs_in_where_digests_are_made_otherwise_than_before(
+    visitor: MakeVisitor, app: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=2, memory=16, threads=1))
+    assert second_step(visitor(), code_of(app, clock)).status_code == 303
 
 
 def test_a_wrong_password_and_a_wrong_code_look_the_same(
@@ -203,6 +211,21 @@ def test_whoever_is_shut_out_by_a_reset_does_not_choose_the_new_password(
     asked = somebody.sign_in(LOGIN, "another long password")
     both = use("/sign-in/code", find_form(asked, "/sign-in/code").filled())
     assert (both.status_code, somebody.get("/keys").headers["location"]) == (303, "/admin/new-password")
+
+
+def test_removing_a_passkey_by_a_form_that_is_sent_twice_removes_it_once(
+    admin: Visitor, gate: Gate, run: Run, mira: int, events: Events
+) -> None:
+    object.__setattr__(gate.environment, "public_url", "https://panel.example")
+    device = PasskeyDevice("https://panel.example", "panel.example")
+    made = device.create(options_of_new_passkey(gate, Owner(mira, "Mira Holm", LOGIN), "here"))
+    (session,) = run("admins.sessions", mira)
+    run("admins.add_passkey", mira, name="Key", passkey=made, binding="here", session=session["id"])
+    before = len(events())
+    for told in ("The passkey Key was removed", "That passkey was already removed."):
+        assert admin.post(f"{FACTORS}/passkeys/1/remove").headers["location"] == f"/admin{FACTORS}"
+        assert told in page_text(admin.get(FACTORS))
+    assert len(events()) == before + 1
 
 
 def test_a_reset_names_the_factors_that_stay(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:

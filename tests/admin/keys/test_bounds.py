@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import read_forms
 from tests.admin.keys.test_index import _form
 from tests.fixture_types import Clock, MakeKey, Run
 
@@ -55,6 +58,44 @@ def test_a_form_that_does_not_name_a_bound_leaves_it(admin: Visitor, key: MakeKe
     assert run("keys.get", 1)["bounds"] == before
     assert admin.post("/keys/1/edit", _edit(admin, name="Other", grants=["", "forums.list"])).status_code == 303
     assert run("keys.get", 1)["bounds"] == {}
+
+
+@pytest.mark.parametrize("hours", [1, 3], ids=["still holds", "has ended"])
+def test_a_form_that_is_sent_as_it_was_shown_leaves_a_bound_to_the_millisecond(
+    admin: Visitor, key: MakeKey, run: Run, clock: Clock, hours: int
+) -> None:
+    clock.move(milliseconds=123)
+    key(["forums.update"], bounds={"forums.update": {"until": "2h"}})
+    before = run("keys.get", 1)["bounds"]
+    assert before["forums.update"]["until"] == "2026-01-31T11:30:00.123Z"
+    clock.move(hours=hours)
+    admin.sign_in()
+    (form,) = (form for form in read_forms(admin.get("/keys/1/edit")) if form.all("grants"))
+    assert form[f"{UPDATE}.until"] == "2026-01-31T11:30:00+00:00"
+    assert admin.post("/keys/1/edit", form.filled(name="Other")).status_code == 303
+    assert (run("keys.get", 1)["name"], run("keys.get", 1)["bounds"]) == ("Other", before)
+
+
+def test_a_limit_of_none_stays_when_its_form_is_sent_as_it_was_shown(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key(["forums.update", "forums.list"], bounds={"forums.update": {"perDay": 0}})
+    before = run("keys.get", 1)["bounds"]
+    page = admin.get("/keys/1/edit")
+    (form,) = (form for form in read_forms(page) if form.all("grants"))
+    assert form[f"{UPDATE}.perDay"] == "0"
+    assert "1 grant with bounds" in page_text(page)
+    assert admin.post("/keys/1/edit", form.filled(name="Other")).status_code == 303
+    assert (run("keys.get", 1)["name"], run("keys.get", 1)["bounds"]) == ("Other", before)
+
+
+def test_a_conflict_shows_how_bounds_differ(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key(["forums.update", "forums.list"], bounds={"forums.update": {"perDay": 5}})
+    (form,) = (form for form in read_forms(admin.get("/keys/1/edit")) if form.all("grants"))
+    run("keys.update", 1, bound={"forums.update": {"perDay": 2}, "forums.list": {"under": ["forums:7"]}})
+    conflict = admin.post("/keys/1/edit", form.filled(name="Mine"))
+    assert conflict.status_code == 409
+    said = page_text(conflict)
+    assert "Name Plugin Mine" in said
+    assert "Bounds forums.list: Only within forums:7. forums.update: Only 2 times a day. forums.update: Only 5 times a day." in said
 
 
 def test_widening_a_bound_asks_for_the_password(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import LOOKS, confirm, faults, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, confirm, faults, list_complaints, opened, overflow, sign_in, violations
 from tests.community import CATALOGUE, GRANTABLE, Community
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
@@ -83,7 +83,7 @@ def test_a_key_from_the_grid_to_its_end(chrome: Browser, mira: int, service: Ser
     expect(page.get_by_role("status")).to_contain_text("The key is revoked")
     assert service.call("POST", "/forums/forums", text, json={"name": "Too late"}).status_code == 401
     context.close()
-    assert said == []
+    assert list_complaints(said) == []
 
 
 def test_a_shown_key_is_not_shown_again(chrome: Browser, mira: int, service: Service, run: Run) -> None:

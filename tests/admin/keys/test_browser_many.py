@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import faults, opened, sign_in
+from tests.browser import faults, list_complaints, opened, sign_in
 from tests.fixture_types import Run
 from tests.service_process import Service
 
@@ -64,7 +64,7 @@ def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, mira: int, s
     expect(page.get_by_text("2 keys would be revoked")).to_be_visible()
     _look(page)
     context.close()
-    assert [text for text in said if "Failed to load resource" not in text] == []
+    assert list_complaints(said) == []
 
 
 def test_keys_are_revoked_without_scripts(chrome: Browser, mira: int, service: Service, run: Run) -> None:

@@ -214,6 +214,16 @@ def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, key: Mak
     assert run("keys.get", 1)["name"] == "Mine"
 
 
+def test_a_conflict_shows_numbers_as_numbers(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key(["forums.list"], perDay=5, rateLimit=7)
+    sent = _edit(admin, perDay="1", rateLimit="0", logRequests="0")
+    run("keys.update", 1, name="Theirs")
+    said = page_text(admin.post("/keys/1/edit", sent))
+    assert "Uses a day 5 1 " in said
+    assert "Requests per minute 7 0 " in said
+    assert "yes no" in said
+
+
 def test_being_used_is_no_conflict(admin: Visitor, key: MakeKey, gate: Gate, run: Run) -> None:
     key(["forums.list"])
     sent = _edit(admin, name="Mine")

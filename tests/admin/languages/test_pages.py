@@ -16,9 +16,10 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
 from scripts.catalogues import find_texts
-from tests.admin.conftest import Visitor
+from tests.admin.conftest import Visitor, page_text
 from tests.admin.everything import fill, see_everything
-from tests.fixture_types import MakeKey, Run
+from tests.admin.structure.documents import apply, plan
+from tests.fixture_types import Events, MakeKey, Run
 from trellis.compose import catalogue_of
 from trellis.core.fields import Choice, Nullable
 from trellis.core.gate import Gate
@@ -135,3 +136,31 @@ def test_no_page_says_anything_in_another_language(offered: None, admin: Visitor
         for text in _find_latin(_read(response).said):
             found.setdefault(text, f"{response.status_code} {address}")
     assert not found, "\n".join(f"{text!r} on {place}" for text, place in sorted(found.items()))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_what_is_seldom_said_is_in_the_language_too(
+    offered: None, admin: Visitor, run: Run, key: MakeKey, gate: Gate, events: Events
+) -> None:
+    fill(gate, run, key)
+    for number in range(12):
+        run("groups.create", name=f"Ομάδα {number}")
+    run("filters.create", name="Δικά", list="deliveries", query="state=failed", shared=True)
+    admin.post("/language", {"language": "de", "next": "/admin"})
+    copied = next(event["seq"] for event in events() if event["operation"] == "forums.copy")
+    document = "format: trellis/1\nname: δ\nforums:\n  - {externalId: β, name: Δρόμος}\n"
+    applied = apply(admin, plan(admin, document)).headers["location"].removeprefix("/admin")
+    pages = {
+        "was applied: 1 created.": admin.get(applied),
+        "of another forum: line 4.": plan(admin, document + "  - {externalId: β, name: Γ}\n"),
+        "and 10 more": admin.get("/forums/1"),
+        ", paused": admin.get("/search?text=Κλειδί"),
+        "event 5,": admin.get("/search?text=5"),
+        ", The terminal": admin.get("/search?text=5"),
+        "filter of deliveries": admin.get("/search?text=Δικά"),
+        "the terminal": admin.get("/filters"),
+        "Created:": admin.get(f"/events/{copied}"),
+        "(another": admin.get("/proposals/2"),
+    }
+    said = {text: page_text(page).translate(dict.fromkeys((0x2068, 0x2069))) for text, page in pages.items()}
+    assert [text for text in said if _accent(text) not in said[text]] == []

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import faults, opened, sign_in
+from tests.browser import faults, list_complaints, opened, sign_in
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -41,7 +41,7 @@ def panel(chrome: Browser, mira: int, community: Community, service: Service) ->
     yield make
     for context in contexts:
         context.close()
-    assert [text for text in said if "Failed to load resource" not in text] == []
+    assert list_complaints(said) == []
 
 
 def _create_groups(run: Run) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import LOOKS, faults, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, faults, list_complaints, opened, overflow, sign_in, violations
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -25,7 +25,7 @@ def page(chrome: Browser, mira: int, community: Community, service: Service) -> 
     sign_in(page, LOGIN, PASSWORD)
     yield page
     context.close()
-    assert [text for text in said if "Failed to load resource" not in text] == []
+    assert list_complaints(said) == []
 
 
 def _tree(page: Page) -> list[str]:
@@ -73,7 +73,7 @@ def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, community
     page.goto("/admin/forums")
     run("forums.update", community.staff, name="Crew")
     _drag(page, "Staff", "News", 0.1)
-    expect(page.locator("[data-message]")).to_contain_text("Crew has been changed by terminal since this page was loaded")
+    expect(page.locator("[data-message]")).to_contain_text("The terminal has changed Crew since this page was loaded")
     assert _tree(page) == ["News", "Help", "Wiki", "Staff"]
     assert _order(run) == ["News", "Help", "Wiki", "Crew"]
 

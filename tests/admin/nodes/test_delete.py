@@ -79,14 +79,30 @@ def test_twice_and_back_break_nothing(admin: Visitor, community: Community, even
     drawn = find_form(admin.get(f"{path}/delete"), "/delete").filled(_action="delete")
     assert admin.post(f"{path}/delete", drawn).status_code == 303
     count = len(events())
-    for method in ("POST", "GET"):
+    for method, told in (("POST", "Help was deleted."), ("GET", "This forum has already been deleted.")):
         response = admin.post(f"{path}/delete", drawn) if method == "POST" else admin.get(f"{path}/delete")
         assert (response.status_code, response.headers["location"]) == (303, "/admin/forums")
-        assert "already been deleted" in page_text(admin.get("/forums"))
+        landed = admin.get("/forums")
+        assert told in page_text(landed)
+        assert (f'href="/admin/events/{events()[-1]["seq"]}/undo"' in landed.text) == (method == "POST")
     assert "Deleted by Mira Holm" in page_text(admin.get(path))
     assert admin.get(f"{path}/move").status_code == 404
     assert admin.post(f"{path}/move", {"place": "last"}).status_code == 404
     assert len(events()) == count
+
+
+def test_what_somebody_else_has_deleted_is_not_told_as_done(admin: Visitor, run: Run, community: Community) -> None:
+    for number, changes in ((community.help, {}), (community.betas, {"name": "Alphas"})):
+        path = f"/forums/{number}/delete"
+        drawn = find_form(admin.get(path), "/delete").filled(_action="delete")
+        if changes:
+            form = find_form(admin.get(f"/forums/{number}"), f"/forums/{number}")
+            assert admin.post(f"/forums/{number}", form.filled(**changes, _action="save")).status_code == 303
+            run("forums.delete", community.news, deleteChildrenOrMove=-1)
+        else:
+            run("forums.delete", number)
+        assert admin.post(path, drawn).status_code == 303
+        assert "This forum has already been deleted." in page_text(admin.get("/forums"))
 
 
 def test_strange_fields_and_tokens_delete_nothing(admin: Visitor, community: Community, events: Events) -> None:

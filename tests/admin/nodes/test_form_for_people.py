@@ -99,3 +99,12 @@ def test_why_something_was_destroyed_is_kept_with_its_event(admin: Visitor, comm
     known = len(events())
     admin.post("/forums/many/delete", find_form(page, "/many/delete").filled(_reason="Closed", _action="do"))
     assert [event["reason"] for event in events()[known:]] == ["Closed"]
+
+
+@ONE_ENGINE
+def test_a_form_that_nobody_has_touched_has_what_browsers_make_of_its_colour(admin: Visitor, run: Run) -> None:
+    """They write a colour in lower case: in upper case it would count as chosen, and leaving the page would be asked about."""
+    made = run("calendars.create", name="Trips", color="#ABCDEF")["id"]
+    for path, colour in ((f"/calendars/{made}", "#abcdef"), ("/calendars/new", "#3b82f6")):
+        assert re.findall(r'<input type="color"[^>]* value="(#\w+)"', admin.get(path).text) == [colour]
+    assert 'name="color" value="#ABCDEF"' in admin.get(f"/calendars/{made}").text

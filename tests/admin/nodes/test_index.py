@@ -7,7 +7,7 @@ import pytest
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.community import Community
-from tests.fixture_types import Events, Run
+from tests.fixture_types import Events, MakeKey, Run
 from tests.panel_client import PanelClient
 from trellis.admin.app import Panel
 from trellis.admin.nodes import find_actions
@@ -94,11 +94,31 @@ def test_wide_levels_come_in_pages(admin: Visitor, run: Run) -> None:
     assert _names(admin.get("/calendars/level?page=2").text) == ["C100", "C101", "C102"]
 
 
-@pytest.mark.parametrize(
-    "query", ["open=x,0,-1,99999999999999999999", "page=0", "page=-5", "page=zzz", "under=", "under=zzz", "page=99999999"]
-)
+@pytest.mark.parametrize("query", ["open=x,0,-1,99999999999999999999", "page=0", "page=-5", "page=zzz", "under=", "under=zzz"])
 def test_an_address_without_sense_is_passed_over(admin: Visitor, community: Community, query: str) -> None:
     assert admin.get(f"/forums?{query}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "last"),
+    [
+        ("/forums?page=99999999", "/forums"),
+        ("/forums?open=1&page=2", "/forums?open=1"),
+        ("/forums?under=1&page=2", "/forums?under=1"),
+        ("/forums?search=e&page=2", "/forums?search=e"),
+        ("/groups?page=2", "/groups"),
+        ("/groups/3/access?kind=forums&all=1&page=2", "/groups/3/access?kind=forums&all=1"),
+        ("/keys?state=active&page=2", "/keys?state=active"),
+        ("/keys?perPage=1&page=3", "/keys?perPage=1&page=2"),
+        ("/proposals?page=2", "/proposals"),
+    ],
+)
+def test_whoever_is_beyond_the_last_page_since_rows_have_gone_is_led_to_it(
+    admin: Visitor, community: Community, key: MakeKey, path: str, last: str
+) -> None:
+    key(), key()
+    assert admin.get(path).headers["location"] == f"/admin{last}"
+    assert admin.get(last).status_code == 200
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))

@@ -141,7 +141,7 @@ def test_a_script_is_told_what_is_wrong(admin: Visitor, community: Community, ru
     before = events()
     stale = admin.post(f"{path}/move", {"_version": seen, "parentId": ""}, headers=_JSON)
     assert (stale.status_code, stale.json()["message"]) == (412, "PRECONDITION_FAILED")
-    assert "Crew has been changed by terminal" in stale.json()["detail"]
+    assert "The terminal has changed Crew" in stale.json()["detail"]
     wrong = admin.post(f"{path}/move", {"_version": _seen(admin, path), "parentId": str(community.wiki)}, headers=_JSON)
     assert (wrong.status_code, wrong.json()["message"]) == (400, "INVALID_PARENT")
     token = admin.post(f"{path}/move", {"_version": _seen(admin, path), "parentId": ""}, csrf="", headers=_JSON)

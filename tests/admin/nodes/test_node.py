@@ -175,6 +175,14 @@ def test_a_search_in_a_form_saves_nothing(admin: Visitor, community: Community, 
     assert events() == before
 
 
+def test_a_search_that_scripts_have_answered_does_not_keep_from_saving(admin: Visitor, community: Community, run: Run) -> None:
+    new = find_form(admin.get("/forums/new"), "/new")
+    typed = {"name": "X", "_search.parentId": "relea", "parentId": str(community.releases)}
+    response = admin.post("/forums/new", new.filled(without=["_searched.parentId"], **typed))
+    assert response.status_code == 303, page_text(response)
+    assert "X" in [one["name"] for one in run("forums.list", parentId=community.releases)["results"]]
+
+
 # --- two at once --------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +210,17 @@ def test_conflicting_edits_are_noticed_and_both_are_shown(admin: Visitor, commun
     assert admin.post(path, kept.filled(_action="save")).status_code == 303  # mine anyway
     record = run("forums.get", community.help)
     assert (record["name"], record["description"], record["minContent"]) == ("Helping hands", "<p>Mine</p>", 0)
+
+
+def test_a_conflict_names_nobody_in_the_language_of_the_panel(admin: Visitor, community: Community, run: Run) -> None:
+    path = f"/forums/{community.help}"
+    mine = find_form(admin.get(path), path)
+    run("forums.update", community.help, permissions={"view": []})
+    typed = mine.filled(("permissions.view", "999"), name="Hilfe")
+    response = admin.post(path, typed, headers={"accept-language": "de"})
+    assert response.status_code == 409
+    assert "Niemand" in page_text(response)
+    assert "Nobody" not in page_text(response)
 
 
 def test_what_the_form_does_not_show_may_change_meanwhile(admin: Visitor, community: Community, run: Run) -> None:

@@ -1,5 +1,7 @@
 """The pages on proposals, without scripts: the list with its filters, one proposal, and the decisions."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -171,6 +173,10 @@ def test_the_list_is_filtered(admin: Visitor, propose: Propose, run: Run, clock:
     assert [name in page_text(admin.get("/proposals")) for name in ("News", "Board")] == [False, True]
     assert [name in page_text(admin.get("/proposals?state=rejected")) for name in ("News", "Board")] == [True, False]
     assert [name in page_text(admin.get("/proposals?state=")) for name in ("News", "Board")] == [True, True]
+    assert "rejected at the terminal" in page_text(admin.get("/proposals?state=rejected"))
+    closed = admin.post(f"/proposals/{first}", {"_action": "reject", "reason": "No."})
+    assert "It was rejected. The terminal closed it at" in page_text(closed)
+    assert "Decided by The terminal" in page_text(closed)
     assert "No proposal matches" in page_text(admin.get("/proposals?operation=forums.delete"))
     assert "No proposal matches" in page_text(admin.get("/proposals?keyId=999"))
     clock.move(days=7)
@@ -178,6 +184,35 @@ def test_the_list_is_filtered(admin: Visitor, propose: Propose, run: Run, clock:
     assert "Nothing is waiting for a decision" in page_text(admin.get("/proposals"))
     assert "Board" in page_text(admin.get("/proposals?state=expired"))
     assert admin.get("/proposals?state=nothing").status_code == 400
+
+
+def test_further_pages_show_the_same_states(admin: Visitor, propose: Propose, run: Run) -> None:
+    for name in ("News", "Board", "Desk"):
+        run("proposals.reject", propose("forums.create", name=name), reason="No.")
+    propose("forums.create", name="Open")
+    path, shown = "/proposals?state=any&perPage=2", []
+    while path:
+        page = admin.get(path)
+        shown += [name for name in ("Open", "Desk", "Board", "News") if f">{name}</span>" in page.text]
+        further = re.search(r'rel="next" href="([^"]+)"', page.text)
+        path = "/proposals" + unescape(further[1]) if further else ""
+    assert shown == ["Open", "Desk", "Board", "News"]
+    assert "state=any" in admin.get("/proposals?state=").text
+
+
+def test_a_decision_leads_back_to_the_proposals_that_were_shown(admin: Visitor, propose: Propose, run: Run) -> None:
+    numbers = [propose("forums.create", name=name) for name in ("News", "Board", "Desk")]
+    run("filters.create", name="Forums", list="proposals", query="state=open&operation=forums.create&perPage=2", shared=True)
+    path = admin.get("/filters/1").headers["location"].removeprefix("/admin")
+    form = find_form(admin.get(f"{path}&page=2"), "&page=2&_filter=1")
+    to = form.action.removeprefix("/admin")
+    done = admin.post(to, form.filled(("proposal", str(numbers[0])), _action="reject", reason="No."))
+    assert done.headers["location"] == f"/admin{to}"
+    last = admin.get(to)  # its page has gone with the proposal
+    assert last.status_code == 303
+    page = admin.get(last.headers["location"].removeprefix("/admin"))
+    assert "1 proposal was rejected." in page_text(page)
+    assert 'href="/admin/filters/1" aria-current="true"' in page.text
 
 
 def test_other_calls_are_shown_too(admin: Visitor, propose: Propose, run: Run, community: Community) -> None:

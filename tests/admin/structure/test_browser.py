@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.admin.structure.documents import GARDEN
-from tests.browser import faults, opened, sign_in
+from tests.browser import faults, list_complaints, opened, sign_in
 from tests.community import Community
 from tests.fixture_types import Events, Run
 from tests.service_process import Service
@@ -58,7 +58,7 @@ def test_a_dropped_file_is_planned_applied_and_undone(
     expect(page.locator(".flash")).to_contain_text("3 events were undone.")
     assert run("forums.list", perPage=1000)["results"] == before
     context.close()
-    assert said == []
+    assert list_complaints(said) == []
 
 
 @pytest.mark.usefixtures("mira")
@@ -76,6 +76,15 @@ def test_a_chosen_file_and_the_lines_of_its_faults(chrome: Browser, service: Ser
     page.get_by_role("link", name="Show line 10").click()
     chosen = "() => { const t = document.activeElement; return t.value.slice(t.selectionStart, t.selectionEnd) }"
     assert page.evaluate(chosen) == "        colour: red"
+    typed = page.get_by_role("textbox", name="Document").input_value()
+    for encoding in ("latin-1", "utf-16"):
+        file.write_bytes(GARDEN.replace("Roses", "Möhren").encode(encoding))
+        page.get_by_label("Choose a file…").set_input_files(file)
+        expect(page.get_by_text("wrong.yaml is not UTF-8 text")).to_be_visible()
+        expect(page.get_by_role("textbox", name="Document")).to_have_value(typed)
+        _drop(page, GARDEN)
+        expect(page.get_by_text("garden.yaml, 1 KiB")).to_be_visible()
+        typed = GARDEN
     _drop(page, "x" * (8 * 2**20 + 1), "huge.yaml")
     expect(page.get_by_text("huge.yaml is larger than 8 MiB.")).to_be_visible()
     context.close()

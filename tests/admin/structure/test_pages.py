@@ -143,6 +143,27 @@ def test_what_a_document_creates_is_planned_and_applied(admin: Visitor, run: Run
     assert _names(run) == []
 
 
+def test_a_plan_that_is_sent_twice_is_told_as_carried_out(admin: Visitor, run: Run, events: Events) -> None:
+    page = plan(admin, GARDEN)
+    first = apply(admin, page)
+    before = events()
+    second = apply(admin, page)
+    assert (second.status_code, second.headers.get("location")) == (303, first.headers["location"]), page_text(second)
+    told = page_text(admin.get(second.headers["location"].removeprefix("/admin")))
+    assert "garden was applied: the community matches the document." in told
+    assert "New keys" not in told
+    assert (events(), len(_names(run))) == (before, 3)
+
+
+def test_a_plan_that_somebody_else_has_carried_out_is_told_as_outdated(admin: Visitor, run: Run) -> None:
+    page = plan(admin, GARDEN)
+    run("structure.apply", document=GARDEN)
+    refused = apply(admin, page)
+    assert refused.status_code == 409
+    assert "The plan was not carried out." in page_text(refused)
+    assert "Nothing: the community already matches the document." in page_text(refused)
+
+
 def test_nothing_to_do_is_said_and_cannot_be_applied(admin: Visitor) -> None:
     _apply_garden(admin)
     page = plan(admin, GARDEN)
@@ -192,7 +213,8 @@ def test_deletes_are_planned_with_what_is_below_and_need_to_be_allowed(admin: Vi
     assert "2 nodes are not in the document and will be kept: forum Beds, forum Roses." in page_text(kept)
     refused = plan(admin, less, prune="1", maxDeletes="1")
     assert refused.status_code == 400
-    assert "2 nodes would be deleted, but maxDeletes allows 1" in page_text(refused)
+    assert "2 nodes would be deleted, and at most 1 may be" in page_text(refused)
+    assert "maxDeletes" not in page_text(refused)
     assert "allow it in the options below" in page_text(refused)
     assert "--max-deletes" not in page_text(refused)
     form = document_form(refused)
@@ -278,17 +300,6 @@ def test_another_document_than_the_planned_one_is_not_applied(admin: Visitor, ru
     assert _names(run) == []
 
 
-def test_a_plan_is_not_applied_twice(admin: Visitor, run: Run, events: Events) -> None:
-    page = plan(admin, GARDEN)
-    assert apply(admin, page).status_code == 303
-    before = events()
-    again = apply(admin, page)
-    assert again.status_code == 409
-    assert "Nothing: the community already matches the document." in page_text(again)
-    assert events() == before
-    assert len(_names(run)) == 3
-
-
 def test_nothing_is_applied_without_a_plan(admin: Visitor, run: Run) -> None:
     form = document_form(admin.get("/structure"))
     page = admin.post("/structure", form.filled(document=GARDEN, _action="apply"))
@@ -331,8 +342,10 @@ def test_new_keys_are_shown_once(admin: Visitor, run: Run) -> None:
     assert re.search(r'href="/admin/events\?changeSet=\d+"', response.text)
     assert sorted(key["name"] for key in run("keys.list")["results"]) == ["Backup", "Sync"]
     again = apply(admin, page)
-    assert again.status_code == 409
-    assert not re.search(r"trl_\w{8}_\w", again.text)
+    assert again.status_code == 303
+    told = admin.get(again.headers["location"].removeprefix("/admin"))
+    assert "New keys were shown once and cannot be shown again" in page_text(told)
+    assert not re.search(r"trl_\w{8}_\w", told.text)
 
 
 def test_keys_ask_for_the_password(admin: Visitor, run: Run, clock: Clock) -> None:
@@ -378,3 +391,18 @@ def test_a_form_of_several_parts_is_read_in_full_and_blocks_nothing(admin: Visit
     assert (status, b"The document has 60 errors" in answer) == (400, True)  # a description has at most 64 KiB
     assert document.encode() in answer.replace(b"\r\n", b"\n")
     assert meter.longest < 0.25
+
+
+def test_faults_are_told_in_the_language_of_the_panel(admin: Visitor) -> None:
+    entries = (
+        "  - {externalId: a, name: A}\n  - {externalId: a, name: B}\n  - {externalId: b c, name: C}\n  - {externalId: 5, name: D}\n"
+    )
+    admin.client.headers["accept-language"] = "de"
+    told = page_text(plan(admin, f"{KEYS}  - {{name: Sync}}\nforums:\n{entries}"))
+    for fault in (
+        "Zeile 6: 'Sync' heißt schon ein anderer Schlüssel: Zeile 4.",
+        "Zeile 9: 'a' ist schon die externalId eines anderen Eintrags (Forum): Zeile 8.",
+        "Zeile 10: externalId muss 1 bis 255 sichtbare Zeichen ohne Leerzeichen haben, nicht 'b c'.",
+        "Zeile 11: externalId muss 1 bis 255 sichtbare Zeichen ohne Leerzeichen haben, nicht 5. Setzen Sie es in Anführung",
+    ):
+        assert fault in told, told

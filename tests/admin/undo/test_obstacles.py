@@ -1,9 +1,9 @@
 """What stands in the way of an undo in the panel is told with what can be done, and all is looked at again when it is pressed."""
 
-from tests.admin.conftest import RunForEvent, Visitor, page_text, undo
+from tests.admin.conftest import Visitor, page_text, undo
 from tests.admin.html_forms import find_form
 from tests.community import MEMBERS, Community
-from tests.fixture_types import Clock, Events, Run
+from tests.fixture_types import Clock, Events, Run, RunForEvent
 from trellis.core.gate import Gate
 from trellis.store import snapshots
 from trellis.store.events import log
@@ -119,6 +119,7 @@ def test_what_cannot_be_undone_has_no_button_and_says_why(admin: Visitor, run: R
         assert f"/events/{seq}/undo" not in admin.get("/events").text
         page = admin.get(f"/events/{seq}/undo")
         assert (page.status_code, said in page_text(page)) == (200, True)
+        assert "deleteCreated" not in page_text(page)
         assert admin.post(f"/events/{seq}/undo", {"_action": "undo"}).status_code == 409
     number = run("forums.list", search="Lounge")["results"][0]["id"]
     assert f'href="/admin/forums/{number}/delete"' in admin.get(f"/events/{made}/undo").text

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.admin.conftest import RunForEvent, Visitor, page_text, undo
+from tests.admin.conftest import Visitor, page_text, undo
 from tests.admin.html_forms import find_form
 from tests.community import MEMBERS, Community
-from tests.fixture_types import Events, Run
+from tests.fixture_types import Events, Run, RunForEvent
 
 
 def _order(run: Run, parent: object = "root") -> list[str]:

@@ -49,7 +49,7 @@ def insert_delivery(gate: Gate, *attempts: dict[str, Any], **values: Any) -> int
         delivery.id = outbox.insert(tx, delivery)
         for given in attempts:
             attempt = Attempt(now, URL, 12, 200, None, "fine")._replace(**given)
-            outbox.record_attempt(tx, delivery, attempt)
+            outbox.record_attempt(tx, delivery, attempt, delivery)
         return delivery.id
 
     return gate.store.write(write).result(30)

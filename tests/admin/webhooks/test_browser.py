@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.admin.webhooks.rows import insert_delivery, update_webhook
-from tests.browser import LOOKS, confirm, faults, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, confirm, faults, list_complaints, opened, overflow, sign_in, violations
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
 from tests.service_process import Service
@@ -107,7 +107,7 @@ def test_a_webhook_from_the_form_to_its_end(
     expect(page.get_by_role("heading", name="Webhooks")).to_be_visible()
     expect(page.get_by_text("There are no webhooks yet")).to_be_visible()
     context.close()
-    assert said == []
+    assert list_complaints(said) == []
 
 
 def test_a_shown_secret_is_not_shown_again(chrome: Browser, mira: int, service: Service, receiver: Receiver, run: Run) -> None:

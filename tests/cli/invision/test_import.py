@@ -157,6 +157,23 @@ def test_groups_of_the_same_name_are_the_same(bring: Import, trellis: Trellis, r
     assert run("groups.list")["totalResults"] == 5
 
 
+def test_a_group_that_was_found_by_its_name_and_is_renamed_there_is_told(
+    bring: Import, trellis: Trellis, run: Run, read: Read, old: OldCommunity
+) -> None:
+    run("groups.create", name="Moderators", externalId="mods")
+    assert "any more" not in bring().stderr
+    settle(trellis)
+    (renamed,) = [one for one in old.lists["core/groups"] if one["name"] == "Moderators"]
+    renamed["name"] = "Crew"
+    told = bring().stderr
+    assert "None of the old groups is 'Moderators' here any more." in told
+    assert "--group OLD=mods" in told
+    assert "any more" not in bring("--group", f"{renamed['id']}=mods").stderr
+    assert "mods" in [one["externalId"] for one in read()["groups"]]
+    settle(trellis)
+    assert run("groups.list")["totalResults"] == 5
+
+
 def test_a_group_of_another_document_is_named_and_left_to_it(bring: Import, trellis: Trellis, read: Read) -> None:
     Path("own.yaml").write_text("format: trellis/1\nname: own\ngroups: [{externalId: mods, name: Moderators}]\n", encoding="utf-8")
     assert trellis("apply", "own.yaml", "--yes").exit_code == 0

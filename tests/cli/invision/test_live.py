@@ -226,7 +226,7 @@ def test_sections_that_the_key_may_not_read_can_be_left_out(bring: Import, old: 
         (b"", "that is not JSON"),
         (b'{"page": 1}', "this is not a list of records"),
         (b'{"results": "none"}', "this is not a list of records"),
-        (b'{"results": [{"name": "News"}]}', "record 1 has no usable id, but None"),
+        (b'{"results": [{"name": "News"}]}', "record 1 has no usable id, but null"),
         (b'{"results": [[]]}', "record 1 has no usable id"),
         (b"[" * 100_000, "that is not JSON"),
         (b"\xff\xfe", "that is not JSON"),
@@ -316,6 +316,26 @@ def test_addresses_that_are_not_asked(trellis: Trellis, key_file: Path, url: str
     sentence = refused(trellis("import", "invision", url, "--key-file", key_file))
     assert told in sentence
     assert "secret" not in sentence.replace("'https://old.example/?key=secret'", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:1080"),
+        ("HTTPS_PROXY", "ftp://127.0.0.1:1"),
+        ("HTTPS_PROXY", "http://[::1"),
+        ("SSL_CERT_FILE", "nothing.pem"),
+    ],
+)
+@pytest.mark.usefixtures("nothing_written")
+def test_a_proxy_or_certificates_that_cannot_be_used_are_named(
+    trellis: Trellis, key_file: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setattr("trellis.invision.live.find_private_address", lambda _url: None)
+    monkeypatch.setenv(name, value)
+    told = refused(trellis("import", "invision", "https://old.example/", "--key-file", key_file))
+    assert told.startswith("The proxy or the certificates that the environment names cannot be used: ")
+    assert name in told
 
 
 def test_no_proxy_is_told_the_key_for_this_machine(bring: Import, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,3 +120,16 @@ def test_a_document_that_cannot_be_written_leaves_nothing(trellis: Trellis, tmp_
     refused = trellis("import", "invision", "--from", folder, "--output", "gone/invision.yaml")
     assert (refused.exit_code, "could not be written: No such file or directory" in refused.stderr) == (1, True)
     assert [*Path().iterdir()] == [Path("taken")]
+
+
+@pytest.mark.parametrize("member", ["id", "name", "parentId"])
+def test_an_answer_that_is_very_deep_is_refused(trellis: Trellis, member: str) -> None:
+    record = {"id": "1", "name": '"News"', member: "[" * 1000 + "]" * 1000}
+    members = ", ".join(f'"{name}": {value}' for name, value in record.items())
+    Path("deep.json").write_text(f'{{"core/groups": [], "forums/forums": [{{{members}}}]}}', encoding="utf-8")
+    result = trellis("import", "invision", "--from", "deep.json")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "An answer is nested too deeply, which no community's is. Nothing was written.\n",
+    )
+    assert [file.name for file in Path().iterdir()] == ["deep.json"]

@@ -1,5 +1,6 @@
 """`trellis plan`."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -157,6 +158,25 @@ def test_groups_that_the_plan_makes_are_named(community: Community, trellis: Tre
     assert "    permissions.view: every group → members, vips\n" in told
 
 
+def test_changes_of_a_key_are_shown(trellis: Trellis, write: Write) -> None:
+    site = write(HEAD + "keys:\n- {name: Sync, grants: [forums.list]}\n")
+    assert trellis("apply", site, "--yes").exit_code == 0
+    write(HEAD + "keys:\n- {name: Sync, bounds: {forums.list: {perDay: 5}}, addresses: [192.0.2.0/24], rateLimit: 9}\n")
+    planned = trellis("plan", site, "--output", "plan.json")
+    assert planned.exit_code == 2
+    assert planned.stdout.splitlines()[:4] == [
+        "~ update  keys  Sync",
+        '    bounds: – → {"forums.list":{"level":"allow","perDay":5}}',
+        "    addresses: – → 192.0.2.0/24",
+        "    rateLimit: – → 9",
+    ]
+    assert trellis("apply", site, "--plan", "plan.json").exit_code == 0
+    write(HEAD + "keys:\n- {name: Sync, bounds: {}}\n- {name: New}\n")
+    planned = trellis("apply", site, "--yes")
+    assert '    bounds: {"forums.list":{"level":"allow","perDay":5}} → –' in planned.stdout
+    assert "New\ttrl_" in planned.stdout
+
+
 def test_json_is_the_plan(trellis: Trellis, site: Path, write: Write) -> None:
     del site
     result = trellis("plan", write(FORUMS.replace("Betas", "Previews")), "--json", "--output", "plan.json")
@@ -225,11 +245,21 @@ def test_what_is_not_utf_8_is_told_with_its_line(trellis: Trellis, write: Write)
     assert (refused.exit_code, refused.stderr) == (1, "site.yaml, line 8: This is not UTF-8.\n")
 
 
+def test_the_name_of_a_file_need_not_be_utf_8(trellis: Trellis, write: Write) -> None:
+    file = write(FORUMS, os.fsdecode(b"s\xffte.yaml"))
+    planned = trellis("plan", file, "--output", "plan.json")
+    assert planned.exit_code == 2
+    assert "trellis apply 's\\udcffte.yaml' --plan plan.json" in planned.stdout
+    assert {change["file"] for change in orjson.loads(Path("plan.json").read_bytes())["changes"]} == {"s\ufffdte.yaml"}
+    assert orjson.loads(trellis("plan", file, "--json").stdout) == orjson.loads(Path("plan.json").read_bytes())
+    assert trellis("apply", file, "--plan", "plan.json").exit_code == 0
+
+
 def test_deletes_are_bounded_and_emptiness_is_refused(trellis: Trellis, site: Path, write: Write) -> None:
     del site
     refused = trellis("plan", write(f"{HEAD}forums:\n- {{externalId: help, name: Help}}\n"), "--prune", "--max-deletes", 1)
     assert refused.exit_code == 1
-    assert "2 nodes would be deleted, but maxDeletes allows 1" in refused.stderr
+    assert "2 nodes would be deleted, and at most 1 may be" in refused.stderr
     empty = write(f"{HEAD}forums: []\n")
     assert "--allow-empty" in trellis("plan", empty, "--prune").stderr
     assert trellis("plan", empty, "--prune", "--allow-empty").exit_code == 2

@@ -94,6 +94,13 @@ def test_it_names_the_condition_of_a_bound_that_is_not_met(
     assert (answer["may"], answer["condition"]) == (condition is None, condition)
 
 
+def test_a_limit_of_none_is_told_as_never(run: Run, key: MakeKey) -> None:
+    key("forums.delete", perDay=0)
+    answer = run("access.check", holder="1", operation="forums.delete")
+    assert answer["condition"] == "perDay"
+    assert answer["detail"] == "No: the key may never run operations: its limit is 0 times a day."
+
+
 def test_a_node_is_judged_by_where_it_stands(run: Run, key: MakeKey, community: Community) -> None:
     key("forums.*", bounds={"forums.delete": {"under": [f"forums:{community.news}"]}})
     asked = {"holder": "1", "operation": "forums.delete"}

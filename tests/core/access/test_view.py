@@ -1,10 +1,17 @@
 """What a group may do, node by node."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.community import GUESTS, Community
 from tests.fixture_types import Run
+from tests.memory_meter import MemoryMeter
+from trellis.core.gate import Gate
 from trellis.errors import Refused
+from trellis.store import nodes
+from trellis.store.counters import next_number
+from trellis.store.engine import Transaction
 
 
 def test_it_lists_the_nodes_in_which_a_group_has_any_right_and_counts_each_right(run: Run, community: Community) -> None:
@@ -34,11 +41,43 @@ def test_fields_that_name_groups_are_rights_too(run: Run, community: Community) 
     assert (access["results"][0]["name"], access["access"]) == ("Notebook", [["by name"]])
 
 
-def test_an_unknown_kind_or_right_is_ignored_and_a_page_past_the_end_is_the_last(run: Run, community: Community) -> None:
-    access = run("access.view", group=GUESTS, resource="nonsense", right="nonsense", page=99)
-    assert (access["resource"], access["right"], access["page"]) == (access["resources"][0], None, 1)
+def test_the_first_kind_and_any_right_unless_others_are_named(run: Run, community: Community) -> None:
+    access = run("access.view", group=GUESTS)
+    assert (access["resource"], access["right"]) == (access["resources"][0], None)
+    assert run("access.view", group=GUESTS, resource="", right="") == access
+
+
+@pytest.mark.parametrize("sent", [{"resource": "forum"}, {"resource": "groups"}, {"right": "raed"}, {"right": "download"}])
+def test_what_is_no_kind_and_no_right_of_one_is_refused_by_name(run: Run, community: Community, sent: dict[str, str]) -> None:
+    """Nobody is told of one right who has asked for another."""
+    with pytest.raises(Refused, match="INVALID_VALUE") as refused:
+        run("access.view", group=GUESTS, **({"resource": "forums"} | sent))
+    assert [fault.field for fault in refused.value.faults] == list(sent)
+
+
+def test_a_page_past_the_end_is_empty(run: Run, community: Community) -> None:
+    access = run("access.view", group=community.patrons, resource="forums", perPage=2, page=4)
+    assert (access["page"], access["results"], access["access"], access["totalResults"], access["totalPages"]) == (4, [], [], 5, 3)
 
 
 def test_a_group_that_does_not_exist_is_refused(run: Run) -> None:
     with pytest.raises(Refused, match="INVALID_ID"):
         run("access.view", group=999)
+
+
+def test_very_many_long_lists_of_groups_are_examined_some_at_a_time(gate: Gate, run: Run, community: Community) -> None:
+    """As each may name 2,000 groups, and no two need be alike."""
+    groups = list(range(10_000, 12_000))
+
+    def insert(tx: Transaction) -> None:
+        forum = nodes.find_by_ids(tx, "forums", (community.help,))[community.help]
+        for number in range(900):
+            permissions = {option: [*groups[: 1000 + number], community.patrons] for option in forum.permissions}
+            made = replace(forum, id=next_number(tx, "forums", 1), permissions=permissions)
+            nodes.insert(tx, "forums", made)
+
+    gate.store.write(insert).result()
+    with MemoryMeter() as meter:
+        found = run("access.view", group=community.patrons, resource="forums", right="attachments", perPage=1)
+    assert found["totalResults"] >= 900
+    assert meter.peak < 80 * 2**20

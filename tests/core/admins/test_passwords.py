@@ -1,6 +1,7 @@
 """Passwords that are easy to guess: the common ones, and those made of what everybody here knows."""
 
 import pytest
+from zxcvbn import matching
 
 from tests.fixture_types import Events, Run
 from trellis.core.admins import create_first_run_token, generate_password
@@ -30,6 +31,26 @@ def test_a_weak_password_is_found(password: str) -> None:
 )
 def test_words_that_do_not_belong_together_are_taken(password: str) -> None:
     assert find_weakness(generate_password() if password == "made up here" else password, *_CONTEXT) == ""
+
+
+@pytest.mark.parametrize("password", ["P@$$w0rd!+%(", "p@$sw0rd!!!!", "({[<({[<({[<"])
+def test_a_weak_word_with_symbols_for_letters_is_found(password: str) -> None:
+    assert find_weakness(password)
+
+
+def test_a_password_of_all_symbols_is_not_read_in_thousands_of_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take zxcvbn seconds, in which it holds up the other threads of the process."""
+    readings: list[int] = []
+    read = matching.enumerate_l33t_subs
+
+    def count(table: dict[str, list[str]]) -> list[dict[str, str]]:
+        found: list[dict[str, str]] = read(table)
+        readings.append(len(found))
+        return found
+
+    monkeypatch.setattr(matching, "enumerate_l33t_subs", count)
+    assert find_weakness("4@8({[<369!1|7$5+0%2" * 4) == ""
+    assert 0 < sum(readings) < 100
 
 
 @pytest.mark.parametrize("password", ["password1234", "The Lantern 26", "Mira Holm 2026"])

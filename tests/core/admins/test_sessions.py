@@ -1,13 +1,16 @@
 """Sessions and sign-in attempts as the panel uses them: kept as digests, ended everywhere, counted before they are checked."""
 
+import itertools
+
 import pytest
 import sqlalchemy as sa
 
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Events, Run
+from trellis.core.actor import TERMINAL, Actor
 from trellis.core.admins import (
     Credentials,
-    begin_session,
+    Proven,
     check_password,
     clear_attempts,
     count_attempt,
@@ -20,8 +23,11 @@ from trellis.core.admins import (
     passwords,
     record_session_use,
     remember_browser,
+    sign_in,
 )
+from trellis.core.admins.tokens import hash_token
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.core.passwords import Cost
 from trellis.errors import Refused
 from trellis.store.admins import administrators, attempts
@@ -37,7 +43,7 @@ def mira(run: Run) -> int:
 
 
 def _begin(gate: Gate, admin: int) -> str:
-    return begin_session(gate, admin, HERE, "Firefox/1").result()
+    return str(gate.run(Call("admins.sign_in", TERMINAL, {"address": HERE, "agent": "Firefox/1"}, admin)).value["token"])
 
 
 def test_a_session_is_found_by_its_cookie(gate: Gate, mira: int) -> None:
@@ -98,6 +104,32 @@ def test_a_confirmed_session_has_another_cookie_and_the_old_one_is_worth_nothing
     assert find_session(gate, renewed) is None  # seven days after signing in, not after confirming
 
 
+def test_ones_own_new_password_ends_all_sessions_and_one_goes_on_with_another_cookie(
+    gate: Gate, mira: int, run: Run, events: Events
+) -> None:
+    old, other = _begin(gate, mira), _begin(gate, mira)
+    me = find_session(gate, old)
+    assert me is not None
+    raw = {"password": "another long password", "session": me.session_id}
+    token = gate.run(Call("admins.set_password", me.actor, raw, mira)).value["token"]
+    again = find_session(gate, token)
+    assert again is not None
+    assert (again.has_confirmed(gate.now()), again.must_change_password) == (True, False)
+    assert [find_session(gate, cookie) for cookie in (old, other)] == [None, None]
+    assert [(one["address"], one["agent"]) for one in run("admins.sessions", mira)] == [(HERE, "Firefox/1")]
+    assert token not in str(events())
+    with pytest.raises(Refused, match=r"^INVALID_ID"):  # it has ended
+        gate.run(Call("admins.set_password", Actor("admin", mira, "Mira Holm"), {**raw, "password": "a third long password"}, mira))
+    assert check_password(gate, Credentials("mira", "another long password", HERE)) is not None
+
+
+def test_nobody_else_gets_the_cookie_of_the_session_that_goes_on(gate: Gate, mira: int, run: Run) -> None:
+    me = find_session(gate, _begin(gate, mira))
+    assert me is not None
+    assert "token" not in run("admins.set_password", mira, password="another long password", session=me.session_id)
+    assert run("admins.sessions", mira) == []
+
+
 def test_a_session_whose_use_is_recorded_lasts_and_one_that_is_not_used_ends(gate: Gate, mira: int, clock: Clock) -> None:
     used, unused = _begin(gate, mira), _begin(gate, mira)
     clock.move(hours=7)
@@ -123,7 +155,9 @@ def test_sessions_are_listed_and_ended_by_their_ids(gate: Gate, mira: int, run: 
 
 
 def test_only_the_right_password_of_an_enabled_administrator_fits(gate: Gate, mira: int, run: Run) -> None:
-    assert check_password(gate, Credentials("MIRA", PASSWORD, HERE)) == mira
+    proven = check_password(gate, Credentials("MIRA", PASSWORD, HERE))
+    assert proven is not None
+    assert proven.admin == mira
     assert check_password(gate, Credentials("mira", "wrong", HERE)) is None
     assert check_password(gate, Credentials("nobody", PASSWORD, HERE)) is None
     run("admins.create", name="Ada", login="ada", password=PASSWORD)
@@ -143,17 +177,47 @@ def test_a_digest_of_before_is_replaced_at_the_next_right_password(
     monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=2, memory=16, threads=1))
     assert check_password(gate, Credentials("mira", "wrong", HERE)) is None
     assert digest() == before
-    assert check_password(gate, Credentials("mira", PASSWORD, HERE)) == mira
+    proven = check_password(gate, Credentials("mira", PASSWORD, HERE))
+    assert proven is not None
     after = digest()
     assert "m=8,t=1" in before
     assert "m=16,t=2" in after
-    assert check_password(gate, Credentials("mira", PASSWORD, HERE)) == mira
+    assert check_password(gate, Credentials("mira", PASSWORD, HERE)) == proven
     assert digest() == after, "it is made as digests are made now"
     assert len(events()) == told
 
     monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
     gate.store.write(lambda tx: administrators.renew_digest(tx, mira, before, "another"), quiet=True).result()
     assert digest() == after, "the password was changed meanwhile"
+
+
+def test_two_who_sign_in_at_once_both_can_where_digests_are_made_otherwise_than_before(
+    gate: Gate, mira: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first: list[Proven | None] = []
+
+    def renew(digest: str, password: str) -> str | None:
+        if not first:
+            first.append(None)
+            first[0] = check_password(gate, Credentials("mira", PASSWORD, HERE))
+        return passwords.renew_digest(digest, password)
+
+    monkeypatch.setattr(sign_in, "renew_digest", renew)
+    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=2, memory=16, threads=1))
+    second = check_password(gate, Credentials("mira", PASSWORD, HERE))
+    assert second is not None
+    assert second == first[0]
+    run("admins.sign_in", mira, passwordMark=second.mark)
+
+
+def test_a_password_that_is_changed_after_it_was_checked_signs_nobody_in(gate: Gate, mira: int, run: Run) -> None:
+    proven = check_password(gate, Credentials("mira", PASSWORD, HERE))
+    assert proven is not None
+    run("admins.sign_in", mira, passwordMark=proven.mark)
+    run("admins.set_password", mira, password="another long password")
+    with pytest.raises(Refused, match=r"^NO_PERMISSION: The password was changed"):
+        run("admins.sign_in", mira, passwordMark=proven.mark)
+    assert run("admins.sessions", mira) == []
 
 
 def test_attempts_cost_a_wait_until_a_correct_password_clears_them(gate: Gate, mira: int) -> None:
@@ -186,6 +250,25 @@ def test_guesses_at_one_account_from_one_address_wait_longer_and_longer(gate: Ga
             clock.move(seconds=wait)
     assert waits == sorted(waits)
     assert 60 < waits[-1] <= 901
+
+
+def test_guesses_at_logins_that_nobody_has_do_not_tell_whether_somebody_has_another_one(
+    gate: Gate, mira: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each login there are made-up ones whose plain digest is alike: whoever guesses at these learns nothing of that one."""
+    monkeypatch.setattr(sign_in, "_LOGIN_SIZE", 16)  # so that no two are counted together by chance
+
+    def count(login: str) -> int:
+        return count_attempt(gate, Credentials(login, "", HERE)).result()
+
+    def shorten(login: str) -> int:
+        return int(hash_token(login), 16) % 1024
+
+    for login in ("mira", "nobody"):
+        alike = (other for other in map(str, itertools.count()) if shorten(other) == shorten(login))
+        for other in itertools.islice(alike, 12):
+            count(other)
+        assert [count(login) for _ in range(7)] == [0, 0, 0, 0, 0, 0, 3], login
 
 
 def test_made_up_logins_and_addresses_leave_a_bounded_number_of_rows(

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.fixture_types import Clock, Events, Run
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.core.actor import Actor
-from trellis.core.gate import Result
+from trellis.core.gate import Gate, Result
+from trellis.core.keys import authenticate
 from trellis.errors import Refused
 
 Act = Callable[..., Result]
@@ -104,9 +106,48 @@ def test_what_a_read_runs_is_counted_too(actor: MakeActor, act: Act, refused: Re
     assert refused(caller, "structure.export", sections=["calendars"]).message == "GRANT_USED_UP"
 
 
+@pytest.mark.parametrize("limit", [{"bounds": {"forums.get": {"perDay": 3}}}, {"perDay": 3}], ids=["grant", "key"])
+def test_a_batch_that_only_reads_counts_what_it_reads(
+    gate: Gate, key: MakeKey, run: Run, act: Act, refused: Refuse, limit: dict[str, Any]
+) -> None:
+    forum = run("forums.create", name="News")["id"]
+    text = key(["forums.get", "forums.update"], **limit)
+    caller = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    twice = [{"operation": "forums.get", "id": forum}] * 2
+    assert act(caller, "core.batch", operations=twice, dryRun=True).dry
+    with DatabaseState(gate).new_events() as events:
+        done = act(caller, "core.batch", operations=twice)
+    assert (done.event, done.change_set, events()) == (None, None, [])
+    assert refused(caller, "core.batch", operations=twice).facts["problem"].message == "GRANT_USED_UP"
+    act(caller, "forums.get", forum)
+    assert refused(caller, "forums.get", forum).message == "GRANT_USED_UP"
+
+
+def test_a_plan_counts_nothing_that_it_reads_and_keeps_nothing(actor: MakeActor, act: Act, run: Run, refused: Refuse) -> None:
+    caller = actor(["structure.plan", "structure.apply", "forums.*", "groups.list"], forums__list={"perDay": 1})
+    document = {"format": "trellis/1", "name": "community", "forums": [{"externalId": "news", "name": "News"}]}
+    for _ in range(3):
+        assert act(caller, "structure.plan", document=document).value["counts"]["create"] == 1
+    assert run("forums.list")["totalResults"] == 0
+    act(caller, "structure.apply", document=document)
+    assert refused(caller, "structure.apply", document=document).message == "GRANT_USED_UP"
+
+
 def test_a_limit_of_none_is_never(actor: MakeActor, act: Act, refused: Refuse) -> None:
     caller = actor(["forums.list"], forums__list={"perDay": 0})
-    assert refused(caller, "forums.list").message == "GRANT_USED_UP"
+    answer = refused(caller, "forums.list")
+    assert answer.message == "GRANT_USED_UP"
+    assert "may never run forums.list: its limit is 0 times a day. An administrator can change that" in answer.detail
+
+
+def test_several_uses_at_once_are_told_how_many_are_left(actor: MakeActor, act: Act, refused: Refuse) -> None:
+    forums = [{"externalId": f"f{number}", "name": f"Forum {number}"} for number in range(4)]
+    document = {"format": "trellis/1", "name": "community", "forums": forums}
+    caller = actor(["structure.apply", "forums.list", "groups.list", "forums.create"], forums__create={"perDay": 3})
+    assert "This needs 4, and 3 are left today." in refused(caller, "structure.apply", document=document).detail
+    for name in ("One", "Two", "Three"):
+        act(caller, "forums.create", name=name)
+    assert "has already done so today" in refused(caller, "structure.apply", document=document).detail
 
 
 def test_operations_by_external_ids_are_judged_by_the_grants_that_they_need(actor: MakeActor, act: Act, refused: Refuse) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from tests.fixture_types import Events, Run
-from trellis.core.actor import Actor
-from trellis.core.gate import Result
+from trellis.core.actor import TERMINAL, Actor
+from trellis.core.gate import Gate, Result
+from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.languages import load_language
 
 Act = Callable[..., Result]
 MakeActor = Callable[..., Actor]
@@ -204,6 +206,31 @@ def test_undo_reaches_as_far_as_the_grant(act: Act, run: Run, refused: Refuse, b
     assert act(bot, "events.restore", events()[-1]["seq"]).value["restored"]["count"] == 2
 
 
+@pytest.mark.parametrize(
+    ("operation", "node", "raw", "told"),
+    [
+        ("forums.create", None, {"name": "New"}, "Senden Sie die parentId eines Knotens darin."),
+        (
+            "forums.update",
+            "Part",
+            {"position": 1},
+            "Knoten 2 selbst kann nicht verschoben werden: Seine Geschwister liegen außerhalb.",
+        ),
+        ("forums.update", "Inner", {"parentId": None}, "Die oberste Ebene liegt außerhalb."),
+        ("forums.copy", "Part", {}, "Die Geschwister von 2 liegen außerhalb. Senden Sie die parentId eines Knotens darin."),
+        ("structure.export", None, {"sections": ["forums", "calendars"]}, "Senden Sie nur diesen Abschnitt"),
+    ],
+)
+def test_why_something_is_out_of_bounds_can_be_said_in_another_language(
+    actor: MakeActor, refused: Refuse, forums: Forums, operation: str, node: str | None, raw: dict[str, Any], told: str
+) -> None:
+    under = {"under": [f"forums:{forums['Part']}"]}
+    caller = actor([operation, "forums.list", "calendars.list", "groups.list"], **{operation.replace(".", "__"): under})
+    refusal = refused(caller, operation, None if node is None else forums[node], **raw)
+    assert refusal.message == "OUT_OF_BOUNDS"
+    assert f"nur innerhalb von forums:2 ausführen. {told}" in load_language("de").sentence(refusal.detail)
+
+
 def test_undo_moves_nothing_out_and_brings_nothing_in(
     act: Act, run: Run, refused: Refuse, bot: Actor, forums: Forums, events: Events
 ) -> None:
@@ -213,6 +240,26 @@ def test_undo_moves_nothing_out_and_brings_nothing_in(
     restored = act(bot, "events.restore", events()[-1]["seq"]).value
     assert (restored["moved"]["count"], restored["left"]["count"]) == (0, 0)
     assert run("forums.get", forums["Leaf"])["parentId"] == forums["Away"]
+
+
+def test_what_would_leave_the_part_is_a_conflict_of_a_change_set_and_the_rest_can_be_undone(
+    actor: MakeActor, act: Act, run: Run, refused: Refuse, forums: dict[str, int], gate: Gate
+) -> None:
+    under = {"under": [f"forums:{forums['Part']}"]}
+    bot = actor(["events.list", "forums.get", "forums.restore"], forums__restore=under)
+    steps = [
+        {"operation": "forums.update", "id": forums["Other"], "body": {"name": "Renamed"}},
+        {"operation": "forums.update", "id": forums["Child"], "body": {"parentId": forums["Inner"]}},
+        {"operation": "forums.update", "id": forums["Part"], "body": {"parentId": None}},
+    ]
+    batch = gate.run(Call("core.batch", TERMINAL, {"operations": steps}))
+    tried = act(bot, "changesets.restore", batch.change_set, dryRun=True).value
+    assert [one["message"] for one in tried["conflicts"]] == ["OUT_OF_BOUNDS", "PARENT_NEEDED"]
+    conflicts = refused(bot, "changesets.restore", batch.change_set).facts["conflicts"]
+    assert conflicts == tried["conflicts"]
+    undone = act(bot, "changesets.restore", batch.change_set, skipConflicts=True).value
+    assert (undone["undoneCount"], undone["conflictCount"]) == (1, 2)
+    assert run("forums.get", forums["Other"])["name"] == "Other"
 
 
 def test_a_change_set_of_the_keys_own_is_undone_as_far_as_the_grant_reaches(

@@ -45,6 +45,12 @@ def test_each_type_finds_its_events_and_no_other(run: Run, log: list[dict[str, A
         assert seqs(run("events.search", type=wanted, limit=500)) == expected[::-1], wanted
 
 
+def test_what_is_only_planned_has_no_type(run: Run) -> None:
+    assert [name for name in list_types(CATALOGUE.values()) if name.startswith("structure.")] == ["structure.applied"]
+    with pytest.raises(Refused, match="no events of the type"):
+        run("events.list", type="structure.planed")
+
+
 def test_several_types_find_the_events_of_all(run: Run, log: list[dict[str, Any]]) -> None:
     for pair in combinations(("forum.moved", "forum.updated", "forum.created", "calendar.moved", "group.updated"), 2):
         expected = [event["seq"] for event in log if event["type"] in pair]

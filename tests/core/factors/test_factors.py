@@ -194,6 +194,24 @@ def test_what_a_passkey_has_answered_is_not_accepted_again_nor_what_is_older(gat
     assert _refuses(run, ada, passkey=other, binding="here")  # which is Mira's
 
 
+def test_a_clock_that_is_set_back_shuts_nobody_out_who_has_a_second_factor(gate: Gate, run: Run, clock: Clock, mira: int) -> None:
+    secret, _ = _set_up(gate, run, clock, mira)
+    device, owner = PasskeyDevice(ORIGIN, HOST), Owner(mira, "Mira Holm", "mira")
+    made = device.create(options_of_new_passkey(gate, owner, "here"))
+    run("admins.add_passkey", mira, name="Key", passkey=made, binding="here")
+
+    def answer() -> dict[str, str]:
+        return {"passkey": device.use(options_of_passkey(gate, None, "here")), "binding": "here"}
+
+    clock.move(hours=2)  # it is ahead
+    run("admins.sign_in", mira, **answer())
+    run("admins.sign_in", mira, code=_code(secret, clock))
+    clock.move(hours=-2, minutes=1)
+    for evidence in (answer(), {"code": _code(secret, clock)}):
+        assert run("admins.sign_in", mira, **evidence)["token"]
+        assert _refuses(run, mira, **evidence)  # once, as ever
+
+
 def test_after_a_reset_a_passkey_does_no_longer_alone(gate: Gate, run: Run, mira: int) -> None:
     device = PasskeyDevice(ORIGIN, HOST)
     made = device.create(options_of_new_passkey(gate, Owner(mira, "Mira Holm", "mira"), "here"))

@@ -33,7 +33,7 @@ def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
         (Boolean(), "yes", "must be true or false (or 1 or 0), not 'yes'."),
         (Boolean(), 2, "must be true or false (or 1 or 0), not 2."),
         (Boolean(), 1.0, "must be true or false (or 1 or 0), not 1.0."),
-        (Boolean(), None, "must be true or false (or 1 or 0), not None."),
+        (Boolean(), None, "must be true or false (or 1 or 0), not null."),
         (WORD, "sideways", "must be one of asc, desc, not 'sideways'."),
         (WORD, ["asc"], "must be one of asc, desc, not ['asc']."),
     ],

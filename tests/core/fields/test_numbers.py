@@ -31,7 +31,7 @@ def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
     [
         (Integer(), -1, "must be a whole number from 0 to 2147483647, not -1."),
         (Integer(), 2**31, "must be a whole number from 0 to 2147483647, not 2147483648."),
-        (Integer(), True, "must be a whole number from 0 to 2147483647, not True."),
+        (Integer(), True, "must be a whole number from 0 to 2147483647, not true."),
         (Integer(), 1.5, "must be a whole number from 0 to 2147483647, not 1.5."),
         (Integer(), float("nan"), "not nan."),
         (Integer(), "1e3", "not '1e3'."),

@@ -75,3 +75,18 @@ def test_a_value_is_refused_under_the_message_that_fits(type_: Type, raw: Any, m
     with pytest.raises(Invalid) as refused:
         type_.parse(raw)
     assert refused.value.message == message
+
+
+def test_groups_by_external_id_are_not_compared_with_one_another() -> None:
+    class Named(dict[str, str]):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Named.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = None
+
+    sent = [Named(externalId=f"g{number}") for number in range(500)]
+    assert len(Groups(external=True).parse([3, *sent])) == 501
+    assert Named.compared < len(sent)

@@ -40,13 +40,14 @@ def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
     ("type_", "raw", "says"),
     [
         (LINE, 7, "must be text, not 7."),
-        (LINE, None, "must be text, not None."),
+        (LINE, None, "must be text, not null."),
         (LINE, "x" * 11, "is 11 characters long; at most 10 are allowed."),
         (LINE, "a\x00b", "must not contain control characters; there is U+0000 at offset 1."),
         (LINE, "a\nb", "must not contain control characters; there is U+000A at offset 1."),
         (LINE, "a\u2028b", "must not contain control characters; there is U+2028 at offset 1."),
         (PAGE, "a\ud800b", "must not contain control characters; there is U+D800 at offset 1."),
         (Html(50), "&" * 11, "at most 50 are allowed"),  # 11 characters as sent, 55 as they would be kept
+        (Html(), "<div>" * 20_000, "has 20,000 tags, and up to 20,000 elements are open at once. Close each element"),
         (Color(), "#3b82f", "must be a colour as #RRGGBB"),
         (Color(), "red", "must be a colour as #RRGGBB, such as #3B82F6, not 'red'."),
         *(
@@ -93,3 +94,20 @@ def test_sanitised_html_stays_as_it_is_when_it_is_sent_back(html: str) -> None:
     except Invalid:
         return
     assert Html().parse(kept) == kept
+
+
+def test_a_text_is_refused_before_it_takes_a_parser_all_memory() -> None:
+    """Each of the 1,000 elements is opened again in each of the 10,000 paragraphs, as HTML has it."""
+    left_open = "<p>" + "".join(f"<b title={at}>" for at in range(1_000))
+    with pytest.raises(Invalid, match="elements are open at once"):
+        Html().parse(left_open + "<p>x" * 10_000)
+
+
+def test_what_is_kept_can_be_sent_back_though_it_has_more_tags_than_what_was_sent() -> None:
+    """Sanitising closes what was left open: what would be refused when it is sent back is refused at once."""
+    for rows in range(900, 1_600, 100):
+        try:
+            kept = Html().parse("<div>" * 20 + "<p><b>x</b>" * rows)
+        except Invalid:
+            continue
+        assert Html().parse(kept) == kept

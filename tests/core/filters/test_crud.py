@@ -41,6 +41,12 @@ def test_each_sees_their_own_and_what_is_shared_of_what_they_may_read(gate: Gate
         _save(gate, admins["structure-editor"], "Not for me")
 
 
+def test_they_come_by_name_in_the_same_order_from_both_engines(gate: Gate, admins: dict[str, Actor]) -> None:
+    for name in ("b", "Ärger", "A 2", "a-1", "C", "b 2"):
+        _save(gate, admins["owner"], name)
+    assert _list(gate, admins["owner"]) == ["A 2", "a-1", "b", "b 2", "C", "Ärger"]
+
+
 def test_whose_it_is_changes_it_and_owners_what_is_shared(gate: Gate, admins: dict[str, Actor]) -> None:
     own, shared = _save(gate, admins["auditor"], "Mine"), _save(gate, admins["auditor"], "Ours", shared=True)
 

@@ -1,26 +1,12 @@
 """Undoing changes of keys, and what no undo brings back."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.fixture_types import Clock, Run
+from tests.fixture_types import Clock, Run, RunForEvent
 from trellis.errors import Refused
 from trellis.languages import load_language
-
-Doing = Callable[..., int]
-
-
-@pytest.fixture
-def do(run: Run) -> Doing:
-    """Run a write and give the number of its event."""
-
-    def doing(operation: str, target: int | None = None, /, **raw: Any) -> int:
-        run(operation, target, **raw)
-        return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])
-
-    return doing
 
 
 def _refused(run: Run, event: int, message: str) -> Refused:
@@ -34,7 +20,7 @@ def _state(run: Run, seq: int) -> Any:
     return next(one["undo"] for one in run("events.search", limit=100)["results"] if one["seq"] == seq)
 
 
-def test_what_was_changed_goes_back_and_forth(run: Run, do: Doing) -> None:
+def test_what_was_changed_goes_back_and_forth(run: Run, do: RunForEvent) -> None:
     do("keys.create", name="Plugin", grants=["forums.list", "forums.get"], bounds={"forums.get": {"perDay": 3}})
     change = do("keys.update", 1, name="Importer", grants=["forums.list"], rateLimit=5, addresses=["192.0.2.0/24"])
     assert _state(run, change) == {"kept": True, "undoneBy": None, "open": True}
@@ -50,7 +36,7 @@ def test_what_was_changed_goes_back_and_forth(run: Run, do: Doing) -> None:
     assert (run("keys.get", 1)["name"], run("keys.get", 1)["grants"]) == ("Importer", ["forums.list"])
 
 
-def test_grants_changed_since_stay_and_other_settings_stand_in_the_way(run: Run, do: Doing) -> None:
+def test_grants_changed_since_stay_and_other_settings_stand_in_the_way(run: Run, do: RunForEvent) -> None:
     do("keys.create", name="Plugin", grants=["forums.list", "forums.get"])
     taken = do("keys.update", 1, ungrant=["forums.get"])
     renamed = do("keys.update", 1, name="Importer", grant=["groups.list"])
@@ -64,7 +50,7 @@ def test_grants_changed_since_stay_and_other_settings_stand_in_the_way(run: Run,
     assert _refused(run, bounded, "CHANGED_SINCE").facts["differences"][0]["field"] == "bounds.forums.list"
 
 
-def test_what_was_taken_again_for_a_reason_stays_taken(run: Run, do: Doing) -> None:
+def test_what_was_taken_again_for_a_reason_stays_taken(run: Run, do: RunForEvent) -> None:
     do("keys.create", name="Plugin", grants=["forums.list", "forums.delete"], addresses=["192.0.2.0/24"])
     taken = do("keys.update", 1, ungrant=["forums.delete"], addresses=["192.0.2.1"])
     given = do("keys.update", 1, grant=["forums.delete"], addresses=["192.0.2.0/24"])
@@ -82,7 +68,7 @@ def test_what_was_taken_again_for_a_reason_stays_taken(run: Run, do: Doing) -> N
     assert run("keys.get", 1)["grants"] == ["forums.list"]
 
 
-def test_pauses_can_be_undone_alone_and_all_together(run: Run, do: Doing) -> None:
+def test_pauses_can_be_undone_alone_and_all_together(run: Run, do: RunForEvent) -> None:
     do("keys.create", name="One", preset="agent")
     do("keys.create", name="Two", preset="agent")
     paused = do("keys.pause", 1, reason="A doubt")
@@ -94,7 +80,7 @@ def test_pauses_can_be_undone_alone_and_all_together(run: Run, do: Doing) -> Non
     assert [run("keys.get", number)["state"] for number in (1, 2)] == ["active", "active"]
 
 
-def test_no_undo_lets_anybody_in_again(run: Run, do: Doing) -> None:
+def test_no_undo_lets_anybody_in_again(run: Run, do: RunForEvent) -> None:
     made = do("keys.create", name="Plugin", grants=["forums.list"])
     changed = do("keys.update", 1, ungrant=["forums.list"])
     rotated = do("keys.rotate", 1)
@@ -112,9 +98,30 @@ def test_no_undo_lets_anybody_in_again(run: Run, do: Doing) -> None:
     assert run("keys.get", 1)["state"] == "revoked"
 
 
-def test_changes_of_keys_can_be_undone_for_as_long_as_others(run: Run, do: Doing, clock: Clock) -> None:
+def test_changes_of_keys_can_be_undone_for_as_long_as_others(run: Run, do: RunForEvent, clock: Clock) -> None:
     do("keys.create", name="Plugin")
     changed = do("keys.update", 1, name="Importer")
     clock.move(days=31)
     assert _state(run, changed) == {"kept": False, "undoneBy": None, "open": False}
     _refused(run, changed, "NO_LONGER_KEPT")
+
+
+def test_a_bound_that_was_set_again_for_a_reason_stays(run: Run, do: RunForEvent) -> None:
+    do("keys.create", name="Plugin", grants=["forums.list", "forums.delete"])
+    bounded = do("keys.update", 1, bound={"forums.delete": {"perDay": 3}})
+    do("keys.update", 1, bound={"forums.delete": None})
+    do("keys.update", 1, bound={"forums.delete": {"perDay": 3}})
+    assert [one["field"] for one in _refused(run, bounded, "CHANGED_SINCE").facts["differences"]] == ["bounds.forums.delete"]
+    assert run("keys.get", 1)["bounds"]["forums.delete"]["perDay"] == 3
+
+
+def test_a_grant_that_was_given_again_keeps_the_bound_with_which_it_was_given(run: Run, do: RunForEvent) -> None:
+    do("keys.create", name="Plugin", grants=["forums.list", "forums.delete"])
+    bounded = do("keys.update", 1, bound={"forums.delete": {"perDay": 3}})
+    taken = do("keys.update", 1, ungrant=["forums.delete"])
+    do("keys.update", 1, grant=["forums.delete"], bound={"forums.delete": {"perDay": 3}})
+    run("events.restore", bounded)
+    assert run("keys.get", 1)["bounds"]["forums.delete"]["perDay"] == 3
+    do("keys.update", 1, bound={"forums.delete": None})
+    run("events.restore", taken)
+    assert run("keys.get", 1)["bounds"] == {}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import runner
 from tests.database_state import DatabaseState
-from tests.fixture_types import Events, Run
+from tests.fixture_types import Events, Run, RunForEvent
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -41,6 +41,28 @@ def test_it_is_unique_in_its_kind(run: Run, database: DatabaseState) -> None:
         run("forums.update", other["id"], externalId="news")
     assert run("calendars.create", name="News", externalId="news")["externalId"] == "news"
     assert run("forums.update", first["id"], externalId="news", name="Newer")["name"] == "Newer"
+
+
+def test_the_names_of_built_in_groups_in_documents_are_theirs(run: Run, do: RunForEvent, database: DatabaseState) -> None:
+    mods = run("groups.create", name="Moderators", externalId="mods")
+    for operation, target, name in (
+        ("groups.create", None, "All"),
+        ("groups.update", mods["id"], "Moderators"),
+        ("groups.put_external", None, "All"),
+    ):
+        with database.unchanged(), pytest.raises(Refused) as refused:
+            run(operation, target, externalId="members", name=name)
+        assert (refused.value.message, refused.value.facts) == ("EXTERNAL_ID_TAKEN", {"id": 3})
+    assert run("forums.create", name="All", externalId="members")["externalId"] == "members"
+    given = do("groups.update", 3, externalId="everybody")
+    assert run("groups.update", mods["id"], externalId="members")["externalId"] == "members"
+    for operation, target, raw in (("groups.update", 3, {"externalId": None}), ("events.restore", given, {})):
+        with database.unchanged(), pytest.raises(Refused, match="already has the external id 'members'"):
+            run(operation, target, **raw)
+    exported = run("structure.export")
+    assert [entry["externalId"] for entry in exported["groups"]] == ["administrators", "everybody", "guests", "members"]
+    run("structure.plan", document=exported)
+    assert run("check.list")["count"] == 0
 
 
 @pytest.mark.parametrize("wrong", ["a b", "x" * 256, "tab\t", "zero\u200bwidth", 5, True, ["a"], "\ud800"])

@@ -7,7 +7,7 @@ import pytest
 from tests.core.proposals.conftest import Act, MakeAgent
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Run
-from trellis.core.actor import Actor
+from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate
 from trellis.core.version import record_version
 
@@ -89,6 +89,40 @@ def test_the_same_proposal_is_one_for_as_long_as_it_is_open(
     assert act(agent, "forums.update", news, name="Board").value["id"] == 3
     run("proposals.reject", 1, reason="No.")
     assert act(agent, "forums.update", news, name="Bulletin").value["id"] == 4
+
+
+def test_one_that_nobody_can_approve_any_more_gives_way_to_a_new_one(
+    agent: Actor, act: Act, run: Run, news: int, database: DatabaseState
+) -> None:
+    first = act(agent, "forums.update", news, name="Bulletin").value
+    run("forums.update", news, minContent=2)
+    assert act.refuse(TERMINAL, "proposals.approve", first["id"]).message == "PROPOSAL_OUTDATED"
+    with database.new_events() as events:
+        again = act(agent, "forums.update", news, name="Bulletin")
+    assert [(event["type"], event["resourceId"]) for event in events()] == [("proposal.withdrawn", 1), ("proposal.created", 2)]
+    assert (again.value["id"], again.value["state"], again.verb and again.verb.status) == (2, "open", 202)
+    with database.unchanged():
+        assert act(agent, "forums.update", news, name="Bulletin").value == again.value
+    run("proposals.approve", 2)
+    record = run("forums.get", news)
+    assert (record["name"], record["minContent"]) == ("Bulletin", 2)
+
+
+def test_one_that_would_inherit_something_else_by_now_gives_way_too(agent: Actor, act: Act, run: Run, news: int) -> None:
+    act(agent, "forums.create", name="Inside", parentId=news)
+    run("forums.update", news, permissions={"view": "*"})
+    assert act(agent, "forums.create", name="Inside", parentId=news).value["id"] == 2
+    run("forums.delete", news, deleteChildrenOrMove=-1)
+    assert act.refuse(agent, "forums.create", name="Inside", parentId=news).message == "INVALID_PARENT"
+
+
+def test_at_the_limit_one_can_still_give_way(gate: Gate, agent: Actor, act: Act, run: Run, news: int) -> None:
+    act(agent, "forums.update", news, name="Bulletin")
+    for number in range(gate.environment.most_proposals - 1):
+        act(agent, "forums.create", name=f"Forum {number}")
+    run("forums.update", news, minContent=2)
+    made = act(agent, "forums.update", news, name="Bulletin").value
+    assert (made["id"], made["state"]) == (gate.environment.most_proposals + 1, "open")
 
 
 def test_it_is_the_same_however_it_is_sent(agent: Actor, act: Act, news: int) -> None:
@@ -187,6 +221,26 @@ def test_a_password_is_never_kept(agent: Actor, make_agent: MakeAgent, act: Act,
     assert act.refuse(agent, "core.batch", operations=steps).message == "PASSWORD_IN_PROPOSAL"
     assert act.refuse(applying, "structure.apply", document=document).message == "PASSWORD_IN_PROPOSAL"
     assert act(agent, "forums.update", news, password=PASSWORD, dryRun=True).dry
+
+
+@pytest.mark.parametrize("verb", ["apply", "plan"])
+def test_a_password_in_a_document_within_a_batch_is_never_kept(make_agent: MakeAgent, act: Act, news: int, verb: str) -> None:
+    grants = ("forums.get", "forums.list", "groups.list", "structure.plan")
+    agent = make_agent("forums.create", "forums.update", "structure.apply", grants=grants)
+    forum: dict[str, Any] = {"externalId": "a", "name": "A", "password": PASSWORD}
+    document = {"format": "trellis/1", "name": "site", "forums": [forum]}
+    steps: Any = [
+        {"operation": "forums.get", "id": news, "as": "news"},
+        {"operation": f"structure.{verb}", "body": {"document": document}},
+        {"operation": "forums.update", "id": news, "body": {"name": "Bulletin"}},
+    ]
+    assert act.refuse(agent, "core.batch", operations=steps).message == "PASSWORD_IN_PROPOSAL"
+    forum["name"] = {"$ref": "news.name"}  # so that the document cannot be read before the batch runs
+    assert "A password cannot be proposed" in act.refuse(agent, "core.batch", operations=steps).detail
+    del forum["password"]
+    made = act(agent, "core.batch", operations=steps).value
+    assert made["state"] == "open"
+    assert PASSWORD not in str(made)
 
 
 def test_a_number_that_cannot_be_kept_is_refused(agent: Actor, act: Act) -> None:

@@ -1,5 +1,6 @@
 """Planning and applying structure documents: what is created, changed, moved, adopted, kept and deleted."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,10 +8,11 @@ import sqlalchemy as sa
 
 from tests.api_fixtures import database
 from tests.database_state import DatabaseState
-from tests.fixture_types import Events, Run
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
+from trellis.core.structure import export
 from trellis.errors import Refused
 from trellis.store.engine.transaction import Statement, Transaction
 from trellis.store.tables import signing_keys
@@ -218,6 +220,67 @@ def test_a_part_below_one_node(run: Run) -> None:
     assert done["counts"] == {"create": 1, "update": 0, "move": 1, "delete": 1}
 
 
+def test_what_moves_from_one_part_to_another_is_moved(gate: Gate, run: Run) -> None:
+    run("structure.apply", document=document(forums=[node("a", node("x"), node("b")), node("c", node("d"), node("e"), node("f"))]))
+    moved = run("forums.get_external", externalId="e")["id"]
+    parts = [
+        document(under="c", forums=[node("f"), node("d")]),
+        document(under="a", forums=[node("x"), node("e"), node("b")]),
+    ]
+    for prune in (True, False):
+        plan = run("structure.plan", document=parts, prune=prune)
+        assert (plan["deletes"], plan["keptCount"]) == (0, 0)
+    done = gate.run(Call("structure.apply", TERMINAL, {"document": parts, "prune": True}))
+    assert done.value["counts"] == {"create": 0, "update": 0, "move": 2, "delete": 0}
+    assert tree(run) == [("A", ["X", "E", "B"]), ("C", ["F", "D"])]
+    assert run("forums.get_external", externalId="e")["id"] == moved
+
+
+def test_a_part_below_another_part_keeps_what_it_has(gate: Gate, run: Run) -> None:
+    run("structure.apply", document=document(forums=[node("a", node("b", node("c"), node("d")), node("e"))]))
+    parts = [document(under="a", forums=[node("b"), node("e")]), document(under="b", forums=[node("d"), node("c")])]
+    for wanted in (parts, parts[::-1]):
+        done = gate.run(Call("structure.apply", TERMINAL, {"document": wanted, "prune": True}))
+        assert (done.value["deletes"], done.value["keptCount"]) == (0, 0)
+        assert tree(run) == [("A", [("B", ["D", "C"]), "E"])]
+
+
+def test_a_part_below_what_would_be_deleted_is_refused(run: Run, database: DatabaseState) -> None:
+    run("structure.apply", document=document(forums=[node("a", node("b"))]))
+    parts = [document(under="a", forums=[node("c")]), document(under="b", forums=[node("d")])]
+    with database.unchanged():
+        assert "'b' would be deleted" in refuse(run, document=parts, prune=True).detail
+
+
+def test_two_parts_do_not_adopt_the_same_node(gate: Gate, run: Run) -> None:
+    top = run("forums.create", name="Top", externalId="top")["id"]
+    below = run("forums.create", name="B", externalId="b", parentId=top)["id"]
+    run("forums.create", name="C", parentId=below)
+    parts = [document(under="top", forums=[node("b", node("one", name="C"))]), document(under="b", forums=[node("two", name="C")])]
+    gate.run(Call("structure.apply", TERMINAL, {"document": parts, "adopt": True}))
+    assert [(one["externalId"], one["name"]) for one in run("forums.list", parentId=below)["results"]] == [
+        ("one", "C"),
+        ("two", "C"),
+    ]
+
+
+def test_what_comes_into_a_part_comes_with_what_is_below_it(gate: Gate, run: Run) -> None:
+    run("structure.apply", document=document(forums=[node("a"), node("d", node("z", node("w")))]))
+    run("forums.create", name="V", parentId=run("forums.get_external", externalId="d")["id"])
+    part = document(under="a", forums=[node("d", node("y"), node("v"))])
+    plan = run("structure.plan", document=part, prune=True)
+    assert (plan["deletes"], plan["adoptable"]) == (3, 1)
+    apply(gate, part, adopt=True)
+    assert tree(run) == [("A", [("D", ["Y", "V", ("Z", ["W"])])])]
+    assert run("structure.plan", document=part)["changes"] == []
+    part = document(forums=[node("a"), node("d", node("z", node("w")))])
+    apply(gate, part, prune=True)
+    part = document(under="a", forums=[node("d", node("y"))])
+    assert apply(gate, part, prune=True).value["deletes"] == 2
+    assert tree(run) == [("A", [("D", ["Y"])])]
+    assert run("structure.plan", document=part, prune=True)["changes"] == []
+
+
 def test_several_documents_are_one(gate: Gate, run: Run) -> None:
     parts = [document(forums=[node("a"), node("b")]), document(calendars=[node("c")])]
     done = gate.run(Call("structure.apply", TERMINAL, {"document": parts}))
@@ -236,6 +299,50 @@ def test_adopting_takes_over_by_equal_paths_and_says_which(run: Run) -> None:
     assert [(change["id"], change["adopted"]) for change in done["changes"]] == [(first, True), (second, True), (below, True)]
     assert [run("forums.get", number)["externalId"] for number in (first, second, below)] == ["one", "two", "three"]
     assert run("structure.plan", document=wanted, adopt=True)["changes"] == []
+
+
+def test_external_ids_that_an_export_makes_are_those_of_no_other_node(run: Run) -> None:
+    run("forums.create", name="News", externalId="news")
+    run("forums.create", name="Other news", externalId="news-2")
+    top = run("forums.create", name="A", externalId="a")["id"]
+    run("forums.create", name="News", parentId=top)
+    before = tree(run)
+    exported = run("structure.export", sections=["forums"], under="a")
+    assert [entry["externalId"] for entry in exported["forums"]] == ["news-3"]
+    run("structure.apply", document=exported, adopt=True, prune=True)
+    assert tree(run) == before
+    assert [one["externalId"] for one in run("forums.list")["results"]] == ["news", "news-2", "a", "news-3"]
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The external ids that an export tries to make, in order."""
+    found: list[str] = []
+    number = export._number
+
+    def count(path: str) -> Iterator[str]:
+        for one in number(path):
+            found.append(one)
+            yield one
+
+    monkeypatch.setattr(export, "_number", count)
+    return found
+
+
+def test_to_number_nodes_of_one_name_takes_a_step_for_each(run: Run, tried: list[str]) -> None:
+    for _ in range(30):
+        run("forums.create", name="News")
+    made = [entry["externalId"] for entry in run("structure.export")["forums"]]
+    assert made == tried == ["news", *(f"news-{number}" for number in range(2, 31))]
+
+
+def test_so_does_numbering_nodes_whose_paths_differ_only_where_an_external_id_has_no_room(run: Run, tried: list[str]) -> None:
+    for number in range(5):
+        below = run("forums.create", name=f"Above {number}")["id"]
+        for _ in range(4):
+            below = run("forums.create", name="y" * 80, parentId=below)["id"]
+    run("structure.export")
+    assert len(tried) == len(set(tried)) == 25
 
 
 def test_built_in_groups_are_known_without_an_external_id(run: Run) -> None:
@@ -415,6 +522,28 @@ def test_a_key_of_a_document_has_a_dialect(run: Run) -> None:
     assert run("structure.plan", document=document(keys=[wanted]))["changes"] == []
     (change,) = run("structure.plan", document=document(keys=[wanted | {"dialect": "trellis"}]))["changes"]
     assert change["differences"] == [{"member": "dialect", "before": "invision", "after": "trellis"}]
+
+
+def test_a_key_that_was_paused_is_not_made_anew(run: Run) -> None:
+    wanted = document(keys=[{"name": "Sync", "grants": ["forums.list"]}])
+    run("structure.apply", document=wanted)
+    run("keys.pause", 1, reason="A doubt")
+    assert run("structure.plan", document=wanted)["changes"] == []
+    more = document(keys=[{"name": "Sync", "grants": ["forums.list", "forums.get"]}])
+    assert actions(run("structure.apply", document=more)) == [("update", "keys", "Sync")]
+    assert run("keys.list")["totalResults"] == 1
+    assert (run("keys.get", 1)["state"], run("keys.get", 1)["grants"]) == ("paused", ["forums.get", "forums.list"])
+
+
+def test_a_key_that_has_expired_as_the_document_says_is_no_difference(run: Run, clock: Clock) -> None:
+    grants = {"grants": ["forums.list"], "bounds": {"forums.list": {"until": "2026-02-01T00:00:00Z"}}}
+    wanted = document(keys=[{"name": "Sync", "expires": "2026-02-01T00:00:00Z", **grants}])
+    run("structure.apply", document=wanted)
+    clock.move(days=3)
+    assert run("structure.plan", document=wanted)["changes"] == []
+    assert run("structure.apply", document=wanted)["changes"] == []
+    past = document(keys=[{"name": "Sync", "expires": "2026-02-02T00:00:00Z"}])
+    assert "in the past" in refuse(run, document=past).detail
 
 
 def test_keys_of_a_document_are_not_made_by_a_key(gate: Gate, run: Run) -> None:

@@ -28,6 +28,9 @@ def refuse(run: Run, document: Any, **more: Any) -> list[str]:
         ("a: &x [1]\nb: *x", 1, "Anchors"),
         ("a: 1\nb: *x", 2, "Anchors"),
         ("a: !!python/object:os.system 1", 1, "Tags"),
+        ("%TAG !a! tag:a\n---\na: !a!b 1", 1, "Tags such as %TAG"),
+        *((f"a: 1\n...{line_break}%TAG !a! tag:a\n---\nb: 2", 3, "Tags") for line_break in ("\r", "\x85", "\u2028")),
+        ("# 50,000 tags\n" + "".join(f"%TAG !a{at}! tag:a\n" for at in range(50_000)) + "---\na: 1", 2, "Tags"),
         ("a: 1\nb: 2\na: 3", 3, "line 1"),
         ("a:\n\t- b", 2, "tab"),
         ("a: [1", 2, "not YAML"),
@@ -41,10 +44,10 @@ def refuse(run: Run, document: Any, **more: Any) -> list[str]:
         ("a: b: c", 1, "not YAML"),
         ('{"a": 1,\n "a": 2}', 2, "line 1"),
         ('{"a": 1,\n "b": "\\ud83d"}', 2, "surrogate"),
-        ('{"a": "\\ud83d\\ude00",\n\n "b"}', 3, "not JSON: '}' stands here, and ':' was expected"),
+        ('{"a": "\\ud83d\\ude00",\n\n "b"}', 3, "expected ':', not '}'"),
         ('{"a": "\\ud83d\\ude00",\n "b": "x', 2, "a string does not end on its line"),
-        ('{"a": "\\ud83d\\ude00"}\n[]', 2, "nothing more was expected"),
-        ('{"a": [1, 2', 1, "not JSON: the text ends here, and ',' or ']' was expected"),
+        ('{"a": "\\ud83d\\ude00"}\n[]', 2, "expected nothing more, not '['"),
+        ('{"a": [1, 2', 1, "expected ',' or ']', not the end of the text"),
         ('{"a": ' + "9" * 5_000 + "}", 1, "digits"),
         ('{"a":\n' * 251, 251, "deep"),
         ("[" + "1," * 1_000_000 + "1]", 1, "1,000,000 values"),
@@ -115,6 +118,9 @@ def test_what_is_written_is_read_as_it_was() -> None:
         "null",
         "1",
         "1.5",
+        "08",
+        "1e5",
+        "-.5",
         "",
         " a ",
         "a: b",
@@ -239,6 +245,13 @@ def test_more_than_ten_thousand_nodes_are_refused(run: Run) -> None:
     assert "10,000" in refuse(run, {"format": "trellis/1", "name": "site", "forums": entries})[0]
 
 
+def test_very_many_documents_are_refused_without_reading_them(run: Run, database: DatabaseState) -> None:
+    assert run("structure.plan", document=["format: trellis/1\nname: site"] * 250, allowEmpty=True)["changes"] == []
+    with database.unchanged():
+        told = refuse(run, ["a"] * 300_000)
+    assert told == ["document has 300,000 documents; at most 250 are allowed."]
+
+
 def test_of_very_many_faults_two_hundred_are_told(run: Run) -> None:
     text = HEAD + "forums:\n" + "- {name: F}\n" * 1000
     with pytest.raises(Refused) as refused:
@@ -248,9 +261,7 @@ def test_of_very_many_faults_two_hundred_are_told(run: Run) -> None:
 
 def test_passwords_from_the_environment_are_read_by_the_command_line_only(run: Run) -> None:
     text = HEAD + "forums:\n- externalId: a\n  name: A\n  password: {env: SECRET}\n"
-    assert refuse(run, text) == [
-        "line 6: password from the environment is read by the command line only: use `trellis plan` and `trellis apply`."
-    ]
+    assert refuse(run, text) == ["line 6: Only `trellis plan` and `trellis apply` read password from the environment."]
 
 
 def test_a_very_long_name_is_not_sent_back(run: Run) -> None:
@@ -259,3 +270,43 @@ def test_a_very_long_name_is_not_sent_back(run: Run) -> None:
         run("structure.plan", document={"format": "trellis/1", "name": "site", "y" * 100_000: 1, "forums": [entry]})
     assert [len(fault.field) for fault in refused.value.faults] == [100, len("forums[0].") + 100]
     assert len(refused.value.detail) < 1000
+
+
+@pytest.mark.parametrize("expires", ["90d", "1000d", "2000h "])
+def test_a_key_does_not_expire_a_while_after_each_apply(run: Run, expires: str) -> None:
+    keys = [{"name": "Sync", "expires": expires}]
+    (told,) = refuse(run, {"format": "trellis/1", "name": "site", "keys": keys})
+    assert "a duration would start again with each apply" in told
+
+
+def test_a_grant_does_not_end_a_while_after_each_apply(run: Run) -> None:
+    keys = [{"name": "Sync", "grants": ["forums.list"], "bounds": {"forums.list": {"until": "7d"}}}]
+    (told,) = refuse(run, {"format": "trellis/1", "name": "site", "keys": keys})
+    assert "until of 'forums.list' must be a timestamp or null: a duration would start again with each apply" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a\tb", "line 4: name must not contain control characters; there is U+0009 at offset 1."),
+        ("x" * 101, "line 4: name is 101 characters long; at most 100 are allowed."),
+        (" ", "line 4: name must not be empty: send 1 to 100 characters."),
+    ],
+)
+def test_a_name_that_no_key_can_have_is_told_with_its_line(run: Run, database: DatabaseState, name: str, told: str) -> None:
+    with database.unchanged():
+        assert refuse(run, write_yaml({"format": "trellis/1", "name": "site", "keys": [{"name": name}]}, [])) == [told]
+
+
+def test_all_that_is_wrong_with_keys_is_told_with_its_lines(run: Run, database: DatabaseState) -> None:
+    run("keys.create", name="Twice")
+    run("keys.create", name="Twice")
+    text = HEAD + "keys:\n- {name: Twice}\n- name: A\n  rateLimit: -1\n  addresses: [x]\n- name: Good\n- name: B\n  perDay: -1\n"
+    with database.unchanged():
+        told = refuse(run, text)
+    assert told == [
+        "line 4: There are 2 unrevoked keys with this name. Rename all but one.",
+        "line 7: addresses must be addresses or networks such as 192.0.2.0/24, not 'x'.",
+        "line 6: rateLimit must be a whole number from 0 to 10000000, or null, not -1.",
+        "line 10: perDay must be a whole number from 0 to 1000000000, or null, not -1.",
+    ]

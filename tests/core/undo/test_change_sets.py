@@ -294,3 +294,22 @@ def test_a_position_that_others_have_shifted_is_no_conflict(gate: Gate, run: Run
 def test_a_change_set_of_more_events_than_a_statement_has_parameters(gate: Gate) -> None:
     with gate.store.reading() as tx:
         assert find_undoing_events(tx, range(1, 100_000)) == {}
+
+
+def test_what_was_undone_is_kept_though_nothing_of_the_oldest_event_was_left_to_undo(
+    gate: Gate, run: Run, database: DatabaseState
+) -> None:
+    patrons = run("groups.create", name="Patrons")["id"]
+    forum = run("forums.create", name="Betas", permissions={"read": [patrons]})["id"]
+    work = batch(
+        gate,
+        {"operation": "forums.update", "id": forum, "body": {"permissions": {"read": []}}},
+        {"operation": "forums.create", "body": {"name": "New"}},
+    )
+    run("groups.delete", patrons)
+    known = len(database.events())
+    undone = gate.run(Call("changesets.restore", ALL, target=work))
+    assert undone.value["undoneCount"] == 2
+    assert [one["name"] for one in run("forums.list")["results"]] == ["Betas"]
+    assert len(database.events()) == known + 1
+    assert undone.event == database.events()[-1]["seq"] == undone.value["undone"][0]["by"]

@@ -1,31 +1,18 @@
 """Taking back a delete, an update, a move: what comes back, where it goes, what is refused and why."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from tests.community import ADMINISTRATORS, MEMBERS, Community
-from tests.fixture_types import Clock, Events, Run
+from tests.fixture_types import Clock, Events, Run, RunForEvent
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.languages import load_language
 from trellis.store import nodes, snapshots
 
 Rows = dict[int, dict[str, Any]]
-Doing = Callable[..., int]
-
-
-@pytest.fixture
-def do(run: Run, events: Events) -> Doing:
-    """Run a write and give the number of its event."""
-
-    def doing(operation: str, target: int | None = None, /, **raw: Any) -> int:
-        run(operation, target, **raw)
-        return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])
-
-    return doing
 
 
 def rows(gate: Gate, kind: str = "forums") -> Rows:
@@ -51,7 +38,7 @@ def refused(run: Run, event: int, message: str, **raw: Any) -> Refused:
 
 
 def test_a_deleted_subtree_comes_back_as_it_was_row_for_row(
-    gate: Gate, run: Run, community: Community, do: Doing, clock: Clock
+    gate: Gate, run: Run, community: Community, do: RunForEvent, clock: Clock
 ) -> None:
     run("forums.update", community.releases, password="sesame")
     before = rows(gate)
@@ -71,14 +58,16 @@ def test_a_deleted_subtree_comes_back_as_it_was_row_for_row(
 @pytest.mark.parametrize(
     ("kind", "who"), [("calendars", "meetups"), ("categories", "tools"), ("blogs", "notebook"), ("groups", "patrons")]
 )
-def test_every_kind_comes_back(gate: Gate, run: Run, community: Community, do: Doing, kind: str, who: str) -> None:
+def test_every_kind_comes_back(gate: Gate, run: Run, community: Community, do: RunForEvent, kind: str, who: str) -> None:
     before = rows(gate, kind)
     event = do(f"{kind}.delete", getattr(community, who))
     assert run("events.restore", event)["restored"]["ids"] == [getattr(community, who)]
     assert rows(gate, kind) == before
 
 
-def test_a_restore_is_an_event_that_names_the_one_it_takes_back(run: Run, community: Community, do: Doing, events: Events) -> None:
+def test_a_restore_is_an_event_that_names_the_one_it_takes_back(
+    run: Run, community: Community, do: RunForEvent, events: Events
+) -> None:
     deleted = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     restored = do("events.restore", deleted)
     event = events()[-1]
@@ -95,7 +84,7 @@ def test_a_restore_is_an_event_that_names_the_one_it_takes_back(run: Run, commun
     ]  # fmt: skip
 
 
-def test_ids_go_on_where_they_were(run: Run, community: Community, do: Doing) -> None:
+def test_ids_go_on_where_they_were(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.delete", community.staff)
     between = run("forums.create", name="Between")["id"]
     run("events.restore", event)
@@ -103,7 +92,7 @@ def test_ids_go_on_where_they_were(run: Run, community: Community, do: Doing) ->
 
 
 def test_a_dry_run_says_what_would_come_back_and_keeps_nothing(
-    gate: Gate, run: Run, community: Community, do: Doing, events: Events
+    gate: Gate, run: Run, community: Community, do: RunForEvent, events: Events
 ) -> None:
     event = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     before, known = rows(gate), len(events())
@@ -124,7 +113,9 @@ def test_a_dry_run_says_what_would_come_back_and_keeps_nothing(
         ((("forums.update", "news", {"parentId": "staff"}), ("forums.delete", "wiki", {})), ["Help", "Staff"]),
     ],
 )
-def test_it_goes_to_its_old_neighbours_side(run: Run, community: Community, do: Doing, meanwhile: Any, expected: list[str]) -> None:
+def test_it_goes_to_its_old_neighbours_side(
+    run: Run, community: Community, do: RunForEvent, meanwhile: Any, expected: list[str]
+) -> None:
     event = do("forums.delete", community.help)
     for operation, who, raw in meanwhile:
         run(operation, getattr(community, who) if who else None, **{n: getattr(community, str(v), v) for n, v in raw.items()})
@@ -132,7 +123,7 @@ def test_it_goes_to_its_old_neighbours_side(run: Run, community: Community, do: 
     assert order(run) == expected
 
 
-def test_without_any_neighbour_it_goes_to_its_old_place(run: Run, community: Community, do: Doing) -> None:
+def test_without_any_neighbour_it_goes_to_its_old_place(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("calendars.delete", community.holidays)
     run("calendars.delete", community.meetups)
     for name in ("A", "B", "C"):
@@ -142,7 +133,7 @@ def test_without_any_neighbour_it_goes_to_its_old_place(run: Run, community: Com
     assert [calendar["name"] for calendar in found] == ["A", "Holidays", "B", "C"]
 
 
-def test_a_parent_that_is_gone_asks_for_a_target(run: Run, community: Community, do: Doing) -> None:
+def test_a_parent_that_is_gone_asks_for_a_target(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.delete", community.betas)
     run("forums.delete", community.releases)
     refusal = refused(run, event, "PARENT_NEEDED")
@@ -152,14 +143,14 @@ def test_a_parent_that_is_gone_asks_for_a_target(run: Run, community: Community,
     assert order(run, community.help) == ["Betas"]
 
 
-def test_a_parent_that_takes_no_children_now_asks_for_a_target(run: Run, community: Community, do: Doing) -> None:
+def test_a_parent_that_takes_no_children_now_asks_for_a_target(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.delete", community.betas)
     run("forums.update", community.releases, type="redirect", redirectUrl="https://elsewhere.example/")
     assert "is a redirect" in refused(run, event, "PARENT_NEEDED").detail
     assert run("events.restore", event, parentId=None)["record"]["parentId"] is None
 
 
-def test_a_target_may_be_chosen_though_the_parent_is_there(run: Run, community: Community, do: Doing) -> None:
+def test_a_target_may_be_chosen_though_the_parent_is_there(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.delete", community.releases, deleteChildrenOrMove=-1)
     run("events.restore", event, parentId="root")
     assert order(run) == ["News", "Help", "Wiki", "Staff", "Releases"]
@@ -169,24 +160,26 @@ def test_a_target_may_be_chosen_though_the_parent_is_there(run: Run, community: 
 @pytest.mark.parametrize(
     ("target", "problem"), [(999, "there is no forum 999"), ("wiki", "is a redirect"), ("betas", "there is no forum")]
 )
-def test_a_target_that_cannot_take_it_is_refused(run: Run, community: Community, do: Doing, target: Any, problem: str) -> None:
+def test_a_target_that_cannot_take_it_is_refused(
+    run: Run, community: Community, do: RunForEvent, target: Any, problem: str
+) -> None:
     event = do("forums.delete", community.releases, deleteChildrenOrMove=-1)
     refusal = refused(run, event, "INVALID_PARENT", parentId=getattr(community, str(target), target))
     assert problem in refusal.detail
     assert [fault.field for fault in refusal.faults] == ["parentId"]
 
 
-def test_a_redirect_comes_back_as_one(run: Run, community: Community, do: Doing) -> None:
+def test_a_redirect_comes_back_as_one(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.delete", community.wiki)
     assert run("events.restore", event)["record"]["redirectUrl"] == "https://wiki.example/"
 
 
-def test_a_kind_without_trees_takes_no_target(run: Run, community: Community, do: Doing) -> None:
+def test_a_kind_without_trees_takes_no_target(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("calendars.delete", community.meetups)
     refused(run, event, "UNKNOWN_PARAMETER", parentId=1)
 
 
-def test_what_was_restored_already_is_not_restored_again(run: Run, community: Community, do: Doing) -> None:
+def test_what_was_restored_already_is_not_restored_again(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.delete", community.help)
     by = do("events.restore", event)
     refusal = refused(run, event, "NOT_RESTORABLE")
@@ -200,7 +193,9 @@ def test_what_was_restored_already_is_not_restored_again(run: Run, community: Co
 # --- children that had moved --------------------------------------------------------------------------------------
 
 
-def test_children_come_back_that_still_stand_where_they_were_moved(gate: Gate, run: Run, community: Community, do: Doing) -> None:
+def test_children_come_back_that_still_stand_where_they_were_moved(
+    gate: Gate, run: Run, community: Community, do: RunForEvent
+) -> None:
     before = rows(gate)
     event = do("forums.delete", community.news, deleteChildrenOrMove=community.staff)
     answer = run("events.restore", event)
@@ -209,7 +204,7 @@ def test_children_come_back_that_still_stand_where_they_were_moved(gate: Gate, r
     assert order(run, community.staff) == []
 
 
-def test_a_large_family_comes_back_in_its_ids_in_order(run: Run, community: Community, do: Doing) -> None:
+def test_a_large_family_comes_back_in_its_ids_in_order(run: Run, community: Community, do: RunForEvent) -> None:
     """More than a shelf takes: deleted with all below, and moved behind few and behind many."""
     house = run("forums.create", name="House")["id"]
     for _ in range(70):
@@ -227,7 +222,7 @@ def ids_in_order(run: Run, parent: int) -> list[int]:
     return [child["id"] for child in run("forums.list", parentId=parent, sortBy="position", perPage=1000)["results"]]
 
 
-def test_children_stay_that_have_moved_on_or_are_gone(run: Run, community: Community, do: Doing) -> None:
+def test_children_stay_that_have_moved_on_or_are_gone(run: Run, community: Community, do: RunForEvent) -> None:
     third = run("forums.create", name="Third", parentId=community.news)["id"]
     event = do("forums.delete", community.news, deleteChildrenOrMove=community.staff)
     run("forums.update", community.releases, parentId=community.help)
@@ -244,7 +239,7 @@ def test_children_stay_that_have_moved_on_or_are_gone(run: Run, community: Commu
     assert (order(run, community.news), order(run, community.help)) == (["Third"], ["Releases"])
 
 
-def test_a_child_below_which_its_old_parent_comes_back_stays(run: Run, community: Community, do: Doing) -> None:
+def test_a_child_below_which_its_old_parent_comes_back_stays(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.delete", community.releases, deleteChildrenOrMove=community.staff)
     run("forums.update", community.news, parentId=community.betas)
     answer = run("events.restore", event)
@@ -256,7 +251,7 @@ def test_a_child_below_which_its_old_parent_comes_back_stays(run: Run, community
 # --- groups -------------------------------------------------------------------------------------------------------
 
 
-def test_the_ticks_of_a_group_that_is_gone_fall_away_and_it_says_so(run: Run, community: Community, do: Doing) -> None:
+def test_the_ticks_of_a_group_that_is_gone_fall_away_and_it_says_so(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.delete", community.betas)
     run("groups.delete", community.patrons)
     answer = run("events.restore", event)
@@ -265,14 +260,14 @@ def test_the_ticks_of_a_group_that_is_gone_fall_away_and_it_says_so(run: Run, co
     assert run("check.list")["count"] == 0
 
 
-def test_a_blog_loses_a_group_that_is_gone_too(run: Run, community: Community, do: Doing) -> None:
+def test_a_blog_loses_a_group_that_is_gone_too(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("blogs.delete", community.notebook)
     run("groups.delete", community.patrons)
     answer = run("events.restore", event)
     assert (answer["lostGroups"], answer["record"]["groups"]) == ([community.patrons], [MEMBERS])
 
 
-def test_a_group_comes_back_with_its_ticks(gate: Gate, run: Run, community: Community, do: Doing, clock: Clock) -> None:
+def test_a_group_comes_back_with_its_ticks(gate: Gate, run: Run, community: Community, do: RunForEvent, clock: Clock) -> None:
     kinds = ("groups", "forums", "categories", "blogs")
     before = {kind: rows(gate, kind) for kind in kinds}
     event = do("groups.delete", community.patrons)
@@ -292,7 +287,7 @@ def test_a_group_comes_back_with_its_ticks(gate: Gate, run: Run, community: Comm
     assert after == before
 
 
-def test_a_tick_that_was_changed_meanwhile_is_left_as_it_is(run: Run, community: Community, do: Doing) -> None:
+def test_a_tick_that_was_changed_meanwhile_is_left_as_it_is(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("groups.delete", community.patrons)
     run("forums.update", community.betas, permissions={"read": [MEMBERS]})
     run("blogs.update", community.notebook, pinned=True)
@@ -310,7 +305,7 @@ def test_a_tick_that_was_changed_meanwhile_is_left_as_it_is(run: Run, community:
 # --- updates and moves --------------------------------------------------------------------------------------------
 
 
-def test_an_update_is_reverted(gate: Gate, run: Run, community: Community, do: Doing, clock: Clock, events: Events) -> None:
+def test_an_update_is_reverted(gate: Gate, run: Run, community: Community, do: RunForEvent, clock: Clock, events: Events) -> None:
     run("forums.update", community.help, password="sesame")
     before = rows(gate)
     clock.move(hours=1)
@@ -334,7 +329,7 @@ def test_an_update_is_reverted(gate: Gate, run: Run, community: Community, do: D
     )
 
 
-def test_a_move_is_reverted_to_the_old_neighbours_side(run: Run, community: Community, do: Doing) -> None:
+def test_a_move_is_reverted_to_the_old_neighbours_side(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.update", community.releases, parentId=community.help)
     run("forums.create", name="First", parentId=community.news, position=0)
     run("events.restore", event)
@@ -342,7 +337,7 @@ def test_a_move_is_reverted_to_the_old_neighbours_side(run: Run, community: Comm
     assert run("forums.get", community.betas)["path"] == "News > Releases > Betas"
 
 
-def test_a_reverted_change_can_be_made_again_by_undoing_the_undo(run: Run, community: Community, do: Doing) -> None:
+def test_a_reverted_change_can_be_made_again_by_undoing_the_undo(run: Run, community: Community, do: RunForEvent) -> None:
     update = do("forums.update", community.help, name="Questions")
     undo = do("events.restore", update)
     redo = do("events.restore", undo)
@@ -353,7 +348,7 @@ def test_a_reverted_change_can_be_made_again_by_undoing_the_undo(run: Run, commu
     assert redo == undo + 1
 
 
-def test_what_was_changed_again_since_is_refused_with_the_difference(run: Run, community: Community, do: Doing) -> None:
+def test_what_was_changed_again_since_is_refused_with_the_difference(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.update", community.help, name="Questions")
     later = do(
         "forums.update", community.help, name="Answers", password="sesame", permissions={"view": []}, parentId=community.news
@@ -372,7 +367,9 @@ def test_what_was_changed_again_since_is_refused_with_the_difference(run: Run, c
     assert run("forums.get", community.help)["name"] == "Help"
 
 
-def test_a_later_move_among_siblings_is_a_difference_and_their_shifting_is_none(run: Run, community: Community, do: Doing) -> None:
+def test_a_later_move_among_siblings_is_a_difference_and_their_shifting_is_none(
+    run: Run, community: Community, do: RunForEvent
+) -> None:
     event = do("forums.update", community.help, name="Questions")
     run("forums.update", community.staff, position=0)
     run("events.restore", event)
@@ -381,14 +378,14 @@ def test_a_later_move_among_siblings_is_a_difference_and_their_shifting_is_none(
     assert [d["field"] for d in refused(run, event, "CHANGED_SINCE").facts["differences"]] == ["position"]
 
 
-def test_what_was_changed_and_changed_back_can_be_undone(run: Run, community: Community, do: Doing) -> None:
+def test_what_was_changed_and_changed_back_can_be_undone(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.update", community.help, name="Questions")
     run("forums.update", community.help, name="Answers")
     run("forums.update", community.help, name="Questions")
     assert run("events.restore", event)["record"]["name"] == "Help"
 
 
-def test_what_was_deleted_since_says_by_which_event(run: Run, community: Community, do: Doing) -> None:
+def test_what_was_deleted_since_says_by_which_event(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.update", community.betas, name="Alphas")
     deleted = do("forums.delete", community.releases, deleteChildrenOrMove=-1)
     refusal = refused(run, event, "CHANGED_SINCE")
@@ -397,26 +394,26 @@ def test_what_was_deleted_since_says_by_which_event(run: Run, community: Communi
     assert run("events.restore", event)["record"]["name"] == "Betas"
 
 
-def test_a_move_back_needs_a_parent_that_can_take_it(run: Run, community: Community, do: Doing) -> None:
+def test_a_move_back_needs_a_parent_that_can_take_it(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.update", community.betas, parentId=community.help)
     run("forums.update", community.releases, parentId=community.betas)
     assert "is below it" in refused(run, event, "PARENT_NEEDED").detail
     assert run("events.restore", event, parentId=community.staff)["record"]["path"] == "Staff > Betas"
 
 
-def test_a_target_for_what_did_not_move_is_refused(run: Run, community: Community, do: Doing) -> None:
+def test_a_target_for_what_did_not_move_is_refused(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.update", community.betas, name="Alphas")
     assert "did not move" in refused(run, event, "INVALID_PARENT", parentId=community.help).detail
 
 
-def test_what_has_children_does_not_become_a_redirect_again(run: Run, community: Community, do: Doing) -> None:
+def test_what_has_children_does_not_become_a_redirect_again(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.update", community.wiki, type="category")
     run("forums.create", name="Child", parentId=community.wiki)
     refusal = refused(run, event, "CHANGED_SINCE")
     assert refusal.facts["differences"] == [{"field": "children", "then": 0, "now": 1}]
 
 
-def test_a_group_that_is_gone_is_no_change_since(run: Run, community: Community, do: Doing) -> None:
+def test_a_group_that_is_gone_is_no_change_since(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("forums.update", community.betas, name="Alphas", permissions={"add": [community.patrons]})
     run("groups.delete", community.patrons)
     answer = run("events.restore", event)
@@ -425,7 +422,7 @@ def test_a_group_that_is_gone_is_no_change_since(run: Run, community: Community,
 
 
 def test_a_change_of_which_nothing_is_left_to_undo_leaves_no_event(
-    run: Run, community: Community, do: Doing, events: Events
+    run: Run, community: Community, do: RunForEvent, events: Events
 ) -> None:
     event = do("forums.update", community.betas, permissions={"read": []})
     run("groups.delete", community.patrons)
@@ -439,14 +436,14 @@ def test_a_change_of_which_nothing_is_left_to_undo_leaves_no_event(
 # --- what cannot be undone ----------------------------------------------------------------------------------------
 
 
-def test_what_was_made_or_brought_back_is_deleted_rather_than_undone(run: Run, community: Community, do: Doing) -> None:
+def test_what_was_made_or_brought_back_is_deleted_rather_than_undone(run: Run, community: Community, do: RunForEvent) -> None:
     made = do("forums.create", name="Polls")
-    assert "To undo that, delete it" in refused(run, made, "NOT_RESTORABLE").detail
+    assert "To undo that, delete it. Or send deleteCreated (--delete-created)." in refused(run, made, "NOT_RESTORABLE").detail
     back = do("events.restore", do("forums.delete", community.help))
     assert "restored forum" in refused(run, back, "NOT_RESTORABLE").detail
 
 
-def test_changes_of_administrators_cannot_be_undone(run: Run, do: Doing) -> None:
+def test_changes_of_administrators_cannot_be_undone(run: Run, do: RunForEvent) -> None:
     event = do("admins.create", name="Mira", login="mira", password="correct horse battery", mustChangePassword=False)
     detail = refused(run, event, "NOT_RESTORABLE").detail
     assert "only changes of nodes and keys can be undone" in detail
@@ -458,7 +455,7 @@ def test_an_event_that_there_is_not_is_refused(run: Run, community: Community) -
     assert (refusal.code, refusal.detail) == ("1T106/5", "There is no event with the id 999.")
 
 
-def test_an_operation_of_one_kind_does_not_undo_another(run: Run, community: Community, do: Doing) -> None:
+def test_an_operation_of_one_kind_does_not_undo_another(run: Run, community: Community, do: RunForEvent) -> None:
     event = do("calendars.delete", community.meetups)
     with pytest.raises(Refused, match=r"^NOT_RESTORABLE: .* forums\.restore undoes only forums"):
         run("forums.restore", event)
@@ -466,7 +463,7 @@ def test_an_operation_of_one_kind_does_not_undo_another(run: Run, community: Com
 
 
 def test_a_purged_snapshot_is_told_even_where_part_of_it_is_left(
-    gate: Gate, run: Run, community: Community, do: Doing, clock: Clock
+    gate: Gate, run: Run, community: Community, do: RunForEvent, clock: Clock
 ) -> None:
     event = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     clock.move(days=1)
@@ -480,11 +477,12 @@ def test_a_purged_snapshot_is_told_even_where_part_of_it_is_left(
 
 
 def test_a_write_keeps_the_rows_that_it_deleted_or_changed_and_no_others(
-    gate: Gate, run: Run, community: Community, do: Doing
+    gate: Gate, run: Run, community: Community, do: RunForEvent
 ) -> None:
     def kept(event: int) -> set[tuple[str, int, str]]:
         with gate.store.reading() as tx:
-            return {(one.kind, one.node.id, one.change) for one in snapshots.find_by_event(tx, event)}
+            changes: tuple[snapshots.Change, ...] = ("deleted", "moved", "changed")
+            return {(kind, number, change) for change in changes for kind, number in snapshots.list_keys(tx, event, change)}
 
     assert kept(do("forums.create", name="New", position=0)) == set()
     assert kept(do("forums.update", community.help, position=0)) == {("forums", community.help, "changed")}

@@ -69,6 +69,11 @@ def test_what_is_wrapped_is_connected_to_as_what_it_means() -> None:
     assert str(check_address(ip_address("::ffff:10.0.0.5"), (ip_network("10.0.0.0/8"),))) == "10.0.0.5"
 
 
+def test_what_is_reached_through_nat64_is_connected_to_through_it() -> None:
+    """Whoever is given such an address has no other way: a machine without IPv4 cannot connect to what it stands for."""
+    assert str(check_address(ip_address("64:ff9b::101:101"), ())) == "64:ff9b::101:101"
+
+
 def test_the_operator_allows_networks_and_nothing_beside_them() -> None:
     allowed = tuple(map(ip_network, ("10.0.0.0/8", "fd00::/8", "127.0.0.1")))
     for text in ("10.9.8.7", "fd12::1", "127.0.0.1", "::ffff:127.0.0.1"):
@@ -90,6 +95,9 @@ def test_the_operator_allows_networks_and_nothing_beside_them() -> None:
         ("https://hooks.example/#top", "never sent"),
         ("https://hooks.example:25/", "port 25"),
         ("https://hooks.example:0/", "port 0"),
+        ("http://[2606:4700::1111]25/", "not a valid URL"),
+        ("http://[2606:4700::1111]99999999999999999999/", "not a valid URL"),
+        ("http://[2606:4700::1111]25:80/", "not a valid URL"),
         ("https://hooks.example:99999/", "not a valid URL"),
         ("https:///x", "no valid host"),
         ("https://-bad-.example/", "no valid host"),

@@ -36,7 +36,7 @@ def _sent(gate: Gate, seq: int | None, *attempts: Attempt, **values: Any) -> Non
         delivery = Delivery(**(told | values))
         delivery.id = outbox.insert(tx, delivery)
         for attempt in attempts:
-            outbox.record_attempt(tx, delivery, attempt)
+            outbox.record_attempt(tx, delivery, attempt, delivery)
 
     gate.store.write(write).result(30)
 

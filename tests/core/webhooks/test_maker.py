@@ -7,6 +7,7 @@ import pytest
 from tests.community import GRANTABLE, grantable
 from tests.fixture_types import Events, MakeKey, Run
 from trellis.core.actor import Actor
+from trellis.core.events import EVENTS
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 
@@ -50,6 +51,8 @@ def test_revoking_a_key_switches_off_what_it_made_and_nothing_else(gate: Gate, r
     assert [run("webhooks.get", number)["state"] for number in others] == ["on", "on"]
     assert run("webhooks.get", off)["disabledBecause"] == ""
     assert events()[-1]["touched"] == [{"resource": "webhooks", "id": number, "how": "switched off"} for number in made]
+    (touched,) = (field.type for field in EVENTS if field.name == "touched")
+    assert "switched off" in str(touched), "the reference says so"
 
 
 def test_they_go_on_if_that_is_said(gate: Gate, run: Run, key: MakeKey, events: Events) -> None:

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.api_client import ApiClient
-from tests.community import ENDPOINTS
+from tests.community import ENDPOINTS, Community
 from tests.conftest import runner
 from tests.fixture_types import Clock, MakeKey, Run
 from tests.rest.documented import (
@@ -131,6 +131,22 @@ def _leave_out_built_in(promise: DocumentedOperation, body: Json | None) -> None
     if kind is not None and body is not None and "results" in body:
         body["results"] = [record for record in body["results"] if record["id"] not in kind.built_in]
         body["totalResults"] -= len(kind.built_in)
+
+
+def test_an_export_as_yaml_is_told_too(api: ApiClient, openapi: Json, community: Community) -> None:
+    (promise,) = (one for one in documented_operations(openapi) if one.name == "structure.export")
+    answer = api.get(f"{promise.path}?format=yaml")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/yaml")
+    promise.keeps(answer)
+
+
+def test_what_a_put_creates_is_answered_as_it_is_told(api: ApiClient, openapi: Json) -> None:
+    names = [promise for promise in documented_operations(openapi) if promise.name.endswith(".put_external")]
+    assert names
+    for promise in names:
+        answer = api("PUT", promise.path.replace("{externalId}", "new"), json={"name": "New"}, headers={"Change-Set": "import"})
+        assert (answer.status_code, "event" in answer.headers, "change-set-id" in answer.headers) == (201, True, True)
+        promise.keeps(answer)
 
 
 def _examples(promise: DocumentedOperation, status: str) -> Json:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser import chromium, faults, overflow, sign_in
+from tests.browser import chromium, faults, list_complaints, overflow, sign_in
 from tests.community import Community, create_community
 from tests.conftest import runner, settings_for
 from tests.fixture_types import MakeKey, Run
@@ -96,11 +96,11 @@ def visit(browser: Browser, service: Service) -> Iterator[Visit]:
 
 def test_it_opens_without_a_complaint_and_asks_nobody_else(visit: Visit, service: Service) -> None:
     visit.page.wait_for_load_state("networkidle")
-    assert visit.complaints == []
+    assert list_complaints(visit.complaints) == []
     assert len(visit.asked) >= 4
     visit.operation("forums.list")
     visit.page.wait_for_load_state("networkidle")
-    assert visit.complaints == []
+    assert list_complaints(visit.complaints) == []
     assert [url for url in visit.asked if not url.startswith(f"{service.address}/api/docs")] == []
 
 
@@ -115,7 +115,7 @@ def test_a_list_is_tried_with_a_real_key(visit: Visit, key: MakeKey, community: 
     assert "search=news" in told
     assert "$API_KEY" in told
     assert "trl_" not in told
-    assert visit.complaints == []
+    assert list_complaints(visit.complaints) == []
 
 
 def test_the_key_is_kept_for_the_other_operations_and_in_this_tab_only(visit: Visit, key: MakeKey) -> None:
@@ -142,6 +142,37 @@ def test_a_create_is_tried_from_the_form_and_as_json(visit: Visit, key: MakeKey,
     entry.get_by_label("Body, as JSON").fill('{"name": "As JSON", "theme": null}')
     assert "201" in visit.sent(entry)
     assert run("forums.list", search="As JSON")["totalResults"] == 1
+
+
+@pytest.mark.parametrize("name", ["core.batch", "structure.plan"])
+def test_an_example_with_objects_is_filled_in(visit: Visit, key: MakeKey, name: str) -> None:
+    entry = visit.operation(name)
+    entry.get_by_label("Your key").fill(key("*"))
+    entry.get_by_role("button", name="Fill in the example").click()
+    entry.get_by_role("checkbox", name="Dry run").check()
+    assert visit.sent(entry).startswith("200")
+
+
+def test_the_command_that_is_shown_has_the_method_that_was_sent(visit: Visit, key: MakeKey) -> None:
+    entry = visit.operation("calendars.put_external")
+    entry.get_by_label("Your key").fill(key("*"))
+    entry.get_by_label("externalId required").fill("shown")
+    entry.get_by_label("name", exact=True).fill("Shown")
+    told = visit.sent(entry)
+    assert "201" in told
+    assert "curl -X PUT 'http" in told
+
+
+def test_headers_may_be_in_any_script(visit: Visit, key: MakeKey, run: Run) -> None:
+    entry = visit.operation("calendars.create")
+    entry.get_by_label("Your key").fill("Schlüssel – 鍵")
+    entry.get_by_label("name required").fill("By reason")
+    assert "INVALID_API_KEY" in visit.sent(entry)
+    entry.get_by_label("Your key").fill(key("*"))
+    entry.locator(".try details.more > summary").click()
+    entry.get_by_label("X-Audit-Log-Reason").fill("Räumt auf – ✓")
+    assert "201" in visit.sent(entry)
+    assert run("events.list", order="newest", limit=1)["results"][0]["reason"] == "Räumt auf – ✓"
 
 
 def test_a_delete_is_a_dry_run_unless_one_says_otherwise(visit: Visit, key: MakeKey, run: Run, community: Community) -> None:
@@ -224,7 +255,7 @@ def test_an_address_of_the_one_page_leads_on(visit: Visit, service: Service) -> 
         visit.page.goto(f"{service.address}/api/docs/core")
         visit.page.goto(f"{service.address}/api/docs#{old}")
         visit.page.wait_for_url(f"{service.address}/api/docs/{new}")
-    assert visit.complaints == []
+    assert list_complaints(visit.complaints) == []
 
 
 def test_axe_finds_nothing_and_it_fits_every_width_in_both_themes(visit: Visit, service: Service) -> None:

@@ -18,8 +18,10 @@ from tests.community import ENDPOINTS
 from tests.fixture_types import MakeKey, Run
 from tests.rest.documented import create_example_records, documented_operations
 from tests.service_process import Service
+from trellis.compose import catalogue_of
 from trellis.core.gate import Gate
 from trellis.http.routes import build_routes
+from trellis.kinds import KINDS
 from trellis.rest.docs.examples import answer_of
 from trellis.rest.docs.openapi import document
 from trellis.rest.docs.samples import KEY, LANGUAGES, coloured, samples_of
@@ -93,6 +95,15 @@ def test_every_example_runs_as_it_stands(service: Service, gate: Gate, run: Run,
         assert type(answer) is type(example), route.operation.name
         told = len(example) if route.operation.varies and isinstance(example, dict) else None
         assert not isinstance(answer, dict) or list(answer)[:told] == list(example), route.operation.name
+
+
+def test_each_example_has_the_method_of_its_operation() -> None:
+    for route in build_routes(catalogue_of(KINDS)):
+        samples = samples_of(route, "https://x")
+        told = re.match(r"curl -X ([A-Z]+) ", samples["curl"])
+        assert (told[1] if told else "POST" if " -d " in samples["curl"] else "GET") == route.method, route.operation.name
+        assert f"httpx.{route.method.lower()}(" in samples["python"]
+        assert (f'method: "{route.method}"' in samples["javascript"]) == (route.method != "GET")
 
 
 def test_colours_leave_the_code_as_it_is() -> None:

@@ -1,4 +1,4 @@
-"""The rows of attempts to sign in: there is an end to them, the oldest go first, and known browsers stay."""
+"""The rows of attempts to sign in: there is an end to them, those of the least guesses go first, and known browsers stay."""
 
 from collections.abc import Iterator
 
@@ -19,9 +19,9 @@ def store(settings: Settings) -> Iterator[Store]:
     store.close()
 
 
-def _save(store: Store, subject: str, minute: int) -> None:
+def _save(store: Store, subject: str, minute: int, failures: int = 1) -> None:
     at = f"2026-01-31T09:{minute:02d}:00.000Z"
-    store.write(lambda tx: attempts.save_attempts(tx, Attempts(subject, 1, at, at))).result(30)
+    store.write(lambda tx: attempts.save_attempts(tx, Attempts(subject, failures, at, at))).result(30)
 
 
 def _trim(store: Store) -> set[str]:
@@ -43,6 +43,14 @@ def test_beyond_the_bound_the_oldest_go_and_known_browsers_stay(store: Store, mo
     assert _trim(store) == BROWSERS | {f"account/{number}" for number in range(7)}, "as many as may be"
     _save(store, "account/7", 1)
     assert _trim(store) == BROWSERS | {f"account/{number}" for number in range(6)}, "a tenth goes at once"
+
+
+def test_made_up_logins_make_nobody_forget_who_has_guessed_often(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "_MOST_SUBJECTS", 10)
+    _save(store, "account/0", 0, failures=6)  # older than all others
+    for number in range(1, 30):
+        _save(store, f"account/{number}", number)
+        assert "account/0" in _trim(store)
 
 
 def test_where_known_browsers_alone_are_too_many_they_stay(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store import sqlite
-from trellis.store.engine import faults, store
+from trellis.store.engine import backup, database_files, faults, store
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -44,6 +44,10 @@ def create(gate: Gate, name: str) -> int:
 
 def read(gate: Gate, forum: int) -> str:
     return str(gate.run(Call("forums.get", TERMINAL, {}, forum)).value["name"])
+
+
+def count(gate: Gate, text: str) -> int:
+    return int(gate.run(Call("forums.list", TERMINAL, {"search": text})).value["totalResults"])
 
 
 def refused(what: Any, *arguments: Any) -> str:
@@ -101,6 +105,22 @@ def test_a_reader_notices_that_its_file_was_replaced(gate: Gate, file: Path, com
     copy.rename(file)
     assert "removed or replaced" in refused(read, gate, community.betas)
     assert read(gate, community.betas) == "Betas"
+
+
+def test_lists_count_what_is_in_the_file_that_was_put_in_the_place_of_another(gate: Gate, file: Path) -> None:
+    """What was counted in the old file is brought up to date by numbers that the new one gives to other changes."""
+    backup(file, copy := file.with_name(file.name + ".copy"))
+    for number in range(3):
+        create(gate, f"Lost {number}")
+    assert count(gate, "lost") == 3
+    for part in filter(Path.exists, database_files(file)):
+        part.rename(part.with_name(part.name + ".aside"))
+    copy.rename(file)
+    assert "removed or replaced" in refused(create, gate, "Lost")
+    for number in range(4):
+        create(gate, f"Other {number}")
+    assert "removed or replaced" in refused(count, gate, "lost")
+    assert count(gate, "lost") == 0
 
 
 def test_a_full_disk_is_told_and_writes_go_on_when_there_is_room(gate: Gate) -> None:

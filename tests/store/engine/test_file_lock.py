@@ -1,5 +1,7 @@
 """Who has a SQLite file open, and who may not."""
 
+import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -76,3 +78,15 @@ def test_with_a_sqlite_that_loses_writes_there_is_one_process(settings: Settings
     with sharing(settings), pytest.raises(DatabaseInUse, match=_BUG):
         connect(settings)
     connect(settings)
+
+
+def test_whoever_may_use_the_database_may_use_its_lock(settings: Settings) -> None:
+    database = file_of(settings)
+    database.with_name(f"{database.name}-lock").unlink(missing_ok=True)
+    database.chmod(0o660)
+    mask = os.umask(0o077)
+    try:
+        FileLock(database).share()
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(database.with_name(f"{database.name}-lock").stat().st_mode) == 0o660

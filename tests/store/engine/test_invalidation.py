@@ -203,6 +203,26 @@ def test_a_lost_connection_ends_it_and_the_next_has_another(opened: Open, settin
 
 
 @postgresql_only
+def test_what_was_counted_before_a_lost_connection_is_counted_again(store: Store, settings: Settings) -> None:
+    """The server may be another one now, which lacks the latest commits and gives their numbers again."""
+    keep_count(store)
+    with by_hand(settings) as connection:
+        connection.execute(f"SELECT pg_terminate_backend(pid) {LISTENERS}")
+    wait_until(lambda: not is_count_kept(store))
+
+
+def keep_count(store: Store) -> None:
+    """Keep something as the lists keep what they have counted."""
+    with store.reading() as tx:
+        tx.cache.put(("a count",), 1)
+
+
+def is_count_kept(store: Store) -> bool:
+    with store.reading() as tx:
+        return tx.cache.get(("a count",)) is not None
+
+
+@postgresql_only
 def test_a_lost_notification_is_made_up_for(store: Store, settings: Settings) -> None:
     store.write(take).result(30)
     with by_hand(settings) as connection:
@@ -217,9 +237,11 @@ def test_a_database_that_is_put_back_is_noticed(store: Store, settings: Settings
     for _ in range(3):
         store.write(take).result(30)
     before = seen(store)
+    keep_count(store)
     with by_hand(settings) as connection:
         connection.execute(COUNT, (-2,))
         wait_until(noticed(store, before))
+    wait_until(lambda: not is_count_kept(store))
     before = seen(store)
     store.write(take).result(30)
     assert seen(store) != before

@@ -1,14 +1,17 @@
 """A statement that PostgreSQL does not answer in time is given up, at both ends."""
 
 from contextlib import closing
+from threading import Event
 
 import psycopg
 import pytest
 
 from tests.wait import wait_until
 from trellis.settings import Settings
+from trellis.store.counters import next_number
 from trellis.store.engine.limited import LimitedConnection, connection_parameters
-from trellis.store.engine.store import create_engine
+from trellis.store.engine.store import Store, create_engine
+from trellis.store.engine.transaction import Transaction
 
 pytestmark = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 
@@ -43,3 +46,32 @@ def test_what_the_url_says_about_connections_goes_before(settings: Settings) -> 
     assert (given["connect_timeout"], given["keepalives"]) == (7, 1)
     assert "tcp_user_timeout" not in given
     engine.dispose()
+
+
+def test_writes_take_turns_whatever_isolation_a_database_sets_by_default(settings: Settings) -> None:
+    """Seen from a snapshot that was taken while another one was writing, each write after it would fail."""
+    with psycopg.connect(settings.database_url, autocommit=True) as other:
+        name = other.info.dbname
+        other.execute(f"ALTER DATABASE \"{name}\" SET default_transaction_isolation = 'repeatable read'")
+    stores = Store(settings), Store(settings)
+    try:
+        begun, go = Event(), Event()
+
+        def write_slowly(tx: Transaction) -> int:
+            begun.set()
+            go.wait(30)
+            return next_number(tx, "tickets")
+
+        first = stores[0].write(write_slowly)
+        begun.wait(30)
+        second = stores[1].write(lambda tx: next_number(tx, "tickets"))
+        with psycopg.connect(settings.database_url, autocommit=True) as other:
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            wait_until(lambda: other.execute(waiting).fetchone() == (1,))
+        go.set()
+        assert (first.result(30), second.result(30)) == (1, 2)
+    finally:
+        for store in stores:
+            store.close()
+        with psycopg.connect(settings.database_url, autocommit=True) as other:
+            other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_isolation')

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from trellis.settings import Settings
 from trellis.store.engine.store import Store
-from trellis.store.events import log, search
+from trellis.store.events import log, search, walk
 from trellis.store.events.log import Event
 
 
@@ -41,7 +41,9 @@ def test_events_are_numbered_and_read_back_as_they_were_written(store: Store) ->
     bare = event(request_id=None, after=None, before={"a": [1, None]}, changed=["a"], touched=[{"resource": "forums", "id": 2}])
     assert store.write(lambda tx: [log.append(tx, event(seq=99)), log.append(tx, bare)]).result(30) == [1, 2]
     with store.reading() as tx:
-        first, second = log.read_page(tx, {}, 10, None, newest_first=False)
+        first, second = walk(tx, log.select_page(tx, {}, None, newest_first=False))
+        light = log.read_page(tx, {}, 10, None, newest_first=False)
+    assert [(one.seq, one.changed, one.before, one.after) for one in light] == [(1, [], None, None), (2, ["a"], None, None)]
     assert first == event(seq=1)
     assert (second.before, second.after) == ({"a": [1, None]}, None)
     assert list(second.changed) == ["a"]

@@ -282,7 +282,7 @@ def test_nodes_that_mention_a_number_are_found(store: Store, group: int, found: 
         rows.update(tx, "blogs", node(1, None, 0, permissions={}, fields={"groups": [4]}))
 
     write(store, mention)
-    assert read(store, lambda tx: [(kind, one.id) for kind, one in rows.find_mentioning_group(tx, group)]) == found
+    assert read(store, lambda tx: rows.list_mentioning_group(tx, group)) == found
 
 
 def test_names_are_folded_for_sorting_and_searching() -> None:

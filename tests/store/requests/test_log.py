@@ -99,3 +99,16 @@ def test_what_requests_have_in_common_goes_with_the_last_of_them(store: Store) -
 def count_shapes(store: Store) -> int:
     with store.reading() as tx:
         return int(tx.raw.execute("SELECT count(*) FROM request_shapes").fetchone()[0])
+
+
+def test_a_request_that_took_very_long_is_logged_with_the_others(store: Store) -> None:
+    """A caller may take an hour to read a large answer: more microseconds than the column has room for."""
+    batch = [
+        request("2026-01-01T00:00:00.000Z", duration=3_600_000_000),
+        request("2026-01-01T00:00:01.000Z"),
+    ]
+    store.write(lambda tx: requests.append(tx, batch)).result(30)
+    with store.reading() as tx:
+        assert [one.duration for one in logged(tx)] == [1234, 2**31 - 1]
+        for milliseconds, found in ((2_000_000, 1), (3_600_000, 1), (1, 2)):
+            assert len(requests.search(tx, {"slower": milliseconds * 1000}, 10).found) == found

@@ -13,7 +13,7 @@ from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, Page, PageRequest
 from trellis.admin.sessions import Attempt
 from trellis.admin.submitted import Submitted
-from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD
+from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD, Proven
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Text
 from trellis.errors import Refused
@@ -92,22 +92,28 @@ async def set_password(request: PageRequest) -> Response:
         request.require_fresh_form()
         if me.has_factor or not me.has_password:
             request.require_recent_password()
-        attempt = await check_own_password(request, current) if me.has_password else Attempt(me.id)
+        attempt = await check_own_password(request, current) if me.has_password else Attempt(Proven(me.id))
         if attempt.wait:
             return await _show(
                 request,
                 429,
                 form.add_fault("currentPassword", say("Too many attempts: wait {wait}.", wait=format_seconds(attempt.wait))),
             )
-        if attempt.admin is None:
+        if attempt.proven is None:
             return await _show(request, 400, form.add_fault("currentPassword", say("currentPassword is not your password.")))
-        await request.perform("admins.set_password", raw, me.id)
+        await _replace_password(request, raw)
         if not me.has_factor:
             await settle(request, me.login)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused))
-    await request.go_on_after_change()
     return request.redirect(_HERE, say("Your password was changed, and you are signed out everywhere else."))
+
+
+async def _replace_password(request: PageRequest, raw: Mapping[str, Any]) -> None:
+    """Set one's own password, which ends all sessions, and go on in a new one. Raises Refused."""
+    me = request.signed_in
+    result = await request.perform("admins.set_password", {**raw, "session": me.session_id}, me.id)
+    request.take_session(result.value["token"])
 
 
 async def ask_password_first(request: PageRequest) -> Response:
@@ -158,10 +164,9 @@ async def set_new_password(request: PageRequest) -> Response:
     request.require_recent_password()
     form = _new_form(request.form)
     try:
-        await request.perform("admins.set_password", form.raw(), request.signed_in.id)
+        await _replace_password(request, form.raw())
     except Refused as refused:
         return _ask_new_password(request, form.add_refusal(refused), 400)
-    await request.go_on_after_change()
     return request.redirect("", say("Your password is set. Nobody else knows it."))
 
 

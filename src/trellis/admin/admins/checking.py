@@ -1,10 +1,8 @@
 """Checking what somebody has typed to prove who they are: a password, a second factor, or both. Guesses are slowed alike."""
 
-from functools import partial
-
 from trellis.admin.page import PageRequest
 from trellis.admin.sessions import Attempt
-from trellis.core.admins import Credentials, check_password
+from trellis.core.admins import Credentials, Proven, check_password
 from trellis.core.factors import Evidence, check_evidence, check_second_step, find_login_of_passkey
 
 
@@ -22,15 +20,29 @@ async def check_login(request: PageRequest, login: str, password: str, *, counts
 async def check_both_steps(request: PageRequest, login: str, pending: str) -> Attempt:
     """Check the second factor of whoever has entered their password in the step before, and with it that the password was right."""
     gate, evidence = request.gate, read_evidence(request)
-    check = partial(check_second_step, gate, login, request.csrf, pending, evidence)
+
+    def check() -> Proven | None:
+        found = check_second_step(gate, login, request.csrf, pending, evidence)
+        return None if found is None else Proven(*found)
+
+    return await request.sessions.attempt(_credentials(request, login), check)
+
+
+async def check_factor(request: PageRequest, admin: int | None, login: str) -> Attempt:
+    """Check a second factor by itself: that of an administrator, or a passkey of anybody's."""
+    gate, evidence = request.gate, read_evidence(request)
+
+    def check() -> Proven | None:
+        found = check_evidence(gate, admin, evidence)
+        return None if found is None else Proven(found)
+
     return await request.sessions.attempt(_credentials(request, login), check)
 
 
 async def check_passkey(request: PageRequest) -> tuple[str, Attempt]:
     """Check a passkey by itself, which is two factors; return whose login it is, too."""
-    gate, evidence = request.gate, read_evidence(request)
-    login = await request.runner.read(find_login_of_passkey, evidence.passkey)
-    return login, await request.sessions.attempt(_credentials(request, login), lambda: check_evidence(gate, None, evidence))
+    login = await request.runner.read(find_login_of_passkey, read_evidence(request).passkey)
+    return login, await check_factor(request, None, login)
 
 
 async def check_again(request: PageRequest) -> Attempt:
@@ -38,11 +50,12 @@ async def check_again(request: PageRequest) -> Attempt:
     gate, me, evidence = request.gate, request.signed_in, read_evidence(request)
     credentials = _credentials(request, me.login, request.form.get("password", ""))
 
-    def check() -> int | None:
+    def check() -> Proven | None:
         if evidence.passkey:
-            return check_evidence(gate, me.id, evidence)
-        proven = check_evidence(gate, me.id, evidence) if me.has_factor else me.id  # both are always looked at
-        return check_password(gate, credentials) and proven
+            return None if check_evidence(gate, me.id, evidence) is None else Proven(me.id)
+        has_shown = not me.has_factor or check_evidence(gate, me.id, evidence) is not None  # both are always looked at
+        proven = check_password(gate, credentials)
+        return proven if has_shown else None
 
     return await request.sessions.attempt(credentials, check)
 

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from trellis.admin.admins.checking import check_again, read_evidence, settle
 from trellis.admin.admins.resuming import go_on, turn_away, way_back
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
+from trellis.admin.runner import SignInNeeded
 from trellis.errors import Refused
 from trellis.sentences import format_seconds, say
 
@@ -34,12 +35,14 @@ async def confirm_password(request: PageRequest) -> Response:
     evidence = read_evidence(request)
     wrong = _WRONG_PASSKEY if evidence.passkey else _WRONG_TOGETHER if me.has_factor else _WRONG
     attempt = await check_again(request)
-    if attempt.admin is None:
+    if attempt.proven is None:
         wait = say("There were too many attempts. Wait {wait}.", wait=format_seconds(attempt.wait))
         return turn_away(request, _FORM, attempt.wait, context, wait if attempt.wait else wrong)
     try:
         raw = {"session": me.session_id, "address": request.address, "agent": request.agent, **evidence.raw}
         confirmed = await request.perform("admins.confirm_password", raw, me.id)
+    except SignInNeeded:
+        return request.redirect(SIGN_IN)  # the form was sent twice, or the session has ended meanwhile
     except Refused as refused:
         if refused.status == 403:
             return turn_away(request, _FORM, 0, context, wrong)  # the same code was used at the same time

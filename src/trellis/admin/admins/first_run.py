@@ -8,7 +8,7 @@ from trellis.admin.admins.sign_in import start_session
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.actor import Actor
-from trellis.core.admins import LOGIN, NAME, PASSWORD, is_first_run_token
+from trellis.core.admins import LOGIN, NAME, PASSWORD, Proven, is_first_run_token
 from trellis.core.factors import Evidence
 from trellis.core.fields import isolate
 from trellis.errors import Refused
@@ -39,7 +39,7 @@ async def create(request: PageRequest) -> Response:
         if refused.status == 409:
             return request.page("link_spent.html", status=409, title=_SPENT)
         return request.page("first_run.html", status=400, title=_TITLE, form=form.add_refusal(refused))
-    await start_session(request, admin["id"], admin["login"], Evidence())
+    await start_session(request, Proven(admin["id"], admin["passwordMark"]), admin["login"], Evidence())
     return request.redirect("", say("Welcome, {name}. You are the first administrator.", name=isolate(admin["name"])))
 
 

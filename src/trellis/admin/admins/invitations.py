@@ -9,11 +9,22 @@ from trellis.admin import PREFIX
 from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, list_kinds
 from trellis.admin.admins.sign_in import end_session, start_session
 from trellis.admin.admins.sign_on import leave_with_invitation
-from trellis.admin.confirm import SENT_BEFORE, Confirmation
+from trellis.admin.confirm import Confirmation
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
-from trellis.core.admins import BY_MAIL, EMAIL, LOGIN, NAME, PASSWORD, Invited, count_wrong_link, find_invited, find_wait_for_link
+from trellis.admin.submitted import Submitted, find_form_status
+from trellis.core.admins import (
+    BY_MAIL,
+    EMAIL,
+    LOGIN,
+    NAME,
+    PASSWORD,
+    Invited,
+    Proven,
+    count_wrong_link,
+    find_invited,
+    find_wait_for_link,
+)
 from trellis.core.factors import Evidence
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
@@ -64,10 +75,7 @@ async def invite(request: PageRequest) -> Response:
     try:
         made = (await request.perform_once("admins.invite", form.raw())).value
     except Refused as refused:
-        form.add_refusal(refused)
-        if refused.status == 422:
-            form.title = SENT_BEFORE
-        return _show_new(request, form, 409 if refused.status == 422 else 400)
+        return _show_new(request, form.add_refusal(refused), find_form_status(refused))
     return _show_link(request, made)
 
 
@@ -142,12 +150,12 @@ async def accept(request: PageRequest) -> Response:
     form, before = _form(request.form), request.me
     try:
         raw = {**form.raw(), "link": _link(request)}
-        await request.perform("admins.accept_invitation", raw, invited.id, actor=invited.actor)
+        accepted = (await request.perform("admins.accept_invitation", raw, invited.id, actor=invited.actor)).value
     except Refused as refused:
         if await _find_invited(request) is None:  # it was used at the same time
             return await _turn_away(request)
         return _show(request, invited, form.add_refusal(refused), 400)
-    await start_session(request, invited.id, invited.login, Evidence())
+    await start_session(request, Proven(invited.id, accepted["passwordMark"]), invited.login, Evidence())
     if before is not None:
         await request.runner.perform(end_session(request, before))
     return request.redirect("", say("Welcome, {name}. Nobody else knows your password.", name=isolate(invited.name)))

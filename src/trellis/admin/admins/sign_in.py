@@ -4,6 +4,7 @@ Nobody is signed in, not even halfway, before all of it is right: the second ste
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -14,7 +15,7 @@ from trellis.admin.page import SIGN_IN, Page, PageRequest
 from trellis.admin.sessions import csrf_token, is_equal
 from trellis.admin.submitted import CSRF
 from trellis.core.actor import Actor
-from trellis.core.admins import SET_BY_ANOTHER, SignedIn, has_administrators, remember_browser
+from trellis.core.admins import SET_BY_ANOTHER, Proven, SignedIn, has_administrators, remember_browser
 from trellis.core.factors import Evidence, begin_pending, has_second_step, is_expired, load, options_of_passkey, was_taken
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -54,16 +55,17 @@ async def sign_in(request: PageRequest) -> Response:
     if attempt.wait:
         return turn_away(request, _FORM, attempt.wait, context, say(_WAIT, wait=format_seconds(attempt.wait)))
     if goes_on:
-        pending = await request.runner.read(begin_pending, login, request.csrf, matches=attempt.admin is not None)
+        mark = "" if attempt.proven is None else attempt.proven.mark
+        pending = await request.runner.read(begin_pending, request.csrf, mark)
         return request.page(_SECOND_STEP, **context, pending=pending, fault="")
-    if attempt.admin is None:
+    if attempt.proven is None:
         return turn_away(request, _FORM, 0, context, _WRONG)
     try:
-        return await _welcome(request, attempt.admin, login, Evidence())
+        return await _welcome(request, attempt.proven, login, Evidence())
     except Refused as refused:
-        if refused.status != _NOT_HERE:
+        if refused.status not in (403, 404, _NOT_HERE):  # they have another password by now, or are disabled
             raise
-        return turn_away(request, _FORM, 0, context, refused.detail)
+        return turn_away(request, _FORM, 0, context, refused.detail if refused.status == _NOT_HERE else _WRONG)
 
 
 async def take_second_factor(request: PageRequest) -> Response:
@@ -73,20 +75,20 @@ async def take_second_factor(request: PageRequest) -> Response:
     if request.stale or is_expired(request.now, pending):
         return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
     attempt = await check_both_steps(request, login, pending)
-    if attempt.admin is None:
+    if attempt.proven is None:
         taken = await request.runner.read(was_taken, login, request.csrf, pending, read_evidence(request))
         if taken and not attempt.wait and not _carries(request):
             return _go_where_the_first_led(request)
         fault = say(_WAIT, wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_CODE
         return turn_away(request, _SECOND_STEP, attempt.wait, context, fault)
     try:
-        return await _welcome(request, attempt.admin, login, read_evidence(request))
+        return await _welcome(request, attempt.proven, login, read_evidence(request))
     except Refused as refused:
         if refused.status == _NOT_HERE:
             return turn_away(request, _FORM, 0, context, refused.detail)
-        if refused.status != 403:
+        if refused.status not in (403, 404):
             raise
-        # The same code was used at the same time.
+        # The same code was used at the same time, or they have another password by now, or are disabled.
         return turn_away(request, _SECOND_STEP, 0, context, _WRONG_CODE) if _carries(request) else _go_where_the_first_led(request)
 
 
@@ -96,12 +98,12 @@ async def sign_in_with_passkey(request: PageRequest) -> Response:
     if request.stale:
         return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
     login, attempt = await check_passkey(request)
-    if attempt.admin is None:
+    if attempt.proven is None:
         return turn_away(
             request, _FORM, attempt.wait, context, say(_WAIT, wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_PASSKEY
         )
     try:
-        return await _welcome(request, attempt.admin, login, read_evidence(request), alone=True)
+        return await _welcome(request, attempt.proven, login, read_evidence(request), alone=True)
     except Refused as refused:
         if refused.status not in (403, 404, _NOT_HERE):  # used at the same time, or disabled
             raise
@@ -144,22 +146,24 @@ def _go_on(request: PageRequest) -> Response:
     return go_on(request, say("Welcome back"), say("You are signed in again, and what you typed is still here."), with_token=False)
 
 
-async def _welcome(request: PageRequest, admin: int, login: str, evidence: Evidence, *, alone: bool = False) -> Response:
+async def _welcome(request: PageRequest, proven: Proven, login: str, evidence: Evidence, *, alone: bool = False) -> Response:
     old = request.me
-    await start_session(request, admin, login, evidence, alone=alone)
+    await start_session(request, proven, login, evidence, alone=alone)
     if old is not None:
         await request.runner.perform(end_session(request, old))
     return _go_on(request)
 
 
-async def start_session(request: PageRequest, admin: int, login: str, evidence: Evidence, *, alone: bool = False) -> None:
+async def start_session(request: PageRequest, proven: Proven, login: str, evidence: Evidence, *, alone: bool = False) -> None:
     """Begin a session, and recognise this browser from now on. Raises Refused for a second factor that is missing or wrong.
 
     A passkey that is `alone` stands for the password, too.
     """
+    admin = proven.admin
     name = (await request.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
     known = request.read_cookie("browser")[:_LONGEST_KNOWN]
-    raw = {"address": request.address, "agent": request.agent, "browser": known, "alone": alone, **evidence.raw}
+    client = {"address": request.address, "agent": request.agent, "browser": known}
+    raw = {**client, "passwordMark": proven.mark, "alone": alone, **evidence.raw}
     call = request.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
     request.take_session((await request.runner.perform(call)).value["token"])
     await settle(request, login)
@@ -187,8 +191,8 @@ async def sign_out(request: PageRequest) -> Response:
 
 
 def end_session(request: PageRequest, me: SignedIn) -> Call:
-    """Return the call that ends a session of this browser."""
-    return request.trace(Call("admins.sign_out", me.actor, {"sessions": [me.session_id]}, me.id))
+    """Return the call that ends a session of this browser, if it has not ended yet."""
+    return request.trace(Call("admins.sign_out", replace(me.actor, session=""), {"sessions": [me.session_id]}, me.id))
 
 
 PAGES: Final = (

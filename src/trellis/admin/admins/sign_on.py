@@ -10,7 +10,7 @@ from typing import Any, Final
 from starlette.responses import RedirectResponse, Response
 
 from trellis.admin import PREFIX
-from trellis.admin.admins.checking import read_evidence, settle
+from trellis.admin.admins.checking import check_factor, read_evidence, settle
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away
 from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, recognise_browser
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
@@ -19,7 +19,6 @@ from trellis.core.actor import Actor
 from trellis.core.admins import (
     SIGN_ON_LOGIN,
     Claims,
-    Credentials,
     Known,
     Purpose,
     SignOnRequest,
@@ -32,7 +31,7 @@ from trellis.core.admins import (
     seal_claims,
     unseal_claims,
 )
-from trellis.core.factors import Evidence, check_evidence
+from trellis.core.factors import Evidence
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.operation import Call
@@ -122,7 +121,7 @@ def _unavailable(provider: Provider, error: ProviderUnavailable) -> str:
     return say(
         "{name} is currently unavailable. {error} Owners who have a password can sign in with it.",
         name=isolate(provider.name),
-        error=error,
+        error=error.told,
     )
 
 
@@ -141,7 +140,8 @@ async def come_back(request: PageRequest) -> Response:
         now = datetime.fromisoformat(request.now).timestamp()
         claims = (await provider.identify(sign_on, request.query, now)).for_policy(request.gate.environment.sign_on)
     except ProviderRefused as refused:
-        return await _count(request, _fail(request, sign_on.purpose, f"{isolate(provider.name)}: {refused}", 403))
+        told = say("{name} did not confirm who you are. {error}", name=isolate(provider.name), error=refused.told)
+        return await _count(request, _fail(request, sign_on.purpose, told, 403))
     except ProviderUnavailable as error:
         return await _count(request, _fail(request, sign_on.purpose, _unavailable(provider, error), 503))
     return await _go_on(request, sign_on, claims)
@@ -155,15 +155,13 @@ async def take_second_factor(request: PageRequest) -> Response:
     known = None if found is None else await request.runner.read(find_known, found[1])
     if found is None or known is None:
         return _fail(request, None, _LATE, 409)
-    evidence = read_evidence(request)
-    credentials = Credentials(known.login, "", request.address, request.read_cookie("browser"))
-    attempt = await request.sessions.attempt(credentials, lambda: check_evidence(request.gate, known.id, evidence))
-    if attempt.admin is None:
+    attempt = await check_factor(request, known.id, known.login)
+    if attempt.proven is None:
         fault = (
             say("There were too many attempts. Wait {wait}.", wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_CODE
         )
         return turn_away(request, "second_step.html", attempt.wait, _second_step(found[0], pending), fault)
-    return await _go_on(request, *found, evidence)
+    return await _go_on(request, *found, read_evidence(request))
 
 
 def _second_step(sign_on: SignOnRequest, pending: str) -> dict[str, Any]:

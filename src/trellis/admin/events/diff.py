@@ -1,20 +1,28 @@
 """The changes of an event: each member that differs, long texts word by word, permissions by the names of groups."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
+from itertools import groupby, takewhile
+from operator import itemgetter
 from typing import Any, Final
 
 from trellis.core.fields import EVERYONE
+from trellis.core.keys import list_bounds
 from trellis.core.nodes import NodeKind
 from trellis.sentences import say
 
 _MAX_SHORT: Final = 60  # characters; longer texts are compared word by word
 _MAX_WORDS: Final = 3000  # beyond, comparing takes too long
+_MAX_STEPS: Final = 1_000_000  # of all comparisons on a page: a tenth of a second
 _MAX_SHOWN: Final = 2000  # characters shown of a text that is not compared
+_WORD: Final = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")  # with the spaces after it
+_PIECE: Final = re.compile(r"\w+|[^\w\s]|\s+")  # without them
 _CONTEXT: Final = 60  # characters of unchanged text shown around a change
-_HIDDEN: Final = frozenset({"id", "url", "createdAt", "updatedAt", "state", "builtIn", "lastUsedAt", "public"})
+_HIDDEN: Final = frozenset({"id", "url", "createdAt", "updatedAt", "state", "builtIn", "lastUsedAt", "public", "etag"})
+_BOUNDS: Final = "bounds"  # of a key: as they are recorded, or told already
 
 _LABELS: Final = {  # of members that no operation takes as a field
     "pausedAt": say("Paused at"),
@@ -62,10 +70,22 @@ class Change:
         return not (self.parts or self.removed or self.added or self.rows)
 
 
-def event_changes(event: Mapping[str, Any], kinds: Iterable[NodeKind], groups: Mapping[int, str]) -> tuple[Change, ...]:
+@dataclass(slots=True)
+class Effort:
+    """How many steps comparing the texts of a page word by word may still take; once they are used up, texts are shown whole.
+
+    Without this, words that come often would take the cube of how often they come.
+    """
+
+    left: int = _MAX_STEPS
+
+
+def event_changes(
+    event: Mapping[str, Any], kinds: Iterable[NodeKind], groups: Mapping[int, str], effort: Effort | None = None
+) -> tuple[Change, ...]:
     """Return what an event changed, in the order of the record. `groups` are the names of groups by id."""
     kind = _find_kind(event, kinds)
-    return compare_states(shown_members(event), event["before"] or {}, event["after"] or {}, kind, groups)
+    return compare_states(shown_members(event), event["before"] or {}, event["after"] or {}, kind, groups, effort)
 
 
 def changed_labels(event: Mapping[str, Any], kinds: Iterable[NodeKind]) -> list[str]:
@@ -77,9 +97,18 @@ def changed_labels(event: Mapping[str, Any], kinds: Iterable[NodeKind]) -> list[
 
 
 def compare_states(
-    names: Iterable[str], before: Mapping[str, Any], after: Mapping[str, Any], kind: NodeKind | None, groups: Mapping[int, str]
+    names: Iterable[str],
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    kind: NodeKind | None,
+    groups: Mapping[int, str],
+    effort: Effort | None = None,
 ) -> tuple[Change, ...]:
-    """Return how two states of a record differ in some members. A member that neither has is secret."""
+    """Return how two states of a record differ in some members. A member that neither has is secret.
+
+    A page that shows several records passes one `effort` for all.
+    """
+    effort = effort or Effort()
     group_fields = {f.name for f in kind.group_fields} if kind else set()
     titles = _titles(kind)
     found: list[Change] = []
@@ -87,7 +116,7 @@ def compare_states(
         if name not in before and name not in after:
             found.append(Change(titles.get(name, _label(name))))
         else:
-            change = _change(name, before.get(name), after.get(name), groups if name in group_fields else None, groups)
+            change = _change(name, before.get(name), after.get(name), groups if name in group_fields else None, groups, effort)
             found += [] if change.secret else [replace(change, label=titles.get(name, change.label))]
     return tuple(found)
 
@@ -102,7 +131,9 @@ def shown_members(event: Mapping[str, Any]) -> list[str]:
     return [name for name, value in record.items() if name not in _HIDDEN | {"path"} and value not in (None, "", [], {}, False)]
 
 
-def _change(name: str, old: Any, new: Any, own_groups: Mapping[int, str] | None, groups: Mapping[int, str]) -> Change:
+def _change(
+    name: str, old: Any, new: Any, own_groups: Mapping[int, str] | None, groups: Mapping[int, str], effort: Effort
+) -> Change:
     label = _label(name)
     if name == "permissions":
         old, new = old or {}, new or {}
@@ -114,13 +145,16 @@ def _change(name: str, old: Any, new: Any, own_groups: Mapping[int, str] | None,
         return Change(label, rows=tuple(rows))
     if own_groups is not None:
         return _diff_lists(label, _group_names(old, own_groups), _group_names(new, own_groups))
+    if name == _BOUNDS and not isinstance(old, list) and not isinstance(new, list):
+        old, new = list_bounds(old or {}), list_bounds(new or {})
     if isinstance(old, list) or isinstance(new, list):
         return _diff_lists(label, [_format(one) for one in old or ()], [_format(one) for one in new or ()])
-    return Change(label, parts=diff_texts(_format(old), _format(new)))
+    return Change(label, parts=diff_texts(_format(old), _format(new), effort))
 
 
 def _diff_lists(label: str, old: Sequence[str], new: Sequence[str]) -> Change:
-    removed, added = tuple(one for one in old if one not in new), tuple(one for one in new if one not in old)
+    before, after = set(old), set(new)
+    removed, added = tuple(one for one in old if one not in after), tuple(one for one in new if one not in before)
     return Change(label, removed=removed or (() if added else (say("nobody"),)), added=added)
 
 
@@ -130,21 +164,63 @@ def _group_names(who: Any, groups: Mapping[int, str]) -> list[str]:
     return [groups.get(number) or say("group {number}, since deleted", number=number) for number in who or ()]
 
 
-def diff_texts(old: str, new: str) -> tuple[Part, ...]:
+class _TooLongError(Exception):
+    """A comparison would take too long."""
+
+
+class _Comparison(SequenceMatcher[str]):
+    """A comparison that is given up before it takes long."""
+
+    def __init__(self, old: list[str], new: list[str], effort: Effort) -> None:
+        super().__init__(None, old, new, autojunk=False)
+        self._words = old
+        self._often = Counter(new)
+        self._effort = effort
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        self._effort.left -= sum(1 + self._often[word] for word in self._words[alo:ahi])
+        if self._effort.left < 0:
+            raise _TooLongError
+        return super().find_longest_match(alo, ahi, blo, bhi)
+
+
+def diff_texts(old: str, new: str, effort: Effort) -> tuple[Part, ...]:
     """Compare two texts: short ones as a whole, long ones word by word."""
     if old == new:
         return (("same", old),)
-    words, others = re.findall(r"\s+|\w+|[^\w\s]", old), re.findall(r"\s+|\w+|[^\w\s]", new)
+    words, others = _WORD.findall(old), _WORD.findall(new)
     short = max(len(old), len(new)) <= _MAX_SHORT and "\n" not in old + new
+    whole = tuple((tone, _shorten(text)) for tone, text in (("removed", old), ("added", new)) if text)
     if short or not old or not new or max(len(words), len(others)) > _MAX_WORDS:
-        return tuple((tone, _shorten(text)) for tone, text in (("removed", old), ("added", new)) if text)
-    parts: list[Part] = []
-    for what, a, b, c, d in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
-        if what == "equal":
-            parts.append(("same", _shorten_middle("".join(words[a:b]), first=a == 0, last=b == len(words))))
-        else:
-            parts += [(tone, text) for tone, text in (("removed", "".join(words[a:b])), ("added", "".join(others[c:d]))) if text]
-    return tuple(parts)
+        return whole
+    try:
+        steps = _Comparison(words, others, effort).get_opcodes()
+    except _TooLongError:
+        return whole
+    narrowed = [part for _, a, b, c, d in steps for part in _narrow("".join(words[a:b]), "".join(others[c:d]))]
+    joined = [(tone, "".join(text for _, text in texts)) for tone, texts in groupby(narrowed, itemgetter(0))]
+    last = len(joined) - 1
+    return tuple(
+        (tone, _shorten_middle(text, first=n == 0, last=n == last) if tone == "same" else text)
+        for n, (tone, text) in enumerate(joined)
+    )
+
+
+def _narrow(old: str, new: str) -> list[Part]:
+    """Return what of an old text was replaced by what of a new one, without what both begin or end with: mostly a space."""
+    if old == new:
+        return [("same", old)]
+    before, after = _PIECE.findall(old), _PIECE.findall(new)
+    head = sum(1 for _ in takewhile(_are_same, zip(before, after, strict=False)))
+    before, after, begin = before[head:], after[head:], "".join(before[:head])
+    tail = sum(1 for _ in takewhile(_are_same, zip(reversed(before), reversed(after), strict=False)))
+    removed, added, end = "".join(before[: len(before) - tail]), "".join(after[: len(after) - tail]), before[len(before) - tail :]
+    parts = (("same", begin), ("removed", removed), ("added", added), ("same", "".join(end)))
+    return [(tone, text) for tone, text in parts if text]
+
+
+def _are_same(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
 
 
 def _shorten(text: str) -> str:

@@ -42,15 +42,16 @@ async def index(request: PageRequest) -> Response:
     except Refused as refused:
         form.add_refusal(refused)
         status = 400
+    saved = await fetch_saved(request, _SECTION, form, query)
     return request.page(
         "events/index.html",
         status=status,
         title=say("Events"),
         form=form,
         found=found,
-        query=dict(query),
+        query=dict(query) | saved.carried,
         filtered=bool(set(query) - {"before"}),
-        saved=await fetch_saved(request, _SECTION, form, query),
+        saved=saved,
     )
 
 
@@ -66,7 +67,7 @@ async def _fetch_actors(request: PageRequest) -> list[tuple[str, str]]:
 
 
 def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]]) -> Form:
-    writes = sorted(operation.name for operation in request.catalogue.values() if operation.writes)
+    writes = sorted(operation.name for operation in request.catalogue.values() if operation.writes and not operation.is_plan)
     resources = sorted({operation.resource for operation in request.catalogue.values() if operation.writes})
     return Form(
         _FILTERS,

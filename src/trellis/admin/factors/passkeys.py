@@ -100,7 +100,12 @@ async def remove(request: PageRequest) -> Response:
     request.require_recent_password()
     me = request.signed_in
     raw = {"passkey": request.number("id"), "session": me.session_id}
-    removed = await request.perform("admins.remove_passkey", raw, me.id)
+    try:
+        removed = await request.perform("admins.remove_passkey", raw, me.id)
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        return request.redirect(FACTORS, say("That passkey was already removed."), "note")  # the form was sent twice
     message = say("The passkey {name} was removed, and you are signed out everywhere else.", name=isolate(removed.value["name"]))
     return request.redirect(FACTORS, message)
 

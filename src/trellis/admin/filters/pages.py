@@ -8,6 +8,7 @@ from starlette.responses import Response
 from trellis.admin.filters.saved import OPENED
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import find_form_status
 from trellis.core.filters import LIST, LISTS, NAME, QUERY, SHARED
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -47,13 +48,16 @@ async def create(request: PageRequest) -> Response:
     """Save the filter that a list shows."""
     raw = {field.name: request.form.get(field.name, "") for field in (NAME, LIST, QUERY, SHARED)}
     try:
-        saved = (await request.perform("filters.create", raw | {"shared": raw["shared"] or "0"})).value
+        saved = (await request.perform_once("filters.create", raw | {"shared": raw["shared"] or "0"})).value
     except Refused as refused:
+        status = find_form_status(refused)
         form = _form(request).add_refusal(refused)
-        hidden = {name: raw[name] for name in ("list", "query")}
+        hidden = {name: raw[name] for name in ("list", "query")} | {"_submission": request.submission_token(renew=status == 409)}
         back = raw["list"] if raw["list"] in LISTS else ""
         title = say("Save a filter")
-        return request.page("filters/form.html", status=400, title=title, form=form, hidden=hidden, to=_HERE, saved=None, back=back)
+        return request.page(
+            "filters/form.html", status=status, title=title, form=form, hidden=hidden, to=_HERE, saved=None, back=back
+        )
     return request.redirect(f"{_HERE}/{saved['id']}", say("The filter was saved as {name}.", name=saved["name"]))
 
 
@@ -85,10 +89,13 @@ async def update(request: PageRequest) -> Response:
 
 
 async def delete(request: PageRequest) -> Response:
-    """Delete a filter."""
-    saved = await _fetch(request)
-    await request.perform("filters.delete", target=saved["id"])
-    return request.redirect(_HERE, say("The filter {name} was deleted.", name=saved["name"]))
+    """Delete a filter. The form that has deleted it and is sent again is told so."""
+    try:
+        told = say("The filter {name} was deleted.", name=(await _fetch(request))["name"])
+    except Refused:  # a form that has not deleted it is refused below
+        told = say("It was deleted.")
+    await request.perform_once("filters.delete", {}, request.number("id"))
+    return request.redirect(_HERE, told)
 
 
 PAGES: Final = (

@@ -29,6 +29,11 @@ class Saved:
     differs: bool
     problems: Sequence[str]
 
+    @property
+    def carried(self) -> dict[str, str]:
+        """What of it the addresses of the list's other pages have."""
+        return {} if self.opened is None else {OPENED: str(self.opened["id"])}
+
 
 async def fetch_saved(request: PageRequest, name: str, form: Form, query: Submitted) -> Saved:
     """Return the saved filters of a list, whose form has been sent already."""

@@ -48,7 +48,7 @@ class BoundRow:
     @property
     def is_set(self) -> bool:
         """Whether it limits anything."""
-        return any(value not in {"", "0", "allow"} for value in self.values.values())
+        return _limits_anything(self.values)
 
 
 def split_bounds(typed: Submitted) -> tuple[Submitted, dict[str, dict[str, str]]]:
@@ -62,17 +62,29 @@ def split_bounds(typed: Submitted) -> tuple[Submitted, dict[str, dict[str, str]]
     return Submitted(rest, typed.size), bounds
 
 
-def describe_typed(bounds: Mapping[str, Mapping[str, str]], chosen: Iterable[str], clock: Clock) -> dict[str, dict[str, Any]]:
+def describe_typed(
+    bounds: Mapping[str, Mapping[str, str]], chosen: Iterable[str], stored: Mapping[str, Mapping[str, Any]], clock: Clock
+) -> dict[str, dict[str, Any]]:
     """Return the bounds of those grants that are ticked, as the operations on keys take them: without what was left empty.
 
-    A time without an offset is one of the clock.
+    A time without an offset is one of the clock. One that stands as it was shown is the one that is stored, to the millisecond.
     """
     ticked = set(chosen)
+
+    def read_until(name: str, value: str) -> str:
+        known = stored.get(name, {})
+        return str(known["until"]) if value == _show(known, clock)["until"] else clock.read_typed(value)
+
     return {
-        name: {member: clock.read_typed(value) if member == "until" else value for member, value in typed.items() if value}
+        name: {member: read_until(name, value) if member == "until" else value for member, value in typed.items() if value}
         for name, typed in bounds.items()
-        if name in ticked and any(value not in {"", "0", "allow"} for value in typed.values())
+        if name in ticked and _limits_anything(typed)
     }
+
+
+def _limits_anything(texts: Mapping[str, str]) -> bool:
+    """Return whether a bound with these texts by member limits anything: a box without its tick does not, 0 times a day does."""
+    return any(value not in ({"", "0", "allow"} if name != "perDay" else {""}) for name, value in texts.items())
 
 
 def build_rows(

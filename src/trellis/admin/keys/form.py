@@ -162,7 +162,7 @@ class KeyForm(Form):
         typed, ticked = self._bounds or {}, set(raw.get("grants", ()))
         kept = {name: bound for name, bound in self._stored.items() if name in ticked and name not in typed}
         clock = self.clock.reading(self._typed or {})
-        raw["bounds"] = kept | self._describe_unbounded(typed, ticked) | describe_typed(typed, ticked, clock)
+        raw["bounds"] = kept | self._describe_unbounded(typed, ticked) | describe_typed(typed, ticked, self._stored, clock)
         if self.preset is None:
             raw.pop(PRESET.name, None)
         until, expires = raw.pop("until", ""), raw.pop("expires", _KEEP)

@@ -17,7 +17,7 @@ from trellis.admin.keys.many import find_key_actions
 from trellis.admin.keys.presets import fetch_running
 from trellis.admin.keys.recipes import RECIPES, describe_copy
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import Submitted, find_last_page
 from trellis.core.fields import MAX_ID, isolate, parse_whole_number
 from trellis.core.keys import FILTERS, MOST, PRESET, PRESETS
 from trellis.errors import Refused
@@ -44,18 +44,21 @@ async def index(request: PageRequest) -> Response:
     except Refused as refused:
         form.add_refusal(refused)
         status = 400
+    if (last := find_last_page(request.query, page)) is not None:
+        return request.redirect(_HERE + last)
     ids = [one["id"] for one in page["results"]]
     uses = await request.fetch("requests.daily", {"keys": ids, "days": _DAYS, "zone": request.clock.name}) if ids else {}
+    saved = await fetch_saved(request, _SECTION, form, query)
     return request.page(
         "keys/index.html",
         status=status,
         title=say("API keys"),
         form=form,
         page=page,
-        query=dict(query),
+        query=dict(query) | saved.carried,
         grid=grid,
         filtered=bool(query),
-        saved=await fetch_saved(request, _SECTION, form, query),
+        saved=saved,
         running=await fetch_running(request),
         uses={number: build_use_line(counts) for number, counts in uses.items()},
         days=_DAYS,

@@ -1,6 +1,7 @@
 """One API key: its usage and grants, changing it, rotating it, removing grants, revoking it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
@@ -19,9 +20,9 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, IpAddress, Text, isolate
 from trellis.core.gate import Result
 from trellis.core.hello import HELLO
-from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, WHY_PAUSED, describe_bounds, is_key_widened, key_version
+from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, WHY_PAUSED, describe_bounds, is_key_widened, key_version, list_bounds
 from trellis.errors import Refused
-from trellis.sentences import mark, say
+from trellis.sentences import join, mark, say
 
 _HERE: Final = "/keys/{id:int}"
 _SECTION: Final = "keys"
@@ -29,6 +30,7 @@ _MAX_ROWS: Final = 10
 _REFUSED: Final = 403
 _NEW: Final = timedelta(days=1)  # for how long a key's first call is worth telling
 RESTORE_OF_KEY: Final = "events.restore_of_key"
+_IS_LOGGED: Final = "logRequests"  # the only setting that is a tick
 _DAYS: Final = (("0", say("Immediately")), ("1", say("After a day")), *((str(n), say("After {n} days", n=n)) for n in range(2, 8)))
 _GRANT: Final = "grant"  # in the address of a key's form: an operation that is ticked
 _MAY: Final = (
@@ -167,7 +169,7 @@ async def update(request: PageRequest) -> Response:
         if refused.status == 412 and not request.stale:
             if (saved := await find_saved(request, key, form.settings(), "keys", key_version)) is not None:
                 return _go_back(request, saved)
-            return _show_form(request, 409, key, form, theirs=_compare(form, key))
+            return _show_form(request, 409, key, form, theirs=await _compare(request, form, key))
         return _show_form(request, 400, key, form.add_refusal(refused), shown)
     return _go_back(request, result)
 
@@ -199,24 +201,21 @@ def _show_form(  # what the page shows
     )
 
 
-def _compare(form: KeyForm, key: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """Compare what another administrator has saved meanwhile with what was typed."""
-    try:
+async def _compare(request: PageRequest, form: KeyForm, key: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """Compare what another administrator has saved meanwhile with what was typed; bounds as they would be, in words."""
+    typed, bounds = dict[str, Any](), key["bounds"]
+    with suppress(Refused):
         typed = form.settings()
-    except Refused:
-        typed = {}
-    return compare_settings(form, {**key, "expires": key["expiresAt"]}, typed, _format)
+        bounds = (await request.dry_run("keys.update", typed, key["id"]))["bounds"]
+    saved, mine = (join(list_bounds(one, request.clock.short)) for one in (key["bounds"], bounds))
+    return compare_settings(form, {**key, "expires": key["expiresAt"], "bounds": saved}, {**typed, "bounds": mine}, _format)
 
 
 def _format(name: str, value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(sorted(value)) or say("none")
     if isinstance(value, list | tuple):
         return ", ".join(str(one) for one in (sorted(value) if name == "grants" else value)) or say("none")
-    if value in (True, "1"):
-        return say("yes")
-    if value in (False, "0"):
-        return say("no")
+    if name == _IS_LOGGED:
+        return say("yes") if value in (True, "1") else say("no")
     return say("none") if value in (None, "", "never") else str(value)
 
 

@@ -71,11 +71,6 @@ class Action:
         """Whether a kind has what it is about."""
         return (kind.ordered or not self.needs_order) and (bool(kind.options) or not self.needs_options)
 
-    @property
-    def is_about_them(self) -> bool:
-        """Whether its name is a part of the nodes, and not what is done with them."""
-        return self.needs_options or self.sets_fields
-
     def list_pickers(self, kind: NodeKind) -> list[PickerRow]:
         """List its choices of a node, for this kind."""
         return [row for row in self.pickers if kind.tree or row[0] != PARENT]

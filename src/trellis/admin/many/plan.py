@@ -13,11 +13,12 @@ from trellis.admin import PREFIX
 from trellis.admin.forms import Form
 from trellis.admin.nodes import ACTION, format_groups, format_value
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import SentBefore
 from trellis.core.fields import EVERYONE, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version, record_version
 from trellis.errors import Refused
-from trellis.sentences import join, say, say_many
+from trellis.sentences import Sentence, join, say, say_many
 
 MOST: Final = 500  # nodes that are changed at once: undoing that takes up to twice as long, and has to fit into one write, too
 BATCH: Final = "core.batch"
@@ -146,15 +147,17 @@ def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record]
 def require_few(kind: NodeKind, count: int) -> None:
     """Refuse more nodes than are changed at once."""
     if count > MOST:
-        raise Refused(
-            "BATCH_TOO_LARGE",
-            say(
-                "More than {most:,} {title} would change, including those below them. That is the limit, so that a change can be "
-                "undone in one step. Choose fewer.",
-                most=MOST,
-                title=kind.plural,
-            ),
-        )
+        raise Refused("BATCH_TOO_LARGE", tell_limit(kind))
+
+
+def tell_limit(kind: NodeKind) -> Sentence:
+    """Say that more nodes would change than are changed at once."""
+    return say(
+        "More than {most:,} {title} would change, including those below them. That is the limit, so that a change can be "
+        "undone in one step. Choose fewer.",
+        most=MOST,
+        title=kind.plural,
+    )
 
 
 def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[Changes, int]:
@@ -272,7 +275,7 @@ async def settle(
 
     It is carried out by one operation, which is one change set. The response leads back then, with a link that undoes it.
     """
-    plan, problem = None, ""
+    plan, problem, is_used = None, "", False
     try:
         plan = await make_plan()
         if plan is not None and plan.count and request.form.get(ACTION, "") == "do":
@@ -281,13 +284,14 @@ async def settle(
                 return _respond(request, back, describe(plan.all_count), result.change_set, write)
             problem = OUTDATED
     except Refused as refused:
+        is_used = isinstance(refused, SentBefore)
         problem = explain(refused, write.form)
     return await request.large_page(
         template,
         status=409 if problem else 200,
         plan=plan,
         problem=problem,
-        submission=request.submission_token(),
+        submission=request.submission_token(renew=is_used),
         back=back,
         **build_context(),
     )

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
-from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle
+from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle, tell_limit
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import StaleForm
@@ -50,6 +50,8 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     back, describe = find_way_back(request, f"/{kind.name}"), partial(action.describe, kind, request.form)
     if (done := await find_done(request, describe, back)) is not None:
         return done
+    if len(read_ids(request.form.all(IDS))) > MOST_PER_PAGE:  # more than can be read at once
+        return request.redirect(back, tell_limit(kind), "note")
     chosen = await _select(action, kind, request)
     if not chosen.records:
         if request.stale:

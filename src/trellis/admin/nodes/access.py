@@ -8,6 +8,7 @@ from starlette.responses import Response
 from trellis.admin.nodes.node import show_missing
 from trellis.admin.nodes.picker import clean_search
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import find_last_page
 from trellis.core.access import describe_right
 from trellis.core.fields import parse_whole_number
 from trellis.core.nodes import NodeKind
@@ -20,23 +21,22 @@ _PER_PAGE: Final = 50
 async def show(kind: NodeKind, request: PageRequest) -> Response:
     """Show one kind's nodes: those in which the group has a right, or a certain one, or all of them."""
     number, query = request.number("id"), request.query
-    raw: dict[str, Any] = {
-        "resource": query.get("kind", "")[:100],
-        "right": query.get("option", "")[:100],
-        "perPage": _PER_PAGE,
-        "page": min(max(1, parse_whole_number(query.get("page", "1")) or 1), 1_000_000),
-    }
+    page = min(max(1, parse_whole_number(query.get("page", "1")) or 1), 1_000_000)
+    chosen = {"resource": query.get("kind", "")[:100], "right": query.get("option", "")[:100]}
+    raw: dict[str, Any] = {"group": number, "perPage": _PER_PAGE, "page": page}
     search = clean_search(query.get("search", ""))
     is_all = bool(search) or query.get("all", "") == "1"
     try:
         group = await request.fetch(kind.operation("get"), target=number)
-        access = await request.fetch("access.view", raw | {"group": number}, slow=True)
+        access = await _fetch_rights(request, raw, chosen)
     except Refused as refused:
         if refused.status != 404:
             raise
         return await show_missing(kind, request)
     if is_all:
-        access = access | await _fetch_all(request, access, search, raw["page"], number) | {"right": None}
+        access = access | await _fetch_all(request, access, search, page, number) | {"right": None}
+    if (last := find_last_page(query, access)) is not None:
+        return request.redirect(f"/{kind.name}/{number}/access{last}")
     shown = next(one for one in request.kinds if one.name == access["resource"])
     update = request.catalogue.get(shown.operation("update"))
     return request.page(
@@ -50,6 +50,17 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
         is_editable=bool(shown.options) and update is not None and update.path is not None,
         seen=describe_state(shown, access["results"], number),
     )
+
+
+async def _fetch_rights(request: PageRequest, raw: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, Any]:
+    """Return a page of the nodes in which a group has a right; of those of the first kind if there is none as chosen."""
+    try:
+        found: dict[str, Any] = await request.fetch("access.view", {**raw, **chosen}, slow=True)
+    except Refused as refused:
+        if not refused.faults:
+            raise
+        found = await request.fetch("access.view", raw, slow=True)
+    return found
 
 
 async def _fetch_all(request: PageRequest, access: Mapping[str, Any], search: str, page: int, group: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from trellis.admin.nodes.node import fetch_node, show_missing
 from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import find_form_status
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import ExternalId, Field, NodeId, ParentId, isolate
 from trellis.core.nodes import NodeKind
@@ -60,7 +61,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     except Refused as refused:
         if refused.status == 404:
             return await show_missing(kind, request)
-        return await _show(kind, action.verb, request, record, form.add_refusal(refused), 400)
+        return await _show(kind, action.verb, request, record, form.add_refusal(refused), find_form_status(refused))
     shown = result.value if isinstance(result.value, Mapping) and "id" in result.value else record
     undo = result.event if action.verb.undone_by_deleting or action.verb.keeps_rows else None
     return request.redirect(
@@ -108,6 +109,6 @@ async def _show(
         record=record,
         form=form,
         pickers=pickers,
-        submission=request.submission_token(),
+        submission=request.submission_token(renew=status == 409),
         back=await tree_address(request, kind, record),
     )

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.conflicts import fetch_last_event
 from trellis.admin.nodes.form import ACTION
 from trellis.admin.nodes.names import fetch_names, fetch_record_names
 from trellis.admin.nodes.node import fetch_node
@@ -45,13 +46,17 @@ class DeletePlan:
 async def show(kind: NodeKind, request: PageRequest) -> Response:
     """Show what would be deleted and moved."""
     if (record := await fetch_node(kind, request)) is None:
-        return _redirect_if_deleted(kind, request)
+        return await _redirect_if_deleted(kind, request)
     return await _show(kind, request, record, 200)
 
 
-def _redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
+async def _redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
     if request.stale:
         raise StaleForm
+    last = await fetch_last_event(request, kind.name, request.number("id")) if request.form else None
+    if last is not None and last["after"] is None and request.actor.is_named(last["actor"]):  # their form was sent twice
+        told = say("{name} was deleted.", name=isolate(last["before"]["name"]))
+        return request.redirect(await _address_after(kind, request, last["before"]), told, undo=last["seq"])
     return request.redirect(f"/{kind.name}", say("This {singular} has already been deleted.", singular=kind.singular), "note")
 
 
@@ -115,7 +120,7 @@ async def describe_deletion(
 async def delete(kind: NodeKind, request: PageRequest) -> Response:
     """Delete a node, if what would be deleted is still what the page showed."""
     if (record := await fetch_node(kind, request)) is None:
-        return _redirect_if_deleted(kind, request)
+        return await _redirect_if_deleted(kind, request)
     if record["id"] in kind.built_in or request.form.get(ACTION, "delete") != "delete":
         return await _show(kind, request, record, 403 if record["id"] in kind.built_in else 200)
     try:
@@ -126,7 +131,7 @@ async def delete(kind: NodeKind, request: PageRequest) -> Response:
     except Refused as refused:
         if refused.status != 404:
             raise
-        return _redirect_if_deleted(kind, request)
+        return await _redirect_if_deleted(kind, request)
 
 
 async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], plan: DeletePlan) -> Response:

@@ -16,7 +16,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, raise_faults
-from trellis.sentences import say
+from trellis.sentences import join, say
 
 ACTION: Final = "_action"  # the name of a form's buttons: "save", or something that only shows the form again
 PREVIEW: Final = "preview."  # before a field's name, as an action: show its HTML
@@ -186,10 +186,8 @@ def format_groups(who: Any, groups: GroupNames) -> str:
     """Return the names of the groups that have a right."""
     if who == EVERYONE:
         return say("Every group")
-    return (
-        ", ".join(groups.get(parse_whole_number(one) or 0, say("Group {item}", item=str(one)[:60])) for one in who or ())
-        or "Nobody"
-    )
+    named = [groups.get(parse_whole_number(one) or 0, say("Group {item}", item=str(one)[:60])) for one in who or ()]
+    return join(named, ", ") if named else say("Nobody")
 
 
 # --- building one -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Final
 from trellis.admin.forms import Control, split_values
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import EVERYONE
+from trellis.sentences import say
 
 FILTER: Final = "_filter"  # what was typed into the search for groups
 FILTERED: Final = "_filtered"  # the search that the form came with
@@ -35,7 +36,7 @@ class GridRow:
         names = [name for _, name in self.groups]
         if len(names) <= _NAMED + 1:
             return ", ".join(names)
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} more"
+        return say("{names} and {more:,} more", names=", ".join(names[:_NAMED]), more=len(names) - _NAMED)
 
     @property
     def is_folded(self) -> bool:

@@ -16,6 +16,7 @@ from trellis.admin.nodes.names import fetch_groups
 from trellis.admin.nodes.picker import clean_search, find_options
 from trellis.admin.nodes.tree import TreeQuery, read_level
 from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import find_last_page
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Boolean, Choice, Color, Field, Groups, Text, parse_whole_number
 from trellis.core.nodes import NodeKind
@@ -71,6 +72,9 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
     query = TreeQuery.parse(request.query)
     above = await request.fetch(kind.operation("get"), target=query.under) if query.under and kind.tree else None
     shown = await read_level(request, kind, query)
+    paged = {"page": shown.page, "totalPages": shown.pages}
+    if (last := find_last_page(request.query, paged)) is not None:
+        return request.redirect(f"/{kind.name}{last}")
     return request.page(
         "nodes/tree.html",
         title=above["name"] if above else kind.title,
@@ -79,7 +83,7 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
         level=shown,
         search="",
         total=await _count(kind, request),
-        paged={"page": shown.page, "totalPages": shown.pages},
+        paged=paged,
     )
 
 
@@ -103,6 +107,8 @@ async def _show_list(kind: NodeKind, request: PageRequest, search: str) -> Respo
     page = min(max(1, parse_whole_number(request.query.get("page", "1")) or 1), 1_000_000)
     raw: dict[str, Any] = {"sortBy": "name", "perPage": _PER_PAGE, "page": page} | ({"search": search} if search else {})
     found = await request.fetch(kind.operation("list"), raw)
+    if (last := find_last_page(request.query, found)) is not None:
+        return request.redirect(f"/{kind.name}{last}")
     columns = _columns(kind)
     groups = await fetch_groups(request) if any(isinstance(f.type, Groups) for f in columns) else {}
     rows = [(record, [(f, format_value(f, record.get(f.name), groups)) for f in columns]) for record in found["results"]]

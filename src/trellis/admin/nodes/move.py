@@ -19,6 +19,7 @@ from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import join, say
 
 _MAX_SIBLINGS: Final = 500  # that are offered to move before or after
+_AT_ONCE: Final = 50  # that are read, with all their texts
 _FIELDS: Final = frozenset({"parentId", "before", "after", "position", "place", "sibling"})
 _PLACES: Final = frozenset({"first", "last", "before", "after", "at"})
 
@@ -91,7 +92,7 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
     change = await last_change(request, kind, theirs["id"])
     name = isolate(theirs["name"])
     detail = (
-        say("{name} has been changed by {who} since this page was loaded. Nothing was moved.", name=name, who=change.who)
+        say("{who} has changed {name} since this page was loaded. Nothing was moved.", name=name, who=change.who)
         if change is not None
         else say("{name} has been changed since this page was loaded. Nothing was moved.", name=name)
     )
@@ -173,15 +174,7 @@ async def _show(
     refused: Refused | None = None,
 ) -> Response:
     faults = {fault.field: fault.detail for fault in refused.faults} if refused is not None else {}
-    raw: dict[str, Any] = {"sortBy": "position", "perPage": _MAX_SIBLINGS + 1}
-    if kind.tree:
-        raw["parentId"] = to.parent or "root"
-    try:
-        found = await request.fetch(kind.operation("list"), raw)
-    except Refused:  # the parent is invalid, which its fault says
-        found = {"results": [], "totalResults": 0}
-    siblings = [one for one in found["results"] if one["id"] != record["id"]][:_MAX_SIBLINGS]
-    others = found["totalResults"] - (record["id"] in {one["id"] for one in found["results"]})
+    siblings, others = await _fetch_siblings(kind, request, record, to)
     return request.page(
         "nodes/move.html",
         status=status,
@@ -197,3 +190,24 @@ async def _show(
         faults=join(detail for field, detail in faults.items() if field != "parentId"),
         back=await tree_address(request, kind, record),
     )
+
+
+async def _fetch_siblings(
+    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], to: Destination
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the first of a node's new siblings, in order, each with its name only; and how many there are."""
+    raw: dict[str, Any] = {"sortBy": "position", "perPage": _AT_ONCE}
+    if kind.tree:
+        raw["parentId"] = to.parent or "root"
+    siblings: list[dict[str, Any]] = []
+    page = pages = 1
+    others = 0
+    while page <= pages and len(siblings) <= _MAX_SIBLINGS:
+        try:
+            found = await request.fetch(kind.operation("list"), {**raw, "page": page})
+        except Refused:  # the parent is invalid, which its fault says
+            return [], 0
+        siblings += [{"id": one["id"], "name": one["name"]} for one in found["results"]]
+        page, pages, others = page + 1, found["totalPages"], found["totalResults"]
+    is_there = record["id"] in {one["id"] for one in siblings}
+    return [one for one in siblings if one["id"] != record["id"]][:_MAX_SIBLINGS], others - is_there

@@ -1,20 +1,22 @@
 """Names for ids: operations list nodes by their ids, and a page shows their names."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
 
+_AT_ONCE: Final = 50  # nodes whose names are read: what is read has all their texts, which may be long
 GroupNames = Mapping[int, str]  # by the groups' ids
 
 
 async def fetch_names(request: PageRequest, kind: NodeKind, ids: Sequence[int]) -> list[tuple[int, str]]:
     """Return nodes of a kind with their paths or names, in the order of their ids; those that do not exist are left out."""
-    if not ids:
-        return []
-    found = (await request.fetch(kind.operation("list"), {"ids": list(ids), "perPage": len(ids)}))["results"]
-    names = {record["id"]: record.get("path", record["name"]) for record in found}
+    names: dict[int, str] = {}
+    for first in range(0, len(ids), _AT_ONCE):
+        some = list(ids[first : first + _AT_ONCE])
+        found = (await request.fetch(kind.operation("list"), {"ids": some, "perPage": len(some)}))["results"]
+        names |= {record["id"]: record.get("path", record["name"]) for record in found}
     return [(one, names[one]) for one in ids if one in names]
 
 

@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.confirm import SENT_BEFORE
-from trellis.admin.conflicts import Conflict, update_if_unchanged
+from trellis.admin.conflicts import Conflict, fetch_last_event, update_if_unchanged
 from trellis.admin.nodes.form import NodeForm, build_form, build_new_form
 from trellis.admin.nodes.names import fetch_line
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import compare_versions, content_version, last_change
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import find_form_status
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
@@ -34,9 +34,7 @@ async def create(kind: NodeKind, request: PageRequest) -> Response:
         record = (await request.perform_once(kind.operation("create"), node_form.raw())).value
     except Refused as refused:
         node_form.add_refusal(refused)
-        if refused.status == 422:
-            node_form.form.title = SENT_BEFORE
-        return _show_new(kind, request, node_form, 409 if refused.status == 422 else 400)
+        return _show_new(kind, request, node_form, find_form_status(refused))
     message = say("{name} was created.", name=isolate(record["name"]))
     if kind.options and not any(record["permissions"].values()):
         message = join((message, say("Nobody can see it yet: its permissions are empty.")))
@@ -121,16 +119,16 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
 
 async def show_missing(kind: NodeKind, request: PageRequest) -> Response:
     """Show that a node does not exist (any more) and who deleted it, with the values that were typed for it."""
-    record = {"resource": kind.name, "resourceId": request.number("id")}
-    events = (await request.fetch("events.list", record | {"order": "newest", "limit": 1}))["results"]
-    last = await request.fetch("events.last_state", record)
+    number = request.number("id")
+    event = await fetch_last_event(request, kind.name, number)
+    last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": number})
     return request.page(
         "nodes/missing.html",
         status=404,
         title=say("There is no such {singular}", singular=kind.singular),
         kind=kind,
-        number=record["resourceId"],
-        event=events[0] if events and events[0]["after"] is None else None,
+        number=number,
+        event=event if event is not None and event["after"] is None else None,
         undo=last["event"] if last and last["how"] == "deleted" else None,
         kept=[(name, value) for name, value in request.form.carried() if not name.startswith("_")],
     )

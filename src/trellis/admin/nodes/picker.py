@@ -30,7 +30,8 @@ class Picker:
     """A choice of one node.
 
     `none` is the label of the choice of no node, if there is one; `more` is how many matches are not among the options;
-    `is_new_search` says that the form was sent with another search than the one that found the options it had.
+    `is_new_search` says that the form was sent with another search than the one that found the options it had. A script,
+    which finds them as one types, sends no such one.
     """
 
     name: str
@@ -83,7 +84,7 @@ async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
         options=found,
         search=search,
         more=more,
-        is_new_search=search != request.form.get(_SEARCHED + name, ""),
+        is_new_search=search != clean_search(request.form.get(_SEARCHED + name, search)),
         fault=fault,
     )
 

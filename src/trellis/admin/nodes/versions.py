@@ -8,6 +8,7 @@ import orjson
 
 from trellis.admin.conflicts import VERSION
 from trellis.admin.page import PageRequest
+from trellis.core.actor import describe_actor
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
 
@@ -50,7 +51,7 @@ async def last_change(request: PageRequest, kind: NodeKind, node: int) -> LastCh
     shown = request.form.get(VERSION, "")
     states = (state for event in events for state in (event["after"], event["before"]) if state is not None)
     base = next((state for state in states if content_version(state) == shown), None)
-    return LastChange(str(events[0]["actor"]["name"]), str(events[0]["at"]), base)
+    return LastChange(describe_actor(events[0]["actor"]), str(events[0]["at"]), base)
 
 
 @dataclass(frozen=True, slots=True)

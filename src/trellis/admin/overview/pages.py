@@ -48,7 +48,7 @@ async def check(request: PageRequest) -> Response:
 async def repair(request: PageRequest) -> Response:
     """Repair what can be repaired safely."""
     request.require_recent_password()
-    repaired = (await request.perform("check.repair")).value["repaired"]
+    repaired = (await request.perform_once("check.repair", {})).value["repaired"]
     return request.redirect(
         "/check",
         say_many(repaired, "{count:,} problem was repaired.", "{count:,} problems were repaired.")

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import tidy_reason
 from trellis.core.fields import Field, Text
 from trellis.core.gate import Result
+from trellis.core.keys import tidy_reason
 from trellis.sentences import Sentence, say, say_many
 
+UNDECIDED: Final = say("Nothing was decided yet: press Approve or Reject.")  # as by Enter in the reason, which must decide nothing
 REASON: Final = Field("reason", Text(500), say("The proposer can read the reason, and it is recorded in the event log."))
 
 
@@ -53,8 +54,8 @@ async def decide(request: PageRequest, decision: Decision, number: int, reason: 
 
 def is_decided(request: PageRequest, decision: Decision, proposal: Mapping[str, Any]) -> bool:
     """Return whether one has decided so already oneself: the form was sent twice."""
-    me = {"type": request.actor.type, "id": request.actor.id}
-    return proposal["state"] == decision.done and me.items() <= (proposal["closedBy"] or {}).items()
+    closed_by = proposal["closedBy"]
+    return proposal["state"] == decision.done and closed_by is not None and request.actor.is_named(closed_by)
 
 
 def needs_password(request: PageRequest, proposal: Mapping[str, Any]) -> bool:

@@ -10,9 +10,19 @@ from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.proposals.deciding import DECISIONS, REASON, Decision, decide, is_decided, needs_password, read_reason
-from trellis.admin.submitted import Submitted
+from trellis.admin.proposals.deciding import (
+    DECISIONS,
+    REASON,
+    UNDECIDED,
+    Decision,
+    decide,
+    is_decided,
+    needs_password,
+    read_reason,
+)
+from trellis.admin.submitted import Submitted, find_last_page
 from trellis.core.fields import isolate
+from trellis.core.paging import PAGING
 from trellis.core.proposals import FILTERS
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -20,9 +30,11 @@ from trellis.sentences import say
 _HERE: Final = "/proposals"
 _SECTION: Final = "proposals"
 _CHOSEN: Final = "proposal"
+_STATE: Final = "state"
+_ANY: Final = "any"  # a word: an address without a state is that of the open ones
 _STATES: Final = (
     ("open", say("Open")),
-    ("", say("Any state")),
+    (_ANY, say("Any state")),
     ("approved", say("Approved")),
     ("rejected", say("Rejected")),
     ("withdrawn", say("Withdrawn")),
@@ -50,29 +62,35 @@ async def _show(
     failures: Sequence[Failure] = (),
     done: str = "",
     fault: str = "",
-    unticked: str = "",
+    missing: str = "",
 ) -> Response:
-    chosen = {"state": "open"} | {name: value.strip() for name, value in request.query.items() if not name.startswith("_")}
+    chosen = {_STATE: "open"} | {name: value.strip() for name, value in request.query.items() if not name.startswith("_")}
+    chosen[_STATE] = chosen[_STATE] or _ANY
     query = Submitted((name, value) for name, value in chosen.items() if value)
     form = await _build_filters(request, query)
     page: dict[str, Any] = {"results": [], "page": 1, "totalPages": 1, "totalResults": 0}
     try:
-        page = await request.fetch("proposals.list", form.raw())
+        page = await request.fetch(
+            "proposals.list", {name: value for name, value in form.raw().items() if (name, value) != (_STATE, _ANY)}
+        )
     except Refused as refused:
         form.add_refusal(refused)
         status = 400
+    if request.http.method == "GET" and (last := find_last_page(request.query, page)) is not None:
+        return request.redirect(_HERE + last)
+    saved = await fetch_saved(request, _SECTION, form, query if request.query else Submitted())
     return request.page(
         "proposals/index.html",
         status=status,
         title=say("Proposals"),
         form=form,
         page=page,
-        query=chosen if request.query else {},
+        query=chosen | saved.carried if request.query else {},
         filtered=bool({name for name in request.query if not name.startswith("_")} - {"page"}),
-        saved=await fetch_saved(request, _SECTION, form, query if request.query else Submitted()),
+        saved=saved,
         chosen=frozenset(request.form.all(_CHOSEN)),
         reason=build_reason(request, fault),
-        unticked=unticked,
+        missing=missing,
         failures=failures,
         done=done,
     )
@@ -88,10 +106,10 @@ async def _build_filters(request: PageRequest, query: Submitted) -> Form:
     keys = [(str(number), f"{isolate(name)} ({number})") for number, name in (await fetch_key_names(request)).items()]
     operations = [(operation.name, operation.summary) for operation in request.catalogue.values() if operation.is_proposable]
     return Form(
-        FILTERS,
+        (*FILTERS, *PAGING),
         query,
         choices={
-            "state": _STATES,
+            _STATE: _STATES,
             "operation": [("", say("Any operation")), *operations],
             "keyId": [("", say("Anybody")), *keys],
         },
@@ -106,7 +124,7 @@ async def decide_on_several(request: PageRequest) -> Response:
     decision = DECISIONS.get(request.form.get(ACTION, ""))
     numbers = read_ids(request.form.all(_CHOSEN))
     if decision is None or not numbers:
-        return await _show(request, 400, unticked="" if numbers else say("Tick at least one proposal."))
+        return await _show(request, 400, missing=UNDECIDED if numbers else say("Tick at least one proposal."))
     reason = read_reason(request)
     if decision.needs_reason and not reason:
         return await _show(request, 400, fault=say("Enter a reason, so that the proposer knows why."))
@@ -114,7 +132,8 @@ async def decide_on_several(request: PageRequest) -> Response:
     told = decision.tell_many(done)
     if failures:
         return await _show(request, 409, failures=failures, done=told if done else "")
-    return request.redirect(_HERE, told)
+    shown = request.http.url.query  # the filters and the page, which the form was on
+    return request.redirect(f"{_HERE}?{shown}" if shown else _HERE, told)
 
 
 async def _decide_on(

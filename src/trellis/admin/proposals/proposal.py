@@ -7,10 +7,10 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
-from trellis.admin.events import Change, event_changes
+from trellis.admin.events import Change, Effort, event_changes
 from trellis.admin.nodes import ACTION, DeletePlan, describe_deletion, fetch_groups
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.proposals.deciding import DECISIONS, decide, is_decided, needs_password, read_reason
+from trellis.admin.proposals.deciding import DECISIONS, UNDECIDED, decide, is_decided, needs_password, read_reason
 from trellis.admin.proposals.index import build_reason
 from trellis.admin.structure import Plan, describe_plan
 from trellis.core.nodes import NodeKind
@@ -53,7 +53,13 @@ async def show(request: PageRequest) -> Response:
 
 
 async def _show(
-    request: PageRequest, proposal: Mapping[str, Any], status: int = 200, *, fault: str = "", problem: Refused | None = None
+    request: PageRequest,
+    proposal: Mapping[str, Any],
+    status: int = 200,
+    *,
+    fault: str = "",
+    missing: str = "",
+    problem: Refused | None = None,
 ) -> Response:
     is_open = proposal["state"] == "open"
     obstacle = problem or (await _find_obstacle(request, proposal) if is_open and request.actor.may("proposals.approve") else None)
@@ -69,6 +75,7 @@ async def _show(
         changes=() if obstacle is None else obstacle.facts.get("changes", ()),
         differences=() if obstacle is None else obstacle.facts.get(_OUTDATED, ()),
         reason=build_reason(request, fault),
+        missing=missing,
         shown=shown[:_LONGEST],
         cut=max(0, len(shown) - _LONGEST),
     )
@@ -99,7 +106,8 @@ async def _preview(request: PageRequest, proposal: Mapping[str, Any]) -> Preview
         return Preview(kind=operation.kind, deletion=described)
     groups = await fetch_groups(request) if effects else {}
     shown = [{**one, "resourceId": one["id"], "actor": proposal["proposer"]} for one in effects[:_SHOWN]]
-    described_effects = tuple(Effect(one, event_changes(one, request.kinds, groups)) for one in shown)
+    effort = Effort()
+    described_effects = tuple(Effect(one, event_changes(one, request.kinds, groups, effort)) for one in shown)
     return Preview(effects=described_effects, more=max(0, len(effects) - _SHOWN))
 
 
@@ -116,7 +124,7 @@ async def decide_on_one(request: PageRequest) -> Response:
     proposal = await request.fetch("proposals.get", target=request.number("id"))
     decision = DECISIONS.get(request.form.get(ACTION, ""))
     if decision is None:
-        return await _show(request, proposal, 400)
+        return await _show(request, proposal, 400, missing=UNDECIDED)
     reason = read_reason(request)
     if decision.needs_reason and not reason:
         return await _show(request, proposal, 400, fault=say("Enter a reason, so that the proposer knows why."))

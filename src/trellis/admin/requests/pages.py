@@ -48,6 +48,7 @@ async def index(request: PageRequest) -> Response:
     except Refused as refused:
         form.add_refusal(refused)
         status = 400
+    saved = await fetch_saved(request, _SECTION, form, query)
     return request.page(
         "requests/index.html",
         status=status,
@@ -56,9 +57,9 @@ async def index(request: PageRequest) -> Response:
         found=found,
         keyless=keyless,
         names=names,
-        query=dict(query),
+        query=dict(query) | saved.carried,
         filtered=bool(set(query) - {"before"}),
-        saved=await fetch_saved(request, _SECTION, form, query),
+        saved=saved,
     )
 
 

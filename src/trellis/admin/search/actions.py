@@ -75,10 +75,6 @@ class Action:
                 return None
         return None if at == 0 else " ".join(typed[at:])
 
-    def is_exactly(self, text: str) -> bool:
-        """Return whether a text is the words of this action."""
-        return self.words.casefold() == text.casefold()
-
     def is_named(self, text: str) -> bool:
         """Return whether a text holds all words of this action but the optional one, so that what follows them says to what."""
         typed = [one.casefold() for one in text.split()]

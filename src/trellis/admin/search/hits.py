@@ -9,12 +9,21 @@ from trellis.admin.page import PageRequest
 from trellis.admin.search.actions import Action, build_actions
 from trellis.admin.times import Clock
 from trellis.admin.view import find_icon
+from trellis.core.actor import describe_actor
 from trellis.core.fields import isolate
 from trellis.core.search import FIND
-from trellis.sentences import say
+from trellis.sentences import join, say
 
 _MOST_SAVED: Final = 6
 _MOST_ACTIONS: Final = 6  # that are named, and with a record
+_STATES: Final = {"paused": say("paused"), "expired": say("expired"), "revoked": say("revoked")}  # of keys that are not active
+_LISTS: Final = {  # with filters that are saved
+    "requests": say("requests"),
+    "events": say("events"),
+    "deliveries": say("deliveries"),
+    "keys": say("keys"),
+    "proposals": say("proposals"),
+}
 _RESOURCES: Final = {"keys": say("API keys"), "webhooks": say("Webhooks"), "requests": say("Requests"), "events": say("Events")}
 
 
@@ -67,12 +76,12 @@ def describe(resource: str, record: Mapping[str, Any], clock: Clock, path: str =
 
 def _describe_node(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
     above = record.get("path", record["name"]).removesuffix(record["name"]).removesuffix(" > ")
-    return record["name"], f"in {above}" if above else "", record["id"]
+    return record["name"], say("in {above}", above=isolate(above)) if above else "", record["id"]
 
 
 def _describe_key(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
-    said = [record["public"] + "…", record["owner"], "" if record["state"] == "active" else record["state"]]
-    return record["name"], ", ".join(one for one in said if one), record["id"]
+    said = [record["public"] + "…", record["owner"], _STATES.get(record["state"], "")]
+    return record["name"], join((one for one in said if one), ", "), record["id"]
 
 
 def _describe_webhook(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
@@ -90,7 +99,8 @@ def _describe_request(record: Mapping[str, Any], clock: Clock) -> tuple[str, str
 def _describe_event(record: Mapping[str, Any], clock: Clock) -> tuple[str, str, int]:
     about = (record["after"] or record["before"] or {}).get("name")
     title = f"{record['operation']}: {isolate(str(about))}" if about else record["operation"]
-    return title, f"event {record['seq']}, {clock.short(record['at'])}, {record['actor']['name']}", record["seq"]
+    said = (say("event {number}", number=record["seq"]), clock.short(record["at"]), describe_actor(record["actor"]))
+    return title, join(said, ", "), record["seq"]
 
 
 _TEXTS: Final = {
@@ -121,7 +131,7 @@ async def _find_saved(request: PageRequest, text: str) -> Section:
     found = await request.fetch("filters.list")
     chosen = [one for one in found if (text.casefold() in one["name"].casefold() if text else one["isOwn"])]
     hits = tuple(
-        Hit(one["name"], say("filter of {list}", list=one["list"]), f"/filters/{one['id']}", "search")
+        Hit(one["name"], say("filter of {list}", list=_LISTS.get(one["list"], one["list"])), f"/filters/{one['id']}", "search")
         for one in chosen[:_MOST_SAVED]
     )
     return Section(say("Saved filters"), hits, len(chosen) - len(hits))

@@ -3,6 +3,8 @@ import { t } from "./language.js";
 import { say } from "./messages.js";
 import { markCopied } from "./unsaved.js";
 
+const saying = new WeakMap(); // what the buttons that copy have said before they say that it was copied, and until when they do
+
 export function fields(root) {
   for (const picker of root.querySelectorAll("input[data-twin]")) {
     const text = root.querySelector(`#${CSS.escape(picker.dataset.twin)}`);
@@ -41,7 +43,7 @@ function follow(root, field) {
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy);
   const label = button.querySelector("span") ?? button;
-  const before = label.textContent;
+  const before = saying.get(button)?.before ?? label.textContent; // it may still say that it was pressed before
   try {
     const text = source.value ?? source.textContent;
     await navigator.clipboard.writeText(text);
@@ -53,5 +55,10 @@ async function copy(button) {
     say(t("Selected: press Ctrl+C."));
     label.textContent = t("Selected: press Ctrl+C");
   }
-  setTimeout(() => (label.textContent = before), 2500);
+  clearTimeout(saying.get(button)?.timer);
+  const timer = setTimeout(() => {
+    saying.delete(button);
+    label.textContent = before;
+  }, 2500);
+  saying.set(button, { before, timer });
 }

@@ -25,12 +25,14 @@ export function moving(view) {
 }
 
 function placeOf(node) {
-  return { list: node.parentElement, next: node.nextElementSibling };
+  return { list: node.parentElement, next: node.nextElementSibling, previous: node.previousElementSibling };
 }
 
-function put(view, node, { list, next }) {
+// Puts a node before the one it was before. If that has gone, as “more” does when more rows come, it is put after the one it was after.
+function put(view, node, { list, next, previous }) {
   const old = above(node);
-  list.insertBefore(node, next);
+  const isNear = !next || next.parentElement === list;
+  list.insertBefore(node, isNear ? next : previous && previous.parentElement === list ? previous.nextElementSibling : null);
   for (const [parent, by] of [[old, -1], [above(node), 1]]) if (old !== above(node)) count(view, parent, by);
 }
 
@@ -113,8 +115,7 @@ const isThere = ({ list, next }) => list.isConnected && (!next || next.parentEle
 function undo(view, node, from) {
   if (!from.list.isConnected) return;
   const to = placeOf(node);
-  const next = from.next && from.next.parentElement === from.list ? from.next : null;
-  put(view, node, { list: from.list, next });
+  put(view, node, from);
   settle(view, node, to, true);
 }
 

@@ -24,7 +24,7 @@ function search(picker) {
     clearTimeout(waiting);
     waiting = setTimeout(() => attempt(find), 120);
   });
-  picker.querySelector(`input[name^="_searched."]`).disabled = true;
+  picker.querySelector(`input[name^="_searched."]`).disabled = true; // or the service would take what was typed for a search still to be made
 }
 
 function show(picker, { results, more }, status, wanted) {

@@ -14,7 +14,12 @@ async function take(file) {
     status.textContent = t("{name} is larger than 8 MiB. Split it by sections.", { name: file.name });
     return;
   }
-  text.value = await file.text();
+  try {
+    text.value = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+  } catch {
+    status.textContent = t("{name} is not UTF-8 text, so letters would be lost. Save it as UTF-8 and choose it again.", { name: file.name });
+    return;
+  }
   status.textContent = t("{name}, {size} KiB, was loaded into the text below.", { name: file.name, size: Math.ceil(file.size / 1024) });
 }
 

@@ -11,12 +11,13 @@ from trellis.admin.forms import Form
 from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.structure.plan import MAX_ROWS, Plan, describe_plan, list_problems
-from trellis.admin.submitted import Submitted, tidy_reason
+from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, Text, isolate
+from trellis.core.keys import tidy_reason
 from trellis.core.operation import RawText
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
-from trellis.sentences import drop_advice, say
+from trellis.sentences import drop_advice, join, mark, say
 
 _SECTION: Final = "structure"
 _HERE: Final = "/structure"
@@ -26,6 +27,12 @@ _EXPORT: Final = "structure.export"
 _TOKEN: Final = "_plan"  # noqa: S105  # the name of the plan's token in the form
 _MOST_BYTES: Final = 17 * 2**20  # of a form: a document has 8 MiB, and a browser ends each of its lines with two bytes
 _REASON: Final = Field("reason", Text(500), say("Other administrators see it in the event log."))
+_DONE: Final = {
+    "create": mark("{count:,} created"),
+    "update": mark("{count:,} changed"),
+    "move": mark("{count:,} moved"),
+    "delete": mark("{count:,} deleted"),
+}
 _FORMATS: Final = (("yaml", "YAML", "application/yaml"), ("json", "JSON", "application/json"))
 _LABELS: Final = {
     "document": say("Document"),
@@ -125,10 +132,9 @@ def _parse_document(request: PageRequest, raw: Mapping[str, Any]) -> Mapping[str
 
 
 def _tell(result: Mapping[str, Any]) -> str:
-    words = {"create": "created", "update": "changed", "move": "moved", "delete": "deleted"}
     counts = {**result["counts"], "delete": result["deletes"]}
-    listed = ", ".join(f"{counts[action]:,} {word}" for action, word in words.items() if counts[action])
-    return f"{isolate(result['name'])} was applied: {listed}."
+    listed = join((say(text, count=counts[action]) for action, text in _DONE.items() if counts[action]), ", ")
+    return say("{name} was applied: {listed}.", name=isolate(result["name"]), listed=listed)
 
 
 # --- responses ----------------------------------------------------------------------------------------------------
@@ -140,10 +146,28 @@ async def _show_plan(request: PageRequest, form: Form, raw: Mapping[str, Any], o
         result = (await request.perform(_PLAN, raw)).value
     except Refused as refused:
         return await _show(request, form, status=400, refused=refused, outdated=outdated)
+    if outdated is not None and not result["changes"] and (change_set := await _find_applied(request, outdated)) is not None:
+        return request.redirect(f"/events?changeSet={change_set}", _tell_applied(request, result["name"], outdated))
     if any(kind not in {one.name for one in request.kinds} for kind in {change["resource"] for change in result["changes"]}):
         request.require_recent_password()
     plan = await describe_plan(request, result)
     return await _show(request, form, status=200 if outdated is None else 409, plan=plan, outdated=outdated)
+
+
+async def _find_applied(request: PageRequest, outdated: Refused) -> int | None:
+    """Return the change set that is all that has changed since a plan, if it is one's own: the plan's form was sent twice."""
+    changes = outdated.facts.get("changes", ())
+    if not changes:
+        return None
+    first, last = [await request.fetch("events.get", target=changes[index]["event"]) for index in (0, -1)]
+    return first["changeSet"] if request.actor.is_named(first["actor"]) and first["changeSet"] == last["changeSet"] else None
+
+
+def _tell_applied(request: PageRequest, name: str, outdated: Refused) -> str:
+    told = say("{name} was applied: the community matches the document.", name=isolate(name))
+    if any(one["resource"] not in {kind.name for kind in request.kinds} for one in outdated.facts["changes"]):
+        return join((told, say("New keys were shown once and cannot be shown again: rotate those that you did not copy.")))
+    return told
 
 
 def _build_form(request: PageRequest, typed: Submitted | None = None) -> Form:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from trellis.admin.events import Change, compare_states
+from trellis.admin.events import Change, Effort, compare_states
 from trellis.admin.nodes import fetch_groups, fetch_names
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
@@ -88,12 +88,13 @@ async def describe_plan(request: PageRequest, result: Mapping[str, Any]) -> Plan
     is_group = {kind.name for kind in request.kinds if kind.is_group}
     groups = {**await fetch_groups(request), **{i: path for (resource, i), path in created.items() if resource in is_group}}
     parents = created | await _fetch_parents(request, kinds, shown)
+    effort = Effort()
     return Plan(
         token=result["plan"],
         name=result["name"],
         counts=result["counts"],
         deletes=result["deletes"],
-        rows=tuple(_describe(one, kinds.get(one["resource"]), groups, parents) for one in shown),
+        rows=tuple(_describe(one, kinds.get(one["resource"]), groups, parents, effort) for one in shown),
         more=len(result["changes"]) - len(shown),
         kept=tuple((kinds[one["resource"]].singular, one["name"], one["id"]) for one in result["kept"][:_MAX_NAMES]),
         kept_count=result["keptCount"],
@@ -119,7 +120,11 @@ async def _fetch_parents(
 
 
 def _describe(
-    change: Mapping[str, Any], kind: NodeKind | None, groups: Mapping[int, str], parents: Mapping[tuple[str, int], str]
+    change: Mapping[str, Any],
+    kind: NodeKind | None,
+    groups: Mapping[int, str],
+    parents: Mapping[tuple[str, int], str],
+    effort: Effort,
 ) -> Row:
     exists = change["action"] != "create" and change["id"] is not None
     return Row(
@@ -129,7 +134,7 @@ def _describe(
         external_id=change["externalId"] or "",
         record=f"/{change['resource']}/{change['id']}" if exists else "",
         line=change["line"],
-        changes=_compare(change, kind, groups, parents),
+        changes=_compare(change, kind, groups, parents, effort),
         adopted=change["adopted"],
         drift=change["drift"] and change["drift"]["event"],
         deleted=change["deleted"],
@@ -138,7 +143,11 @@ def _describe(
 
 
 def _compare(
-    change: Mapping[str, Any], kind: NodeKind | None, groups: Mapping[int, str], parents: Mapping[tuple[str, int], str]
+    change: Mapping[str, Any],
+    kind: NodeKind | None,
+    groups: Mapping[int, str],
+    parents: Mapping[tuple[str, int], str],
+    effort: Effort,
 ) -> tuple[Change, ...]:
     """Present the differences of a change like those of an event."""
     states: dict[str, dict[str, Any]] = {"before": {}, "after": {}}
@@ -157,5 +166,5 @@ def _compare(
                 state.setdefault(name, {})[option] = value
             elif name not in secrets:
                 state[name] = value
-    shown = compare_states(names, states["before"], states["after"], kind, groups)
+    shown = compare_states(names, states["before"], states["after"], kind, groups, effort)
     return tuple(replace(one, label=say("Under")) if one.label == _PARENT_LABEL else one for one in shown)

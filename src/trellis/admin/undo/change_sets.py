@@ -205,6 +205,8 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
     try:
         raw = _build_skip_form(request, chosen, request.form).raw()
         if request.form.get("_plan", "") != plan.version:
+            if not (plan.count or plan.conflict_count or plan.purged or request.stale):  # the form is sent twice
+                return request.redirect(chosen.back, say("All of these events have been undone."))
             return _show(request, chosen, plan, 409, OUTDATED)
         result = await request.perform(chosen.operation, {**chosen.raw, **raw}, chosen.target)
     except Refused as refused:

@@ -9,7 +9,7 @@ from trellis.admin.nodes import fetch_groups, fetch_names
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import drop_advice, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Obstacle:
 
 async def find_obstacle(request: PageRequest, kind: NodeKind | None, event: Mapping[str, Any] | None, refused: Refused) -> Obstacle:
     """Explain why undo was refused."""
-    facts = refused.facts
+    facts, detail = refused.facts, drop_advice(refused.detail)
     if kind is None or event is None or "differences" not in facts:
-        return Obstacle(refused.detail, is_purged=refused.status == 410, undone_by=facts.get("undoneBy"))
+        return Obstacle(detail, is_purged=refused.status == 410, undone_by=facts.get("undoneBy"))
     differences = facts["differences"]
     by_fields = differences and differences[0]["field"] != "children"
     return Obstacle(
-        say("Undoing this event now would lose the later changes.") if by_fields else refused.detail,
+        say("Undoing this event now would lose the later changes.") if by_fields else detail,
         deleted_by=facts.get("deletedBy"),
         differences=await _compare(request, kind, differences),
         later=() if "deletedBy" in facts else tuple(await request.fetch("events.later", target=event["seq"])),

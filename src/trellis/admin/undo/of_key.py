@@ -12,7 +12,7 @@ from trellis.admin.page import PageRequest
 from trellis.admin.times import Clock
 from trellis.admin.undo.plan import RESTORE
 from trellis.core.events import changed_members
-from trellis.core.keys import describe_bounds, is_key_widened
+from trellis.core.keys import is_key_widened, list_bounds
 from trellis.core.version import compute_version
 
 KEYS: Final = "keys"
@@ -48,4 +48,4 @@ async def plan_undo_of_key(request: PageRequest, event: Mapping[str, Any]) -> Ke
 
 def _shown(key: Mapping[str, Any], clock: Clock) -> dict[str, Any]:
     """Return a key with its bounds in words."""
-    return {**key, "bounds": [f"{name}: {words}" for name, words in describe_bounds(key["bounds"], clock.short).items()]}
+    return {**key, "bounds": list_bounds(key["bounds"], clock.short)}

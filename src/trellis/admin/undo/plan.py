@@ -13,7 +13,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
-from trellis.sentences import say
+from trellis.sentences import join, say
 
 RESTORE: Final = "events.restore"
 OUTDATED: Final = say("What would be undone has changed since this page was loaded. Check the updated preview below.")
@@ -130,7 +130,7 @@ async def _names_below(request: PageRequest, kind: NodeKind, seq: int, restored:
     deleted = await request.fetch("events.deleted_names", {"ids": ids}, seq)
     paths: dict[int, str] = {}
     for number in ids[1:]:  # parents come before their children
-        node = deleted.get(number, {"parentId": None, "name": f"{kind.singular} {number}"})
+        node = deleted.get(number, {"parentId": None, "name": join((say(kind.singular), str(number)))})
         paths[number] = f"{paths[node['parentId']]} > {node['name']}" if node["parentId"] in paths else node["name"]
     return tuple(paths.values())
 
@@ -175,5 +175,5 @@ async def _lost_groups(request: PageRequest, seq: int, groups: list[int]) -> tup
         return ()
     is_group = next(kind for kind in request.kinds if kind.is_group)
     lists = await request.fetch("events.lists_naming", {"ids": groups}, seq)
-    names = {group: await _last_name(request, is_group.name, group) or f"with the id {group}" for group in groups}
+    names = {group: await _last_name(request, is_group.name, group) or say("with the id {id}", id=group) for group in groups}
     return tuple(LostGroup(names[group], tuple(lists[group]["lists"]), lists[group]["count"]) for group in groups)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import SentBefore, Submitted, find_form_status
 from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
 from trellis.core.fields import Field, Text, format_timestamp, isolate, parse_whole_number
@@ -38,6 +38,7 @@ async def index(request: PageRequest) -> Response:
         form.add_refusal(refused)
         status = 400
     chosen = query.get("webhook", "")
+    saved = await fetch_saved(request, "deliveries", form, query)
     return request.page(
         "deliveries/index.html",
         status=status,
@@ -46,9 +47,9 @@ async def index(request: PageRequest) -> Response:
         found=result,
         names=names,
         webhook=number if (number := parse_whole_number(chosen)) in names else None,
-        query=dict(query),
+        query=dict(query) | saved.carried,
         filtered=bool(set(query) - {"before"}),
-        saved=await fetch_saved(request, "deliveries", form, query),
+        saved=saved,
     )
 
 
@@ -117,29 +118,27 @@ async def ask_resend_failed(request: PageRequest) -> Response:
     given = Submitted.filters(request.query, request.clock).get(FAILED_SINCE.name, "")
     day_ago = format_timestamp(datetime.fromisoformat(request.now) - timedelta(days=1))
     typed = Submitted([(FAILED_SINCE.name, given or webhook["failingSince"] or day_ago)])
-    return await _show_count(request, 200, webhook, typed)
+    return await _show_count(request, webhook, typed)
 
 
-async def _show_count(
-    request: PageRequest, status: int, webhook: dict[str, Any], typed: Submitted, refused: Refused | None = None
-) -> Response:
+async def _show_count(request: PageRequest, webhook: dict[str, Any], typed: Submitted, refused: Refused | None = None) -> Response:
     form = Form((FAILED_SINCE,), typed, labels={FAILED_SINCE.name: say("Since")}, help={FAILED_SINCE.name: ""}, clock=request.clock)
     count = None
     try:
         count = (await request.dry_run("webhooks.redeliver", form.raw(), webhook["id"]))["count"]
     except Refused as wrong:
-        refused, status = refused or wrong, 400
+        refused = refused or wrong
     if refused is not None:
         form.add_refusal(refused)
     return request.page(
         "deliveries/resend.html",
-        status=status,
+        status=200 if refused is None else find_form_status(refused),
         title=say("Send failed deliveries again"),
         webhook=webhook,
         form=form,
         count=count,
         since=typed.get(FAILED_SINCE.name, ""),
-        submission=request.submission_token(),
+        submission=request.submission_token(renew=isinstance(refused, SentBefore)),
     )
 
 
@@ -150,7 +149,7 @@ async def resend_failed(request: PageRequest) -> Response:
     try:
         sent = await request.perform_once("webhooks.redeliver", dict(typed), webhook["id"])
     except Refused as refused:
-        return await _show_count(request, 400, webhook, typed, refused)
+        return await _show_count(request, webhook, typed, refused)
     count = sent.value["count"]
     message = (
         say_many(count, "{count:,} message is being sent again.", "{count:,} messages are being sent again.")

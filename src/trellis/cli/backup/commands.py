@@ -1,6 +1,8 @@
 """The commands that copy the database, now or again and again, and restore a copy."""
 
+import os
 import re
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from trellis.cli.backup.schedule import Schedule, run_schedule
+from trellis.cli.backup.schedule import DRAFT, Schedule, run_schedule
 from trellis.cli.community import act, community, explaining
 from trellis.cli.terminal import MISUSED, Failure, progress_of, show
 from trellis.compose import compose
@@ -71,7 +73,7 @@ def create_backup(
     if not source.exists():
         raise Failure(explain_condition(settings, Condition.MISSING))
     if every is None:
-        copy_database(settings, source, file)
+        _copy_once(settings, source, file)
         show(f"Copied {source} to {file} ({file.stat().st_size:,} bytes).")
         return
     schedule = Schedule(file, parse_interval(every), keep)
@@ -86,9 +88,34 @@ def parse_interval(text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def copy_database(settings: Settings, source: Path, target: Path) -> None:
-    """Copy a database, verify the copy, and note in the database when that was. Raises Failure."""
-    with explaining(settings), _explaining_files(target):
+def _copy_once(settings: Settings, source: Path, file: Path) -> None:
+    """Copy a database to a file that is there only when it is whole: this process may be killed before. Raises Failure."""
+    draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}{DRAFT}")
+    with _explaining_files(file):
+        if os.path.lexists(file):
+            raise FileExistsError
+        copy_database(settings, source, draft, file)
+        try:
+            _rename_new(draft, file)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _rename_new(draft: Path, file: Path) -> None:
+    """Rename a file, but overwrite none. Raises OSError."""
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system in which a file has no two names
+        if os.path.lexists(file):
+            raise FileExistsError from None
+        draft.rename(file)
+
+
+def copy_database(settings: Settings, source: Path, target: Path, named: Path | None = None) -> None:
+    """Copy a database, verify the copy, and note in the database when that was. Raises Failure, which tells of `named` instead."""
+    with explaining(settings), _explaining_files(named or target):
         try:
             with progress_of("Copying pages") as progress:
                 backup(source, target, progress)

@@ -15,7 +15,7 @@ from trellis.cli.terminal import Failure
 log = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"trellis-[0-9]{8}T[0-9]{6}Z\.db", re.ASCII)
-_DRAFT: Final = ".partial"  # behind the name of a copy until it is whole: a process may be killed in the middle of it
+DRAFT: Final = ".partial"  # behind the name of a copy until it is whole: a process may be killed in the middle of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,22 @@ def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> 
     target = schedule.folder / f"trellis-{at:%Y%m%dT%H%M%SZ}.db"
     try:
         schedule.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for left in schedule.folder.glob(f"trellis-*Z.db{_DRAFT}"):
+        for left in schedule.folder.glob(f"trellis-*Z.db{DRAFT}*"):  # and its journal
             left.unlink()
-        copy(draft := target.with_name(target.name + _DRAFT))
+        copy(draft := target.with_name(target.name + DRAFT))
         draft.rename(target)
     except (Failure, OSError) as error:
         log.error("No copy was made: %s", error)  # noqa: TRY400  # the sentence says it; a traceback would not help
         return
     log.info("Copied the database to %s (%d bytes).", target, target.stat().st_size)
-    for old in sorted(path for path in schedule.folder.iterdir() if _NAME.fullmatch(path.name))[: -schedule.keep]:
+    for old in _list_oldest_first(schedule.folder, target)[: -schedule.keep]:
         try:
             old.unlink()
         except OSError as error:
             log.error("%s could not be deleted: %s", old, error.strerror)  # noqa: TRY400  # as above
+
+
+def _list_oldest_first(folder: Path, newest: Path) -> list[Path]:
+    """List the copies. A name later than the newest one's is from before the clock was put back: such a copy is old."""
+    copies = (path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+    return sorted(copies, key=lambda path: (path.name <= newest.name, path.name))

@@ -25,8 +25,8 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
         with community(settings) as gate:
             yield good("database", f"{gate.store.describe_engine()}, at the newest step.")
             with gate.store.reading() as tx:
-                found, figures = inspect(tx), read_figures(tx, gate.now())
-            now = datetime.fromisoformat(gate.now())
+                found, now = inspect(tx), datetime.fromisoformat(gate.now())  # at once: what else is read may take a while
+                figures = read_figures(tx, gate.now())
             if found.server is not None:
                 yield from _judge_server(found.server, settings)
             yield from judge_clocks(found, now)
@@ -42,7 +42,7 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
             if late:
                 yield doubtful(
                     "webhooks",
-                    f"Nothing accepted for 15 minutes by {', '.join(f'webhook {number}' for number in late)}.",
+                    f"Messages have been waiting for more than 15 minutes for {', '.join(f'webhook {number}' for number in late)}.",
                     "Their pages in the panel say what their endpoints answer. Is `trellis serve` or `trellis work` running?",
                 )
             elif figures.webhooks:

@@ -14,7 +14,7 @@ from trellis import __version__
 from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
 from trellis.cli.limits import count_descriptors
 from trellis.health import LEAST_DISK
-from trellis.settings import Settings, definitions, variable
+from trellis.settings import DOTENV, Settings, definitions, holds_secrets, variable
 from trellis.store.condition import find_file
 from trellis.store.sqlite import describe_wal_reset_bug, library_version
 
@@ -31,9 +31,14 @@ def look_at_versions(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_settings(settings: Settings) -> Iterator[Finding]:
-    """Tell which settings are not at their defaults."""
+    """Tell which settings are not at their defaults, and whether others can read those that are secret."""
     changed = settings.changed
     yield good("settings", ", ".join(f"{name}={value}" for name, value in changed.items()) or "All are at their defaults.")
+    file = Path(DOTENV)
+    if file.is_file() and file.stat().st_mode & stat.S_IROTH and holds_secrets(DOTENV):
+        yield doubtful(
+            "settings file", f"Everybody on this machine can read {DOTENV}, which contains secrets.", f"chmod 600 {DOTENV}"
+        )
 
 
 def look_at_second_factors(settings: Settings) -> Iterator[Finding]:

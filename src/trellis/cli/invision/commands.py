@@ -144,6 +144,8 @@ def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
         text = translation.write()
     except ReadingFailed as failed:
         raise Failure(str(failed)) from None
+    except RecursionError:
+        raise Failure("An answer is nested too deeply, which no community's is. Nothing was written.") from None
     write_whole(output, text)
     for file in report or []:
         write_whole(file, (write_html if file.suffix.lower() in {".html", ".htm"} else write_text)(translation.report))

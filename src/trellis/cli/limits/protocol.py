@@ -16,6 +16,7 @@ from trellis.cli.limits.connections import Connections
 from trellis.cli.limits.limits import Limits
 from trellis.cli.limits.ready import ReadyRequests
 from trellis.core.keys import redact_keys
+from trellis.core.networks import write_plain
 from trellis.http.server import ServerHooks, ServerRefusal, Whole
 from trellis.logs import REFUSED, log_refused
 
@@ -99,6 +100,8 @@ class LimitedProtocol(HttpToolsProtocol):
         # The system would take megabytes that the caller has not read, and tell of them only when a third has been.
         with suppress(OSError):  # not of a socket in the file system
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
+        if self.client is not None:  # proxies that are trusted are told by their IPv4 addresses, as in all other settings
+            self.client = write_plain(self.client[0]), self.client[1]
         self._looked = self.loop.time()
         self._until = self._looked + self._limits.head
         self._connections = self._ports.get(self.server[1] or 0, self._connections) if self.server else self._connections

@@ -11,11 +11,11 @@ import typer
 
 from trellis.cli.community import act, community
 from trellis.cli.secrets import take_secrets
-from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, show, show_json, show_table
+from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, show, show_document, show_json, show_table
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, parse_json, parse_whole_number
-from trellis.core.operation import Operation
+from trellis.core.operation import Operation, RawText
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.rest.bodies import parse_query
@@ -69,7 +69,10 @@ def _run(name: str, parameters: Iterable[str], reason: str | None, *, json: bool
         target, raw = _parse_arguments(found, parameters)
         with progress_of(f"Running {found.name}") as progress:
             answer = act(gate, found.name, raw, target, reason=reason, progress=progress)
-    show_json(answer.value, plain=json)
+    if isinstance(answer.value, RawText):
+        show_document(answer.value.text)
+    else:
+        show_json(answer.value, plain=json)
 
 
 def _list_operations(*, json: bool) -> None:

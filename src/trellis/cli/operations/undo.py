@@ -49,25 +49,28 @@ def restore(  # noqa: PLR0917  # one option a parameter, as Typer has it
         str | None,
         typer.Option(metavar="PARENT", help="The new parent if the old one is gone: an id, or `root` for the top level."),
     ] = None,
+    delete_created: Annotated[
+        bool, typer.Option("--delete-created", help="Delete what the event created; of many events, this is always done.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be restored, without changing anything.")] = False,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; recorded in the event log.")] = None,
     json: Json = False,
 ) -> None:
     """Undo an event, or many: restore what was deleted, revert what was changed or moved, delete what was created."""
-    if sum(one is not None for one in (event, change_set, key)) != 1:
-        raise Failure("Say what to undo: the number of an event, --change-set ID, or --key ID with --since WHEN.", MISUSED)
-    if (key is None) != (since is None):
-        raise Failure("--key and --since belong together: --key 3 --since 1h undoes what key 3 did in the last hour.", MISUSED)
+    _check_options(event, change_set, key, since=since, after=after, skip_conflicts=skip_conflicts, to=to)
+    if event is None and delete_created:
+        raise Failure("--delete-created is for a single event: of many events, what they created is always deleted.", MISUSED)
     with community(Settings.load()) as gate:
         raw: dict[str, Any]
         if event is not None:
             name, target, raw = "events.restore", event, {} if to is None else {"parentId": to}
+            raw |= {"deleteCreated": True} if delete_created else {}
         elif change_set is not None:
             name, target, raw = "changesets.restore", change_set, {"skipConflicts": skip_conflicts}
         else:
             name, target = "events.restore_of_key", key or 0
             raw = {"since": _parse_since(gate, since or ""), "skipConflicts": skip_conflicts}
-        if after is not None and event is None:
+        if after is not None:
             raw["after"] = after
         with progress_of(f"Undoing event {event}" if event is not None else "Undoing events") as progress:
             answer = act(gate, name, raw | {"dryRun": dry_run}, target, reason=reason, progress=progress)
@@ -78,6 +81,27 @@ def restore(  # noqa: PLR0917  # one option a parameter, as Typer has it
         show(line)
     if dry_run:
         say("This was a dry run: nothing was changed.")
+
+
+def _check_options(
+    event: int | None,
+    change_set: int | None,
+    key: int | None,
+    *,
+    since: str | None,
+    after: int | None,
+    skip_conflicts: bool,
+    to: str | None,
+) -> None:
+    """Refuse options that do not say what to undo, or that mean nothing together. Raises Failure."""
+    if sum(one is not None for one in (event, change_set, key)) != 1:
+        raise Failure("Say what to undo: the number of an event, --change-set ID, or --key ID with --since WHEN.", MISUSED)
+    if (key is None) != (since is None):
+        raise Failure("--key and --since belong together: --key 3 --since 1h undoes what key 3 did in the last hour.", MISUSED)
+    if event is not None and (after is not None or skip_conflicts):
+        raise Failure("--after and --skip-conflicts are for many events: give them with --change-set or --key.", MISUSED)
+    if event is None and to is not None:
+        raise Failure("--to is for a single event: give its number.", MISUSED)
 
 
 def _parse_since(gate: Gate, text: str) -> str:
@@ -104,11 +128,13 @@ def _undone(value: Mapping[str, Any]) -> Iterator[str]:
 
 def _restored(value: Mapping[str, Any], by: int | None) -> Iterator[str]:
     record, restored, dry = value["record"], value["restored"]["count"], bool(value.get("dryRun"))
-    where = record.get("path") or record["name"]
     done = f", by event {by}" if by is not None else ""
-    yield f"Event {value['event']} ({value['operation']}) {'would be' if dry else 'is'} undone{done}: {where}"
+    where = "" if record is None else f": {record.get('path') or record['name']}"  # none if all that it created is deleted
+    yield f"Event {value['event']} ({value['operation']}) {'would be' if dry else 'is'} undone{done}{where or '.'}"
     if restored > 1:
         yield f"  {restored:,} records are restored in all."
+    if deleted := value["deleted"]["count"]:
+        yield f"  {deleted:,} {'record is' if deleted == 1 else 'records are'} deleted."
     if moved := value["moved"]["count"]:
         yield f"  {moved:,} {'child moves' if moved == 1 else 'children move'} back under it."
     if changed := value["changed"]["count"]:

@@ -18,7 +18,7 @@ from trellis.cli.structure.files import Documents, read_files, write_whole
 from trellis.cli.structure.keys_file import KeysFile, open_keys_file
 from trellis.cli.structure.labels import Labels
 from trellis.cli.structure.report import show_changes, show_hints, show_summary
-from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, say, show, show_json
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, say, show, show_document, show_json
 from trellis.core.gate import Gate, Result
 from trellis.core.structure import build_schema
 from trellis.errors import Refused
@@ -104,7 +104,7 @@ def export(
     elif sys.stdout.isatty():
         show(text.removesuffix("\n"))
     else:
-        typer.echo(text, nl=False)
+        show_document(text)
 
 
 def schema() -> None:

@@ -38,7 +38,8 @@ def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
     documents = Documents()
     hidden = {kind.name: [f.name for f in kind.secrets] for kind in kinds if kind.secrets}
     for name in names:
-        file, content = name[:_LONGEST] if name != _STDIN else "standard input", _read(name)
+        shown = os.fsencode(name).decode("utf-8", "replace")  # the name of a file need not be UTF-8, and what is sent has to be
+        file, content = shown[:_LONGEST] if name != _STDIN else "standard input", _read(name)
         try:
             content = read_document(content)
         except Unreadable:  # the operation refuses the text, together with all that is wrong in other files

@@ -8,7 +8,7 @@ from trellis.cli.community import act
 from trellis.core.gate import Gate
 from trellis.core.kind import NodeKind
 
-_MOST: Final = 500  # ids that one list is asked for
+_MOST: Final = 100  # ids that one list is asked for, which returns all texts of their nodes
 _NOBODY: Final = "nobody"
 _EVERY: Final = "*"
 PARENT: Final = "parentId"

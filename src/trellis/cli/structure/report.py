@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from orjson import dumps
+
 from trellis.cli.structure.labels import Labels
 from trellis.cli.terminal import show, show_table
 
@@ -84,6 +86,8 @@ def _format(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "–"
+    if isinstance(value, Mapping):  # the bounds of a key
+        return dumps(value).decode() if value else "–"
     return "–" if value in {None, ""} else " ".join(str(value).split())
 
 

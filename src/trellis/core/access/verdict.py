@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from trellis.core.actor import Actor
 from trellis.core.bounds import WHOLE, Bound, describe_per_day, find_broken_condition, find_reach, find_uses
 from trellis.core.hello import HELLO
-from trellis.core.keys import describe_bound, is_address_allowed
+from trellis.core.keys import describe_bound
+from trellis.core.networks import is_address_allowed
 from trellis.core.operation import Operation
 from trellis.sentences import join, say
 from trellis.store.engine import Transaction
@@ -78,11 +79,10 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
     for counted, what in ((name, say("run {name}", name=name)), (WHOLE, say("run operations"))):
         most = holder.bounds.get(counted, Bound()).per_day
         if most is not None and find_uses(tx, key.id, counted, asked.at) >= most:
-            return Verdict(
-                "perDay",
-                "GRANT_USED_UP",
-                say("No: the key may {what} {often}, and has already done so.", what=what, often=describe_per_day(most)),
-            )
+            often = describe_per_day(most)
+            told = say("No: the key may {what} {often}, and has already done so.", what=what, often=often)
+            never = say("No: the key may never {what}: its limit is {often}.", what=what, often=often)
+            return Verdict("perDay", "GRANT_USED_UP", told if most else never)
     return Verdict(
         None, None, join(filter(None, (say("Yes: {terms}", terms=_describe_terms(key, asked.address)), describe_bound(bound))))
     )

@@ -1,18 +1,21 @@
 """The operation that lists what a group may do, node by node."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from trellis.core.access.rights import MISSING, Right, describe_right, find_group, list_rights
-from trellis.core.fields import Anything, Field, Integer, ListOf, NodeId, Nullable, Text, TextList, require
+from trellis.core.fields import Anything, Field, Input, Integer, ListOf, NodeId, Nullable, Text, TextList, quote, require
 from trellis.core.nodes import serialize_nodes
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.paging import PAGING, PER_PAGE, refusing_large_pages, serialize_page
 from trellis.core.verbs import Response, Verb
-from trellis.errors import Refused
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
 from trellis.sentences import say
 from trellis.store import lists
 from trellis.store.nodes import outline
+
+T = TypeVar("T")
 
 _FIELDS: Final = (
     *PAGING,
@@ -29,14 +32,14 @@ def _view(context: Context) -> Outcome:
     kinds = [one for one in context.environment.kinds if list_rights(one) and context.call.actor.sees(one.name)]
     if not kinds:
         raise Refused("NO_ENDPOINT", say("No kind of node has permissions."))
-    chosen = next((one for one in kinds if one.name == given.get("resource")), kinds[0])
+    chosen = _choose("resource", given, {one.name: one for one in kinds}) or kinds[0]
     rights = list_rights(chosen)
-    wanted = next((right for right in rights if right.name == given.get("right")), None)
+    wanted = _choose("right", given, {right.name: right for right in rights})
     counts, ids, total = _scan(context, chosen.name, rights, wanted, group.id)
-    per_page = given.get("perPage", PER_PAGE)
-    page = min(given.get("page", 1), max(1, -(-len(ids) // per_page)))
+    page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
     ids_here = ids[(page - 1) * per_page : page * per_page]
-    _, found = lists.read_page(context.tx, chosen.name, lists.Query({"ids": ids_here}, limit=per_page))
+    with refusing_large_pages():
+        _, found = lists.read_page(context.tx, chosen.name, lists.Query({"ids": ids_here}, limit=per_page))
     return Outcome(
         serialize_page(serialize_nodes(context.tx, chosen, found, context.environment.community_url), len(ids), page, per_page)
         | {
@@ -50,6 +53,16 @@ def _view(context: Context) -> Outcome:
     )
 
 
+def _choose(name: str, given: Input, known: Mapping[str, T]) -> T | None:
+    """Return what a parameter names; None if it was not sent. Raises Refused (INVALID_VALUE)."""
+    if not (sent := given.get(name)):
+        return None
+    if sent not in known:
+        detail = say("must be one of {words}, not {raw}.", words=", ".join(known), raw=quote(sent))
+        raise refuse_faults(Fault(name, "INVALID_VALUE", say("{name} {detail}", name=name, detail=detail)))
+    return known[sent]
+
+
 def _scan(
     context: Context, kind: str, rights: Sequence[Right], wanted: Right | None, group: int
 ) -> tuple[Mapping[str, int], list[int], int]:
@@ -59,14 +72,13 @@ def _scan(
     total = 0
     for in_permissions in dict.fromkeys(right.in_permissions for right in rights):
         names = [right.name for right in rights if right.in_permissions == in_permissions]
-        known: dict[int, list[str]] = {}  # by the identity of the decoded value, since equal texts share one
-        kept_alive = []
         total = 0
-        for node, held in outline.read_column(context.tx, kind, "permissions" if in_permissions else "fields"):
+
+        def list_held(value: Mapping[str, Any], names: Sequence[str] = names) -> list[str]:
+            return [name for name in names if describe_right(value.get(name), group)]
+
+        for node, held_rights in outline.examine_column(context.tx, kind, "permissions" if in_permissions else "fields", list_held):
             total += 1
-            if (held_rights := known.get(id(held))) is None:
-                held_rights = known[id(held)] = [name for name in names if describe_right(held.get(name), group)]
-                kept_alive.append(held)
             for name in held_rights:
                 counts[name] += 1
             if wanted.name in held_rights if wanted is not None else held_rights:
@@ -85,7 +97,7 @@ OPERATION: Final = Operation(
     access=Access.GRANTED,
     verb=VIEW,
     path="/core/access",
-    refusals=(("INVALID_ID", MISSING),),
+    refusals=(("INVALID_ID", MISSING), *with_codes("PAGE_TOO_LARGE")),
     answers=(
         Field("page", Integer(0), "The number of this page.", example=1),
         Field("perPage", Integer(0), "How many nodes are on a page.", example=25),

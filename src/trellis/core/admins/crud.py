@@ -106,6 +106,7 @@ def operations() -> tuple[Operation, ...]:
             "kept.",
             _set_password,
             PASSWORD,
+            signing.GOES_ON,
             judge=_judge_new_password,
         ),
         updating_operation(
@@ -239,7 +240,16 @@ def _begin(context: Context) -> Outcome:
     _require_link(context)
     outcome = add_administrator(context, require((NAME, LOGIN, PASSWORD), context.input), must_change=False)
     administrators.delete_links(context.tx)
-    return outcome
+    return add_mark(outcome, context.input.get("password"))
+
+
+def add_mark(outcome: Outcome, digest: str) -> Outcome:
+    """Return the outcome of an operation by which somebody has chosen their first password, with what stands for it.
+
+    The session that begins next is theirs only for as long as nobody has reset that password.
+    """
+    mark = factors.mark_password(outcome.resource_id or 0, digest)
+    return outcome._replace(result={**outcome.result, "passwordMark": mark}, plan=outcome.result)
 
 
 def _create(context: Context) -> Outcome:
@@ -318,11 +328,15 @@ def _set_password(context: Context) -> Outcome:
     old = find_administrator(context)
     given = require((PASSWORD,), context.input)
     given.raise_faults()
+    own = signing.find_own_session(context) if context.input.get(signing.GOES_ON.name) and _is_own(context) else None
     sessions.end_all(context.tx, old.id)
     invitations.withdraw(context.tx, old.id)
     new = replace(old, digest=given.get("password"), must_change=not _is_own(context))
     outcome = save_administrator(context, old, new, also=("password",))
-    return outcome._replace(result={**outcome.result, "secondFactors": find_kinds(context.tx, [old.id]).get(old.id, [])})
+    result = {**outcome.result, "secondFactors": find_kinds(context.tx, [old.id]).get(old.id, [])}
+    if own is None:
+        return outcome._replace(result=result)
+    return outcome._replace(result={**result, "token": signing.begin_again(context, own)}, plan=result)
 
 
 def _disable(context: Context) -> Outcome:

@@ -163,10 +163,14 @@ def _find_identity(context: Context, given: Input) -> tuple[Administrator, Ident
 
 def _use(context: Context, identity: Identity, request: SignOnRequest, given: Input) -> None:
     """Use a state up. Raises Refused for one that was used, or is older than the newest that was."""
-    if identity.state is not None and is_spent(decode(request.state), decode(identity.state)):
-        raise Refused("SIGN_ON_REFUSED", say("This sign-in has already been used. Sign in again."))
+    _require_unused(context, identity, request)
     login = given.get("login") or identity.login
     identities.update(context.tx, replace(identity, state=request.state, login=login, used_at=context.at))
+
+
+def _require_unused(context: Context, identity: Identity, request: SignOnRequest) -> None:
+    if identity.state is not None and is_spent(context.now, decode(request.state), decode(identity.state)):
+        raise Refused("SIGN_ON_REFUSED", say("This sign-in has already been used. Sign in again."))
 
 
 def _require_role(policy: SignOnPolicy, admin: Administrator, given: Input) -> None:
@@ -260,8 +264,9 @@ def _build_identity(context: Context, given: Input, admin: int, state: str | Non
 
 
 def _follow_groups(context: Context) -> Outcome:
-    given = _read_either(context)
-    old, _ = _find_identity(context, given)
+    given, request = _read_either(context)
+    old, identity = _find_identity(context, given)
+    _require_unused(context, identity, request)
     policy = context.environment.sign_on
     role = policy.find_role(given.get("groups", ()))
     if role is None:
@@ -270,8 +275,9 @@ def _follow_groups(context: Context) -> Outcome:
 
 
 def _turn_away(context: Context) -> Outcome:
-    given = _read_either(context)
-    admin, _ = _find_identity(context, given)
+    given, request = _read_either(context)
+    admin, identity = _find_identity(context, given)
+    _require_unused(context, identity, request)
     policy = context.environment.sign_on
     is_in = not policy.roles or policy.find_role(given.get("groups", ())) is not None
     ended = 0 if is_in else sessions.end_all(context.tx, admin.id)
@@ -279,12 +285,12 @@ def _turn_away(context: Context) -> Outcome:
     return Outcome(told, admin.id, after=told, happened=ended > 0)
 
 
-def _read_either(context: Context) -> Input:
+def _read_either(context: Context) -> tuple[Input, SignOnRequest]:
     """Return what the provider says of somebody who signs in there, or shows it again who they are."""
     try:
-        return _read(context, Purpose.SIGN_ON)[0]
+        return _read(context, Purpose.SIGN_ON)
     except Refused:
-        return _read(context, Purpose.CONFIRM)[0]
+        return _read(context, Purpose.CONFIRM)
 
 
 def _link(context: Context) -> Outcome:

@@ -14,13 +14,14 @@ from trellis.core.admins.crud import (
     NAME,
     PASSWORD,
     add_administrator,
+    add_mark,
     find_administrator,
     require_strong,
     save_administrator,
     updating_operation,
 )
 from trellis.core.admins.mail import EMAIL
-from trellis.core.admins.roles import KINDS, ROLE
+from trellis.core.admins.roles import KINDS, ROLE, require_local_sign_in
 from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.fields import Boolean, Field, Text, format_timestamp, isolate, require
@@ -187,8 +188,9 @@ def _find_without_password(context: Context) -> Administrator:
 
 
 def _judge(context: Context) -> dict[str, str | None]:
-    """Refuse a link that cannot be used, then a password that is easy to guess. Raises Refused (LINK_SPENT)."""
+    """Refuse a link that cannot be used, then a password that could not be, or is easy to guess. Raises Refused (LINK_SPENT)."""
     admin = find_by_link(context)
+    require_local_sign_in(context, admin)
     require_strong(context, admin.name, admin.login)
     return {}
 
@@ -205,5 +207,7 @@ def _accept(context: Context) -> Outcome:
     given = require((PASSWORD, LINK), context.input)
     given.raise_faults()
     old = find_by_link(context)
+    require_local_sign_in(context, old)
     invitations.withdraw(context.tx, old.id)
-    return save_administrator(context, old, replace(old, digest=given.get("password")), also=("password",))
+    digest = given.get("password")
+    return add_mark(save_administrator(context, old, replace(old, digest=digest), also=("password",)), digest)

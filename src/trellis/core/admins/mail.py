@@ -14,8 +14,8 @@ from trellis.store.admins import Administrator
 
 ALL: Final = "*"
 _LONGEST: Final = 254  # characters of an address (RFC 5321, 4.5.3.1)
-# One address in ASCII, without quotes or comments: nothing in it can be taken for a header, a list or a command.
-_ADDRESS: Final = re.compile(r"(?!\.)[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}(?<!\.)@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+# One address in ASCII, without quotes, comments or encoded words: nothing in it can be taken for a header, a list or a command.
+_ADDRESS: Final = re.compile(r"(?!\.|.*=\?)[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}(?<!\.)@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from trellis.sentences import say
 SHORTEST: Final = 12  # characters of a password
 LONGEST: Final = 255
 _LONGEST_JUDGED: Final = 72  # characters; judging more takes long
+_LETTERLIKE: Final = "@({[<!|$+%"  # symbols that zxcvbn reads as letters, in every combination
+_MOST_LETTERLIKE: Final = 3  # different ones that are judged as such; twice as many take seconds
 _LEAST_SCORE: Final = 3  # of zxcvbn: at least 10^8 guesses
 _SHORTEST_WORD: Final = 3
 _LEAST_REST: Final = 8  # characters beside the words of its context
@@ -71,7 +73,7 @@ def find_weakness(password: str, *context: str) -> str:
         return say(
             "is little more than a name that everybody here knows. Choose words that have nothing to do with you or this community."
         )
-    result = zxcvbn(password[:_LONGEST_JUDGED], user_inputs=sorted(words))
+    result = zxcvbn(_limit_letterlike(password[:_LONGEST_JUDGED]), user_inputs=sorted(words))
     if result["score"] >= _LEAST_SCORE:
         return ""
     warning = str(result["feedback"]["warning"])
@@ -79,6 +81,12 @@ def find_weakness(password: str, *context: str) -> str:
         return say("is easy to guess. Use four or more words that do not belong together.")
     why = _WARNINGS.get(warning) or warning[:1].lower() + warning[1:].rstrip(".")
     return say("is easy to guess ({why}). Use four or more words that do not belong together.", why=why)
+
+
+def _limit_letterlike(password: str) -> str:
+    """Return a password with other symbols in place of those that zxcvbn reads as letters, except the first few of them."""
+    different = dict.fromkeys(one for one in password if one in _LETTERLIKE)
+    return password.translate(dict.fromkeys(map(ord, list(different)[_MOST_LETTERLIKE:]), "~"))
 
 
 def find_breach(password: str, breached: Container[str] | None) -> str:

@@ -50,11 +50,21 @@ def give_role(context: Context, admin: Administrator, given: Input) -> Administr
 def require_other_owner(context: Context, admin: Administrator) -> None:
     """Refuse what would leave no owner who can sign in. Raises Refused (LAST_ADMINISTRATOR)."""
     is_one = admin.role == OWNER and admin.disabled_at is None
-    if is_one and not administrators.count_others_enabled(context.tx, admin.id, OWNER):
+    issuer = context.environment.sign_on.issuer
+    if is_one and not administrators.count_others_enabled(context.tx, admin.id, OWNER, issuer):
         raise Refused(
             "LAST_ADMINISTRATOR",
             say(
                 "{name} is the only owner who can sign in. Add or enable another owner first, or make somebody else one.",
                 name=isolate(admin.name),
             ),
+        )
+
+
+def require_local_sign_in(context: Context, admin: Administrator) -> None:
+    """Refuse whoever has to sign in at the provider, where that is left to owners. Raises Refused (LOCAL_SIGN_IN_OFF)."""
+    if context.environment.sign_on.owners_only and admin.role != OWNER:
+        raise Refused(
+            "LOCAL_SIGN_IN_OFF",
+            say("Sign in with {name}: only owners can use a password.", name=isolate(context.environment.sign_on.name)),
         )

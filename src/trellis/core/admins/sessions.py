@@ -12,13 +12,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
+from trellis.core.admins.roles import require_local_sign_in
 from trellis.core.admins.sign_in import is_known_browser
 from trellis.core.admins.tokens import generate_token, hash_token
-from trellis.core.factors import EVIDENCE, take_factor
-from trellis.core.fields import Boolean, Field, Text, TextList, format_timestamp, invalid_id, isolate, require
+from trellis.core.factors import EVIDENCE, mark_password, take_factor
+from trellis.core.fields import Boolean, Field, Text, TextList, format_timestamp, invalid_id, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.core.roles import OWNER, Permit
+from trellis.core.roles import Permit
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.admins import Session, administrators, sessions
@@ -73,7 +74,7 @@ class SignedIn:
     @property
     def actor(self) -> Actor:
         """The administrator as events name them."""
-        return Actor.administrator(self.id, self.name, self.permit)
+        return Actor.administrator(self.id, self.name, self.permit, self.session)
 
     def has_confirmed(self, now: str) -> bool:
         """Return whether the password was entered in the last quarter of an hour."""
@@ -123,12 +124,6 @@ def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:
     return gate.store.write(lambda tx: sessions.record_use(tx, session, now, address), quiet=True)
 
 
-def begin_session(gate: Gate, admin: int, address: str, agent: str, issuer: str | None = None) -> Future[str]:
-    """Go on in a new session after one's password was changed, which has ended all; the future gives its cookie."""
-    client = Client(address, agent)
-    return gate.store.write(lambda tx: insert_session(tx, admin, client, gate.now(), _BY_PASSWORD, issuer), quiet=True)
-
-
 class Client(NamedTuple):
     """From where somebody signs in, and with which browser."""
 
@@ -162,8 +157,17 @@ AGENT: Final = Field("agent", Text(300), "The browser that the sign-in comes fro
 _ALONE: Final = Field(
     "alone", Boolean(), "Whether a passkey is used instead of the password, which was not entered.", default=False
 )
+_MARK: Final = Field(
+    "passwordMark", Text(64), "What stands for the password that was entered, which must still be theirs.", default=""
+)
 BROWSER: Final = Field("browser", Text(200), "What a browser was given at an earlier sign-in, which identifies it.", default="")
 SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
+GOES_ON: Final = Field(
+    "session",
+    Text(_ID_LENGTH),
+    "The id of one's own session that goes on; the secret of its new cookie is returned, once.",
+    default="",
+)
 _SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions to end.", default=())
 _EVERYWHERE: Final = Field("everywhere", Boolean(), "Whether to end all sessions.", default=False)
 _BUT: Final = Field("but", Text(_ID_LENGTH), "The id of a session to keep.", default="")
@@ -186,7 +190,7 @@ def operations() -> tuple[Operation, ...]:
             "passkey alone is enough, unless somebody else has set the password. The event says `newBrowser` if the "
             "administrator has not signed in with this browser for 90 days.",
             _sign_in,
-            (ADDRESS, AGENT, BROWSER, _ALONE, *EVIDENCE),
+            (ADDRESS, AGENT, BROWSER, _ALONE, _MARK, *EVIDENCE),
             writes=True,
             has_target=True,
         ),
@@ -228,7 +232,8 @@ def _find_idle(context: Context) -> str:
 
 
 def _find_live(context: Context) -> list[Session]:
-    return sessions.find_live_by_admin(context.tx, context.call.target or 0, context.now, _find_idle(context))
+    admin, issuer = context.call.target or 0, context.environment.sign_on.issuer
+    return sessions.find_live_by_admin(context.tx, admin, context.now, _find_idle(context), issuer)
 
 
 def _list(context: Context) -> Outcome:
@@ -241,6 +246,8 @@ def _sign_in(context: Context) -> Outcome:
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None or admin.disabled_at is not None:
         raise invalid_id("administrator who may sign in", context.call.target, "1T106/5")
+    if (mark := context.input.get(_MARK.name)) and mark != mark_password(admin.id, admin.digest):
+        raise Refused("NO_PERMISSION", say("The password was changed meanwhile. Sign in with the new one."))
     factor, alone = take_factor(context, admin.id), bool(context.input.get(_ALONE.name))
     after: dict[str, Any] = describe_client(context, factor)
     if admin.must_change and alone:  # it may be the passkey of whoever is to be shut out
@@ -251,11 +258,7 @@ def _sign_in(context: Context) -> Outcome:
         raise Refused(
             "LOCAL_SIGN_IN_OFF", say("You have no password here. Sign in at the provider, and choose one under Your account.")
         )
-    if context.environment.sign_on.owners_only and admin.role != OWNER:
-        raise Refused(
-            "LOCAL_SIGN_IN_OFF",
-            say("Sign in with {name}: only owners can use a password.", name=isolate(context.environment.sign_on.name)),
-        )
+    require_local_sign_in(context, admin)
     how = _list_shown(factor, alone=alone)
     token = insert_session(context.tx, admin.id, Client(after["address"], after["agent"]), context.now, how)
     return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
@@ -284,6 +287,12 @@ def confirm_session(context: Context, session: Session, after: dict[str, Any], h
     until = format_timestamp(datetime.fromisoformat(context.now) + _CONFIRMED)
     sessions.confirm(context.tx, session.digest, hash_token(token), until, how)
     return Outcome({**after, "token": token}, context.call.target, after=after, plan=after)
+
+
+def begin_again(context: Context, ended: Session) -> str:
+    """Begin a session in place of one's own that a new password has ended; return its cookie."""
+    client, how = Client(ended.address, ended.agent), ended.confirmed_with or _BY_PASSWORD
+    return insert_session(context.tx, ended.admin_id, client, context.now, how, ended.issuer)
 
 
 def describe_client(context: Context, factor: str) -> dict[str, str]:

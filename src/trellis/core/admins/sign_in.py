@@ -3,24 +3,28 @@
 Attempts are counted before the password is checked, so that many at once gain nothing: by account, and by account and address.
 Each counter grants a few free attempts and then demands a wait that doubles up to a bound and expires by itself. A browser that
 has signed in to an account before has a counter of its own, and only that, so that a stranger's guesses do not slow down the
-account's owner. An address by itself has none: behind a proxy everybody has the same.
+account's owner. An address by itself has none: behind a proxy everybody has the same. Logins that nobody has are counted like all
+others, so that no wait tells which there are.
 
 The counters are bookkeeping. Failures are counted by address and minute, and an event tells each count once its minute is over.
 """
 
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.admins.passwords import LONGEST, password_matches, renew_digest
 from trellis.core.admins.tokens import generate_token, hash_token
+from trellis.core.factors import find_service_key, mark_password, sign
 from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, format_timestamp, require
 from trellis.core.gate import Gate
 from trellis.core.networks import find_network
 from trellis.core.operation import Call, Context, Operation, Outcome
 from trellis.core.passwords import PEOPLE, STRANGERS
+from trellis.errors import Refused
 from trellis.store.admins import Attempts, administrators, attempts
 from trellis.store.engine import Transaction
 
@@ -46,7 +50,7 @@ _ACCOUNT: Final = _Limit(5, 60)
 _ADDRESS: Final = _Limit(5, 900)  # of an account
 _BROWSER: Final = _Limit(5, 900)
 _WRONG: Final = _Limit(10, 900)  # links and sign-ons, from an address
-_UNKNOWN: Final = 1024  # counters that all logins which nobody has share
+_LOGIN_SIZE: Final = 2  # bytes that are kept of what was typed as a login: people type their password there, too
 _SERVICE: Final = Actor("service", None, "sign-in", frozenset({"admins.refuse_sign_in"}))
 
 
@@ -58,6 +62,13 @@ class Credentials:
     password: str = field(repr=False)
     address: str
     browser: str = field(default="", repr=False)
+
+
+class Proven(NamedTuple):
+    """The id of an administrator who has shown who they are, and the mark of the password that they entered; "" if they did not."""
+
+    admin: int
+    mark: str = ""
 
 
 def find_lane(gate: Gate, credentials: Credentials) -> str:
@@ -85,10 +96,10 @@ def find_wait(gate: Gate, credentials: Credentials) -> int:
         return _find_wait(_find_kept(tx, tuple(_limits(tx, credentials, now)), now), now)
 
 
-def check_password(gate: Gate, credentials: Credentials) -> int | None:
-    """Return the id of the administrator whose login and password these are. Takes about 50 ms and 64 MiB.
+def check_password(gate: Gate, credentials: Credentials) -> Proven | None:
+    """Return the administrator whose login and password these are. Takes about 50 ms and 64 MiB.
 
-    A digest of before digests were made as they are now is replaced meanwhile: only now is the password there to make another one.
+    A digest of before digests were made as they are now is replaced as well: only now is the password there to make another one.
     """
     with gate.store.reading() as tx:
         admin = administrators.find_by_login(tx, credentials.login)
@@ -96,9 +107,13 @@ def check_password(gate: Gate, credentials: Credentials) -> int | None:
     password = credentials.password[: LONGEST + 1]
     if not password_matches(digest, password) or admin is None or digest is None:
         return None
+    kept = digest
     if (other := renew_digest(digest, password)) is not None:
-        gate.store.write(lambda tx: administrators.renew_digest(tx, admin.id, digest, other), quiet=True)
-    return admin.id
+        with suppress(Refused):  # then it is made at the next sign-in
+            if not gate.store.write(lambda tx: administrators.renew_digest(tx, admin.id, digest, other), quiet=True).result():
+                return check_password(gate, credentials)  # it was replaced meanwhile: by another sign-in, or with the password
+            kept = other
+    return Proven(admin.id, mark_password(admin.id, kept))
 
 
 def clear_attempts(gate: Gate, credentials: Credentials) -> Future[None]:
@@ -208,9 +223,8 @@ def _limits(tx: Transaction, credentials: Credentials, now: str) -> dict[str, _L
     """Return the counters that an attempt is held against, each with its limit."""
     if known := _find_known_browser(tx, credentials, now):
         return {known: _BROWSER}
-    account = hash_token(administrators.fold_login(credentials.login))
-    if administrators.find_by_login(tx, credentials.login) is None:
-        account = f"unknown {int(account, 16) % _UNKNOWN}"  # so that made-up logins do not make more and more rows
+    login = administrators.fold_login(credentials.login)
+    account = sign(find_service_key(tx), "login", login)[:_LOGIN_SIZE].hex()  # somebody's or nobody's: a wait tells neither
     return {f"account/{account}": _ACCOUNT, f"account/{account}/{find_network(credentials.address)}": _ADDRESS}
 
 

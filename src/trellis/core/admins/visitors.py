@@ -1,16 +1,13 @@
 """Visitors of the panel who have not signed in: the token that ties a form to their browser.
 
-Nothing is stored of them. A token is signed, so that whoever sends one was given it by this service; the key is made from what the
-database keeps of passwords and one-time links, which every process knows and nobody outside does. It changes with them: a form
-that was open meanwhile is asked for again.
+Nothing is stored of them. A token is signed with a key of the service, so that whoever sends one was given it by this service.
 """
 
-import hashlib
 import hmac
 
 from trellis.core.admins.tokens import generate_token
+from trellis.core.factors import find_service_key, sign
 from trellis.core.gate import Gate
-from trellis.store.admins import administrators
 
 
 def generate_visitor_token(gate: Gate) -> str:
@@ -27,6 +24,4 @@ def is_visitor_token(gate: Gate, token: str) -> bool:
 
 def _sign(gate: Gate, text: str) -> str:
     with gate.store.reading() as tx:
-        digests = administrators.find_digests(tx)
-    key = hashlib.sha256("\n".join(digests).encode()).digest()
-    return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        return sign(find_service_key(tx), "visitor", text).hex()

@@ -58,7 +58,7 @@ def _view(context: Context) -> Outcome:
     own = actor.id if actor.type == "admin" else None
     unread = bool(given.get("unread"))
     after = read if unread else 0
-    found = alarms.read_newest(context.tx, _resources_of(actor), own, limit + 1, given.get("before"), after, only_news=unread)
+    found = alarms.read_newest(context.tx, _resources_of(actor), own, limit + 1, (after, given.get("before")), only_news=unread)
     told = {event.seq: event for event in events.find_many(context.tx, [alarm.event for alarm in found])}
     results = [_serialize(alarm, told[alarm.event], actor, read) for alarm in found[:limit] if alarm.event in told]
     return Outcome({"results": results, "next": found[limit - 1].event if len(found) > limit else None})

@@ -89,9 +89,10 @@ def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: in
     """Judge calls of one operation by the bounds of the grants that it needs, and count them as uses of these.
 
     `approved` is None for what changes nothing that is kept, and true for what somebody else has to approve, or has.
-    Raises Refused (DRY_RUN_ONLY, GRANT_USED_UP), ProposalNeeded.
+    Raises Refused (GRANT_ENDED, DRY_RUN_ONLY, GRANT_USED_UP), ProposalNeeded.
     """
     for name in grants:
+        judge_end(actor, name, now)  # it may have ended while the call waited for its turn
         if approved is not None:
             _judge_write(actor, name, approved=approved)
         count_uses(tx, actor, name, now, times)

@@ -44,7 +44,7 @@ class Reach:
     def refuse(self, what: str) -> Refused:
         """Return the refusal of what would reach further. `what` says in a sentence what that was, or what to do."""
         under = [f"{self.kind}:{root}" for root in self.roots]
-        named = ", ".join(under) or f"none of the {self.kind}"
+        named = ", ".join(under) or say("none of the {kind}", kind=self.kind)
         return Refused(
             "OUT_OF_BOUNDS",
             say(
@@ -76,4 +76,4 @@ def judge_touched(tx: Transaction, actor: Holder, operation: str, touched: Itera
     """Judge where the nodes are that a write has touched, after it. Raises Refused (OUT_OF_BOUNDS)."""
     reach = find_reach(actor, operation, operation.partition(".")[0])
     if reach is not None and reach.find_outside(tx, touched):
-        raise reach.refuse("This would move something out of it, or change something outside.")
+        raise reach.refuse(say("This would move something out of it, or change something outside."))

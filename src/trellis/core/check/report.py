@@ -170,6 +170,24 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
                 ),
             )
         )
+    yield from _check_external_ids(context, kind)
+
+
+def _check_external_ids(context: Context, kind: NodeKind) -> Iterator[Finding]:
+    """Find nodes with an external id by which documents know a built-in one that has none: refused today, but not always."""
+    built_in = nodes.find_by_ids(context.tx, kind.name, sorted(kind.built_in)) if kind.built_in else {}
+    numbers = {kind.built_in[number]: number for number, node in built_in.items() if node.external_id is None}
+    for external_id, node in sorted(nodes.find_by_external_ids(context.tx, kind.name, numbers).items()):
+        detail = say(
+            "its external id is '{external_id}', by which structure documents know the {singular} {number}. Give it another: "
+            "trellis run {name}.update id={node} externalId=…",
+            external_id=external_id,
+            singular=kind.singular,
+            number=numbers[external_id],
+            name=kind.name,
+            node=node,
+        )
+        yield Finding((Problem(kind.name, node, "external id", detail, repairable=False),))
 
 
 def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:

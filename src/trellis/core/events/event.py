@@ -39,7 +39,7 @@ def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, cha
 
 def is_caused_by(event: Event, actor: Actor) -> bool:
     """Return whether an actor has caused an event."""
-    return (event.actor["type"], event.actor["id"]) == (actor.type, actor.id)
+    return actor.is_named(event.actor)
 
 
 def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
     found: dict[str, Wanted] = {}
     nothing = Wanted(frozenset(), frozenset(), frozenset(), _PLACE)
     for operation in operations:
-        if operation.writes:
+        if operation.writes and not operation.is_plan:
             name = frozenset((operation.name,))
             resource, _, second = operation.name.partition(".")
             shared = SHARED.get(second)

@@ -68,7 +68,13 @@ _FIELDS: Final = (
         "The cursor: only events after this number (before it, if newest first). Begin without it, then send the "
         "`next` of each response.",
     ),
-    Field("limit", Integer(1, 1000), "The number of events at most.", default=_LIMIT, example=_LIMIT),
+    Field(
+        "limit",
+        Integer(1, 1000),
+        "The number of events at most. There are fewer if they have more than 8 MiB of text together.",
+        default=_LIMIT,
+        example=_LIMIT,
+    ),
     Field("type", EventTypes(), "Only events of this type, such as `forum.moved`, or of one of several, separated by commas."),
     Field("operation", Text(100), "Only events of this operation, such as forums.create."),
     Field("resource", Text(100), "Only events of this resource, such as forums."),
@@ -121,15 +127,16 @@ def _list(context: Context) -> Outcome:
         filters["within"] = within
     if (permit := context.call.actor.permit) is not None:
         filters["resources"] = permit.resources
-    found = events.read_page(context.tx, filters, limit + 1, after, newest_first=newest_first)
-    page, more = found[:limit], len(found) > limit
-    shown = page if within is None else hide_outside(context.tx, page, within)
+    selected = events.select_page(context.tx, filters, after, newest_first=newest_first)
+    page = events.EventPage(limit)
+    page.read(context.tx, selected)
+    shown = page.found if within is None else hide_outside(context.tx, page.found, within)
     end = None if newest_first else newest  # events that the filter has excluded need not be examined again
     return Outcome(
         {
             "results": [show_event(event, context.call.actor) for event in shown],
-            "next": page[-1].seq if more else end,
-            "more": more,
+            "next": page.found[-1].seq if page.more else end,
+            "more": page.more,
             "oldest": oldest if oldest <= newest else None,
         }
     )
@@ -184,7 +191,7 @@ _TOUCHED: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
         Field("id", NodeId(), "The record's id."),
-        Field("how", Text(), "What happened to the record: made, deleted, moved, changed, restored or repaired."),
+        Field("how", Text(), "What happened to the record: made, deleted, moved, changed, restored, repaired or switched off."),
     )
 )
 EVENTS: Final = (

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from trellis.core.events.event import build_event
 from trellis.core.operation import Call, Operation, Outcome
+from trellis.core.passwords import Plain, refuse_proposed
 from trellis.store import alarms, events
 from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
@@ -37,11 +38,28 @@ class Recorder:
         self.apart = apart
         self.reads = not operation.writes
         self.until = until
+        self.counted = False  # whether it has run a read that is a use of a grant
+        self.digests: dict[tuple[Plain, str | None], str] = {}  # of passwords, made while other writes wait
         self._tx = tx
         self._operation = operation.name
         self._belong_together = operation.is_change_set or call.change_set is not None
         self._call = call
         self._now = now
+
+    def build_trial(self, operation: Operation, call: Call) -> "Recorder":
+        """Return a recorder of an operation that is run as part of the call and will be rolled back."""
+        trial = Recorder(self._tx, operation, call, self._now, self.until, dry=True)
+        trial.digests, trial.apart = self.digests, self.apart
+        return trial
+
+    def find_approval(self, operation: Operation) -> bool | None:
+        """Return whether a call has an approval, or is tried for one; None if nothing that it changes is kept."""
+        return self.apart if operation.writes and not self.dry else None
+
+    def check_password(self) -> None:
+        """Refuse a password in a call that needs somebody's approval. Raises Refused (PASSWORD_IN_PROPOSAL)."""
+        if self.apart:
+            raise refuse_proposed()
 
     def check_time(self) -> None:
         """Raise Overdue if the call should have ended by now."""

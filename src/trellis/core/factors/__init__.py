@@ -11,7 +11,16 @@ from trellis.core.factors.asking import (
     set_up_app,
     was_taken,
 )
-from trellis.core.factors.challenges import decode, encode, is_expired, is_live_challenge, is_spent, issue_challenge, issued_at
+from trellis.core.factors.challenges import (
+    decode,
+    encode,
+    is_expired,
+    is_live_challenge,
+    is_spent,
+    issue_challenge,
+    issued_at,
+    mark_password,
+)
 from trellis.core.factors.crud import CODE, PASSKEY_NAME, operations
 from trellis.core.factors.keys import find_service_key, sign
 from trellis.core.factors.party import find_party
@@ -41,6 +50,7 @@ __all__ = [
     "issue_challenge",
     "issued_at",
     "load",
+    "mark_password",
     "operations",
     "options_of_new_passkey",
     "options_of_passkey",

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from trellis.core.factors import passkeys as webauthn
-from trellis.core.factors.challenges import is_pending, issue_pending, was_pending
+from trellis.core.factors.challenges import is_pending, issue_pending, mark_password, was_pending
 from trellis.core.factors.codes import app_address
 from trellis.core.factors.keys import derive_secret, find_salt_prefix, find_service_key, format_secret, generate_salt, sign
 from trellis.core.factors.party import find_party
@@ -76,30 +76,31 @@ def _asks_nobody(tx: Transaction, login: str) -> bool:
     return sign(find_service_key(tx), "asks", fold_login(login))[0] * all_of_them < having * 256
 
 
-def begin_pending(gate: Gate, login: str, binding: str, *, matches: bool) -> str:
-    """Return what the browser sends with the second factor of a login: that its password was right, or hidden in it that not."""
+def begin_pending(gate: Gate, binding: str, mark: str) -> str:
+    """Return what the browser sends with the second factor: the mark of the password that was right; hidden in it, if none was."""
     with gate.store.reading() as tx:
-        admin = administrators.find_by_login(tx, login)
-        return issue_pending(find_service_key(tx), gate.now(), binding, _account(admin, login), matches=matches)
+        return issue_pending(find_service_key(tx), gate.now(), binding, mark)
 
 
-def check_second_step(gate: Gate, login: str, binding: str, pending: str, evidence: Evidence) -> int | None:
+def check_second_step(gate: Gate, login: str, binding: str, pending: str, evidence: Evidence) -> tuple[int, str] | None:
     """Return the administrator who has entered their password before, and shows their second factor now; None if either is wrong.
 
-    Both are always looked at: how long it takes does not tell whether the password was right.
+    With them comes the mark of their password. Both are always looked at: how long it takes does not tell whether the password
+    was right.
     """
     with gate.store.reading() as tx:
         admin = _find_enabled(tx, login)
-        good = is_pending(find_service_key(tx), binding, _account(admin, login), pending)
+        mark = _mark(admin)
+        good = is_pending(find_service_key(tx), binding, mark, pending)
     proven = check_evidence(gate, admin.id if admin else 0, evidence)
-    return proven if good else None
+    return (proven, mark) if good and proven is not None else None
 
 
 def was_taken(gate: Gate, login: str, binding: str, pending: str, evidence: Evidence) -> bool:
     """Return whether the code of an app was used after the password had been entered here: most likely the form was sent twice."""
     with gate.store.reading() as tx:
         admin = _find_enabled(tx, login)
-        if admin is None or not is_pending(find_service_key(tx), binding, _account(admin, login), pending):
+        if admin is None or not is_pending(find_service_key(tx), binding, _mark(admin), pending):
             return False
         used_at = find_last_use(tx, gate.environment, gate.now(), admin.id, evidence)
     return used_at is not None and was_pending(pending, used_at)
@@ -110,5 +111,5 @@ def _find_enabled(tx: Transaction, login: str) -> Administrator | None:
     return admin if admin is not None and admin.disabled_at is None else None
 
 
-def _account(admin: Administrator | None, login: str) -> str:
-    return f"{admin.id} {admin.digest}" if admin else fold_login(login)
+def _mark(admin: Administrator | None) -> str:
+    return mark_password(admin.id, admin.digest) if admin else mark_password(0, "")

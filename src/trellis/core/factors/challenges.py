@@ -6,6 +6,7 @@ token. A challenge is accepted once: a passkey answers none that is older than t
 
 import base64
 import binascii
+import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from trellis.core.factors.keys import sign
 
 _CHALLENGE_HOLDS: Final = timedelta(minutes=5)
 PASSWORD_HOLDS: Final = timedelta(minutes=5)
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)  # at most, between two machines
 _TIME_SIZE: Final = 8  # bytes
 _SIZE: Final = 56  # bytes: the time, 16 random bytes, the signature
 
@@ -42,22 +44,34 @@ def issued_at(challenge: bytes) -> int:
     return int.from_bytes(challenge[:_TIME_SIZE], "big")
 
 
-def is_spent(challenge: bytes, newest: bytes) -> bool:
-    """Return whether a challenge is the newest one that was answered, or older than that."""
-    return challenge == newest or issued_at(challenge) < issued_at(newest)
+def is_spent(now: str, challenge: bytes, newest: bytes) -> bool:
+    """Return whether a challenge is the newest one that was answered, or older than that.
+
+    One that is of a time to come is of a clock that was set back since: whatever is issued now is newer than that.
+    """
+    is_older = issued_at(challenge) < issued_at(newest) <= _milliseconds(now) + _CLOCKS_DIFFER / timedelta(milliseconds=1)
+    return challenge == newest or is_older
 
 
-def issue_pending(key: bytes, now: str, binding: str, account: str, *, matches: bool) -> str:
-    """Return what a browser sends with a second factor: that the password was right, or, not to be told apart, that it was not."""
+def mark_password(admin: int, digest: str) -> str:
+    """Return what stands for the password that an administrator has now: another one as soon as the password is changed."""
+    return hashlib.sha256(f"{admin} {digest}".encode()).hexdigest()
+
+
+def issue_pending(key: bytes, now: str, binding: str, mark: str) -> str:
+    """Return what a browser sends with a second factor: that the password with a mark was entered.
+
+    Without a mark it says, not to be told apart, that the password was wrong.
+    """
     until = str(_milliseconds(now) + PASSWORD_HOLDS // timedelta(milliseconds=1))
-    signature = sign(key, "password", binding, account, until) if matches else secrets.token_bytes(32)
+    signature = sign(key, "password", binding, mark, until) if mark else secrets.token_bytes(32)
     return f"{until}.{signature.hex()}"
 
 
-def is_pending(key: bytes, binding: str, account: str, pending: str) -> bool:
-    """Return whether it says that the password of an account was right. Whether that was lately is for `is_expired`."""
+def is_pending(key: bytes, binding: str, mark: str, pending: str) -> bool:
+    """Return whether it says that the password with a mark was entered. Whether that was lately is for `is_expired`."""
     until, _, signature = pending.partition(".")
-    signed = sign(key, "password", binding, account, until).hex()
+    signed = sign(key, "password", binding, mark, until).hex()
     return hmac.compare_digest(signed.encode(), signature.encode("utf-8", "replace"))
 
 

@@ -11,18 +11,23 @@ from trellis.core.factors.keys import format_secret
 
 _STEP: Final = 30  # seconds
 _DRIFT: Final = 1  # steps by which the clock of a telephone may differ
+_CLOCKS_DIFFER: Final = 2  # steps, at most, between two machines
 _RECOVERY_CODES: Final = 10
 _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"  # none of which is taken for another
 _GROUPS: Final = 6  # of four letters: 118 random bits, for which a plain hash is enough
 
 
 def find_step(secret: bytes, code: str, now: str, after: int) -> int | None:
-    """Return the step of time that a code belongs to, if it is now or one beside it, and later than `after`."""
+    """Return the step of time that a code belongs to, if it is now or one beside it, and later than `after`.
+
+    An `after` that is to come is of a clock that was set back since, and does not count.
+    """
     import pyotp  # noqa: PLC0415  # start-up time: for the first code
 
     app, typed = pyotp.TOTP(format_secret(secret), interval=_STEP), compact(code)
     current = int(datetime.fromisoformat(now).timestamp()) // _STEP
-    steps = range(max(current - _DRIFT, after + 1), current + _DRIFT + 1)
+    later = after + 1 if after <= current + _DRIFT + _CLOCKS_DIFFER else 0
+    steps = range(max(current - _DRIFT, later), current + _DRIFT + 1)
     fitting = [step for step in steps if hmac.compare_digest(app.at(step * _STEP).encode(), typed.encode("utf-8", "replace"))]
     return fitting[0] if fitting else None
 

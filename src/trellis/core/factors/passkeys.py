@@ -118,7 +118,7 @@ def verify_use(tx: Transaction, now: str, party: Party, answer: str, binding: st
     passkey, challenge = find_passkey(tx, answer), _find_challenge(answer)
     if passkey is None or not is_live_challenge(find_service_key(tx), now, PROVING, binding, challenge):
         return None
-    if passkey.challenge is not None and is_spent(challenge, decode(passkey.challenge)):
+    if passkey.challenge is not None and is_spent(now, challenge, decode(passkey.challenge)):
         return None
     try:
         verified = verify_authentication_response(

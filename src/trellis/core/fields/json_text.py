@@ -1,6 +1,7 @@
 """JSON as callers send it, read in one way wherever it stands: a body, a form field, a parameter of the command line."""
 
 import json
+import math
 from typing import Any, Final, NoReturn
 
 from trellis.core.fields.type import quote
@@ -9,16 +10,24 @@ MAX_NAMES: Final = 1000  # names of one object
 MAX_DEPTH: Final = 64  # levels; what writes and compares values recursively takes three times as many
 
 
+class _NotAllowed(ValueError):
+    """What is JSON, but not accepted here; its text says why."""
+
+
 def parse_json(text: str) -> Any:
     """Parse JSON in time linear in its length. Raises ValueError, whose text says what is wrong as the end of a sentence.
 
     Refused beside what is no JSON: a name that stands twice in one object, more than MAX_NAMES names in one, more than MAX_DEPTH
-    levels, and lone surrogates, which neither a database nor a response could hold.
+    levels, and what neither a database nor a response could hold: lone surrogates, numbers that are too large.
     """
     try:
         value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except (json.JSONDecodeError, _NotAllowed):
+        raise
+    except ValueError:  # of Python, about a whole number; it tells which setting would allow that
+        raise ValueError("a number has too many digits") from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise ValueError(f"it is nested too deeply; {MAX_DEPTH} levels are allowed")
     if "\\u" in text:
@@ -31,20 +40,26 @@ def parse_json(text: str) -> Any:
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(pairs) > MAX_NAMES:
-        raise ValueError(f"an object has {len(pairs):,} names; {MAX_NAMES:,} are allowed")
+        raise _NotAllowed(f"an object has {len(pairs):,} names; {MAX_NAMES:,} are allowed")
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the name {quote(name)} appears twice in one object")
+            raise _NotAllowed(f"the name {quote(name)} appears twice in one object")
         found[name] = value
     return found
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+    raise _NotAllowed(f"{constant} is not JSON")
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant)
+def _parse_fraction(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise _NotAllowed(f"the number {quote(text).strip(chr(39))} is too large")
+    return number
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_build_object, parse_float=_parse_fraction, parse_constant=_refuse_constant)
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

@@ -183,7 +183,7 @@ class Groups:
             raise self._invalid(raw)
         named = [part for part in parts if isinstance(part, Mapping)] if self.external else []
         try:
-            ids = Ids().parse([part for part in parts if part not in named] if named else raw)
+            ids = Ids().parse([part for part in parts if not isinstance(part, Mapping)] if named else raw)
             external = {ByExternalId(ExternalId().parse(part["externalId"]) or "") for part in named if len(part) == 1}
         except (Invalid, KeyError):
             raise self._invalid(raw) from None

@@ -76,12 +76,14 @@ class Html:
         if not _MARKUP.search(text):
             return text
         clean = _load_cleaner().clean
+        _check_cost(text)
         cleaned = clean(text)
         # Entities may have encoded control characters, and removed elements may leave spaces at the ends. Sending the stored value
         # back must not change it.
         value = _CONTROLS_BUT_LINES.sub("", cleaned).strip()
         if value != cleaned:
             value = clean(value).strip()
+        _check_cost(value)
         if len(value) > self.longest:
             raise Invalid(
                 say(
@@ -96,8 +98,23 @@ class Html:
         return {"type": "string", "maxLength": self.longest, "contentMediaType": "text/html"}
 
 
+def _check_cost(html: str) -> None:
+    """Raise Invalid for HTML that would take long to sanitise, and much memory."""
+    from trellis.open_elements import find_cost  # noqa: PLC0415  # start-up time: most texts have no tags
+
+    if (cost := find_cost(html)) is not None:
+        raise Invalid(
+            say(
+                "has {tags:,} tags, and up to {opened:,} elements are open at once. Close each element before the next one "
+                "begins, or send less HTML.",
+                tags=cost[0],
+                opened=cost[1],
+            )
+        )
+
+
 def sanitize_inline_html(html: str) -> str:
-    """Sanitise HTML that is part of a line of text."""
+    """Sanitise HTML that is part of a line of text, and as short as that."""
     return CONTROLS.sub("", _load_cleaner(_INLINE_TAGS).clean(html))  # entities may have encoded control characters
 
 

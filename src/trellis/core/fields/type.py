@@ -41,7 +41,8 @@ class Type(Protocol):
 
 def quote(raw: object) -> str:
     """Quote what was sent, in at most 60 characters without control characters, so that it can be sent back."""
-    text = repr(raw) if not isinstance(raw, str) else f"'{raw}'"
+    text = f"'{raw}'" if isinstance(raw, str) else "null" if raw is None else repr(raw)
+    text = text.lower() if isinstance(raw, bool) else text  # as JSON has it
     text = CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
     return text if len(text) <= 60 else text[:57] + "…" + text[-1]
 

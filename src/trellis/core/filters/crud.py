@@ -117,7 +117,7 @@ def _list(context: Context) -> Outcome:
     read = filters.read_all(context.tx, None if actor.type == "terminal" else _owner(context))
     return Outcome(
         [
-            {**_serialize(saved), "isOwn": saved.admin_id == _owner(context), "by": name or "the terminal"}
+            {**_serialize(saved), "isOwn": saved.admin_id == _owner(context), "by": name or say("the terminal")}
             for saved, name in read
             if saved.list in LISTS and actor.may(LISTS[saved.list])
         ]

@@ -2,14 +2,14 @@
 
 from trellis.core.keys import crud, many, pause, restore
 from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
-from trellis.core.keys.bounds import describe_bound, describe_bounds
+from trellis.core.keys.bounds import describe_bound, describe_bounds, list_bounds
 from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_version, serialize_key
 from trellis.core.keys.fields import FILTERS, FOR_TRYING, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
-from trellis.core.keys.keyring import Bearer, Keyring, authenticate, find_holder, is_address_allowed
+from trellis.core.keys.keyring import Bearer, Keyring, authenticate, find_holder
 from trellis.core.keys.many import MOST
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
 from trellis.core.keys.restore import RESTORE
-from trellis.core.keys.secret import find_public_part, has_key_form, redact_keys
+from trellis.core.keys.secret import find_public_part, has_key_form, redact_keys, tidy_reason
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -36,13 +36,14 @@ __all__ = [
     "find_key",
     "find_public_part",
     "has_key_form",
-    "is_address_allowed",
     "is_for_trying",
     "is_key_widened",
     "key_version",
+    "list_bounds",
     "operations",
     "redact_keys",
     "serialize_key",
+    "tidy_reason",
 ]
 
 

@@ -275,3 +275,8 @@ def describe_bound(bound: Bound, tell_time: Callable[[str], str] = _tell_utc) ->
 def describe_bounds(bounds: Mapping[str, Any], tell_time: Callable[[str], str] = _tell_utc) -> dict[str, str]:
     """Describe the bounds of a key, by operation."""
     return {name: describe_bound(bound, tell_time) for name, bound in read(bounds).items()}
+
+
+def list_bounds(bounds: Mapping[str, Any], tell_time: Callable[[str], str] = _tell_utc) -> list[str]:
+    """Describe the bounds of a key, each with its operation."""
+    return [say("{operation}: {bound}", operation=name, bound=words) for name, words in describe_bounds(bounds, tell_time).items()]

@@ -274,7 +274,7 @@ def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tupl
     grants |= set(_match_operations(given, "grant", grantable, faults, alone))
     grants -= set(_match_operations(given, "ungrant", grantable | frozenset(key.grants), faults))
     expires = settle_expiry(given.get("expires", key.expires_at), context.now)
-    if "expires" in given and expires is not None and expires <= context.now:
+    if expires is not None and expires <= context.now and expires != key.expires_at:  # what has expired may stay so
         faults.append(
             Fault(
                 "expires", "INVALID_VALUE", say("expires is in the past: {expires}. To end a key now, revoke it.", expires=expires)

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
 from trellis.core.actor import Actor
 from trellis.core.bounds import digest_reach
 from trellis.core.fields import isolate
 from trellis.core.keys.secret import parse_secret
+from trellis.core.networks import is_address_allowed
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store import keys
@@ -113,6 +113,10 @@ class Keyring:
         pending, self._pending = self._pending, {}
         return list(pending.items())
 
+    def put_back(self, uses: Iterable[tuple[int, str]]) -> None:
+        """Take back uses that could not be recorded, for the next time; what is newer stays."""
+        self._pending = dict(uses) | self._pending
+
 
 def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
     """Compare a presented key with the stored hash. Raises Refused (INVALID_API_KEY) if it does not match."""
@@ -158,14 +162,3 @@ def _refuse_invalid() -> Refused:
             "or ask an administrator."
         ),
     )
-
-
-def is_address_allowed(address: str, networks: Iterable[str]) -> bool:
-    """Return whether an address is in one of the networks."""
-    try:
-        caller = ip_address(address)
-    except ValueError:
-        return False
-    if isinstance(caller, IPv6Address) and caller.ipv4_mapped:
-        caller = caller.ipv4_mapped
-    return any(caller in ip_network(network) for network in networks)

@@ -7,7 +7,7 @@ revoked stays revoked, since nobody expects an undo to let somebody in again.
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from trellis.core.events import find_undoing_events, is_past_undo
 from trellis.core.fields import invalid_id
@@ -44,10 +44,6 @@ _FINAL: Final[Mapping[str, str]] = MappingProxyType(
         "keys.revoke": say("revoked the key, which cannot be undone. Create a new key."),
     }
 )
-_NONE: Final[Mapping[str, Any]] = MappingProxyType({"count": 0, "ids": []})
-_NOTHING_ELSE: Final[Mapping[str, Any]] = MappingProxyType(  # of what undoing an event of a node may report
-    {"deleted": _NONE, "moved": _NONE, "changed": {"count": 0, "nodes": []}, "left": {"count": 0, "nodes": []}, "lostGroups": []}
-)
 
 
 def operation() -> Operation:
@@ -74,8 +70,14 @@ def _restore(context: Context) -> Outcome:
     outcome = save_key(context, old, _revert(context, event, old))
     restored = {"count": int(outcome.happened), "ids": [old.id] if outcome.happened else []}
     record = outcome.after if outcome.happened else outcome.result
-    result = {"event": event.seq, "operation": event.operation, "record": record, "restored": restored, **_NOTHING_ELSE}
+    result = {"event": event.seq, "operation": event.operation, "record": record, "restored": restored, **_describe_nothing_else()}
     return outcome._replace(result=result, plan=result | {"dryRun": True}, undoes=event.seq)
+
+
+def _describe_nothing_else() -> dict[str, Any]:
+    """Return what undoing an event of a node may also report."""
+    none, no_nodes = {"count": 0, "ids": []}, {"count": 0, "nodes": []}
+    return {"deleted": none, "moved": none, "changed": no_nodes, "left": no_nodes, "lostGroups": []}
 
 
 def _refuse_final(context: Context, event: Event) -> None:
@@ -96,11 +98,16 @@ def _refuse_final(context: Context, event: Event) -> None:
         )
 
 
-def _find_changed_since(context: Context, event: Event, key: int) -> tuple[set[str], set[str]]:
-    """Find the members and the grants of the key that later events have changed, even if they are by now as this event left them.
+class _Since(NamedTuple):
+    """What later events have changed of a key, even if it is by now as it was: members, grants, and bounds by their grants."""
 
-    What was undone again counts as not done.
-    """
+    fields: set[str]
+    grants: set[str]
+    bounds: set[str]
+
+
+def _find_changed_since(context: Context, event: Event, key: int) -> _Since:
+    """Find what events after this one have changed of the key. What was undone again counts as not done."""
     later = [change.event for change in events.find_since_of(context.tx, event.seq, "keys", [key], _MOST_LATER)]
     if len(later) == _MOST_LATER:
         many = say(
@@ -110,32 +117,34 @@ def _find_changed_since(context: Context, event: Event, key: int) -> tuple[set[s
         )
         raise Refused("CHANGED_SINCE", many, facts={"differences": []})
     undone = find_undoing_events(context.tx, later)
-    fields, grants = set[str](), set[str]()
+    since = _Since(set(), set(), set())
     for one in events.find_many(context.tx, sorted(set(later) - set(undone) - set(undone.values()))):
         if one.before is not None and one.after is not None:
-            fields.update(one.changed)
-            grants |= set(one.before["grants"]) ^ set(one.after["grants"])
-    return fields, grants
+            since.fields.update(one.changed)
+            since.grants.update(set(one.before["grants"]) ^ set(one.after["grants"]))
+            was, became = one.before.get("bounds") or {}, one.after.get("bounds") or {}
+            since.bounds.update(name for name in was.keys() | became.keys() if was.get(name) != became.get(name))
+    return since
 
 
 def _revert(context: Context, event: Event, key: Key) -> Key:
     """Return the key with what an event changed as it was before. Raises Refused (CHANGED_SINCE)."""
     before, after, now = event.before or {}, event.after or {}, serialize_key(key, context.now)
     changed = [name for name in event.changed if name in _FIELDS]
-    fields_since, grants_since = _find_changed_since(context, event, key.id)
+    since = _find_changed_since(context, event, key.id)
     differences = [
         {"field": name, "then": after[name], "now": now[name]}
         for name in changed
-        if now[name] != after[name] or name in fields_since
+        if now[name] != after[name] or name in since.fields
     ]
-    lost = set(before["grants"]) - set(after["grants"]) - grants_since
-    gained = set(after["grants"]) - set(before["grants"]) - grants_since
+    lost = set(before["grants"]) - set(after["grants"]) - since.grants
+    gained = set(after["grants"]) - set(before["grants"]) - since.grants
     was, became, bounds = before.get("bounds") or {}, after.get("bounds") or {}, dict(now["bounds"])
     grants = (set(now["grants"]) | (lost & context.environment.grantable)) - gained
     for name in sorted(set(was) | set(became)):
-        if was.get(name) == became.get(name) or name not in grants:
-            continue
-        if name in now["grants"] and bounds.get(name) not in (was.get(name), became.get(name)):
+        if was.get(name) == became.get(name) or name not in grants or name in since.grants:
+            continue  # a grant that was given again keeps the bound with which it was
+        if name in now["grants"] and (bounds.get(name) != became.get(name) or name in since.bounds):
             differences.append({"field": f"bounds.{name}", "then": became.get(name), "now": bounds.get(name)})
         elif name in was:
             bounds[name] = was[name]

@@ -17,6 +17,7 @@ _ENCODED: Final = re.compile(r"%(?:25)*([0-9A-Fa-f]{2})")  # a percent sign may 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ROUNDS: Final = 8  # of decoding
 _HIDDEN_WHOLE: Final = f"trl_{'0' * 8}_{'0' * 16}"
+_LONGEST_REASON: Final = 500  # characters
 _LONGEST: Final = 4096  # characters that are decoded
 
 
@@ -76,6 +77,12 @@ def redact_keys(text: str) -> str:
     if "%" in text and _MARK.search(decoded := _decode(text[:_LONGEST])):
         text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", decoded)
     return _MARK.sub(r"trl_\1_[hidden]", text) if "trl_" in text else text
+
+
+def tidy_reason(typed: str) -> str:
+    """Return why something is done as events keep it: one line, without keys and without characters that nobody sees."""
+    line = "".join(one for one in " ".join(typed.split()) if one.isprintable())
+    return redact_keys(line)[:_LONGEST_REASON]
 
 
 def _decode(text: str) -> str:

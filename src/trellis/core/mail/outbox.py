@@ -24,7 +24,6 @@ _MINUTES: Final = (2, 5, 15, 30, 60, 120, 240, 480, 720, 720)  # from an attempt
 _JITTER: Final = 0.1
 _APART: Final = timedelta(minutes=1)  # between two mails with alarms to one administrator
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)
-_READ: Final = 200  # alarms of which those are chosen that somebody wants
 
 
 class Draft(NamedTuple):
@@ -64,9 +63,9 @@ def fill(tx: Transaction, environment: Environment, now: str) -> int:
 def _choose(tx: Transaction, environment: Environment, reader: Reader, first: int, last: int) -> list[Alarm]:
     """Return the alarms between two events that somebody may see and wants to be mailed, the newest first."""
     permit = environment.permits.find(reader.role, reader.kinds)
-    found = alarms.read_newest(tx, None if permit is None else permit.resources, reader.id, _READ, last + 1, first)
     wanted = reader.alarms.split(",")
-    return [alarm for alarm in found if ALL in wanted or alarm.name in wanted]
+    names, resources = None if ALL in wanted else wanted, None if permit is None else permit.resources
+    return alarms.read_newest(tx, resources, reader.id, MOST + 1, (first, last + 1), names=names)
 
 
 def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
@@ -92,7 +91,7 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
 def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader, now: str) -> Text | None:
     """Write what a mail says at this moment; None if there is nothing to say any more."""
     if due.kind == "changed-address":
-        return write_changed_address(environment, reader.name)
+        return write_changed_address(environment, reader.name, is_removed=reader.email is None)
     if reader.is_disabled:
         return None
     if due.kind == "invitation":

@@ -9,14 +9,15 @@ from typing import Final, NamedTuple
 
 from trellis.core.alarms import tell_outside
 from trellis.core.operation import Environment
-from trellis.sentences import Sentence, adapt, join, say
+from trellis.invisible import remove_invisible
+from trellis.sentences import Sentence, adapt, join, mark, say
 from trellis.store.alarms import Alarm
 from trellis.store.events import Event
 
 PANEL: Final = "/admin"
 MOST: Final = 20  # alarms that one mail tells
 _LONGEST_SUBJECT: Final = 150
-_INVISIBLE: Final = re.compile(r"[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_DIRECTIONS: Final = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LINE_ENDS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 
 
@@ -29,7 +30,7 @@ class Text(NamedTuple):
 
 def _one_line(text: str) -> str:
     """Return a text without what could end a line, or hide or turn round a part of it."""
-    return _LINE_ENDS.sub(" ", _INVISIBLE.sub("", text)).strip()
+    return _LINE_ENDS.sub(" ", remove_invisible(_DIRECTIONS.sub("", text))).strip()
 
 
 def _subject(environment: Environment, sentence: str) -> Sentence:
@@ -89,16 +90,20 @@ def write_invitation(environment: Environment, name: str, link: str, until: str)
     return Text(_subject(environment, say("You are invited")), body)
 
 
-def write_changed_address(environment: Environment, name: str) -> Text:
-    """Tell whoever read mail for somebody until now that it goes elsewhere."""
-    goes = say(
-        "From now on, mail for {name}, an administrator of {community}, goes to another address. This is the last mail to this "
-        "address.",
-        name=_one_line(name),
-        community=_name(environment),
-    )
+_ELSEWHERE: Final = mark(
+    "From now on, mail for {name}, an administrator of {community}, goes to another address. This is the last mail to this address."
+)
+_NOWHERE: Final = mark(
+    "From now on, no mail is sent to {name}, an administrator of {community}, any more. This is the last mail to this address."
+)
+
+
+def write_changed_address(environment: Environment, name: str, *, is_removed: bool) -> Text:
+    """Tell whoever read mail for somebody until now that it goes elsewhere, or nowhere."""
+    subject = say("No more mail goes to this address") if is_removed else say("Mail goes to another address")
+    goes = say(_NOWHERE if is_removed else _ELSEWHERE, name=_one_line(name), community=_name(environment))
     warning = say("If that was not you, tell another administrator, and change your password.")
-    return Text(_subject(environment, say("Mail goes to another address")), _body(goes, warning, _link(environment, "/account")))
+    return Text(_subject(environment, subject), _body(goes, warning, _link(environment, "/account")))
 
 
 def write_test(environment: Environment) -> Text:

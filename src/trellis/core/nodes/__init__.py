@@ -4,21 +4,24 @@ from trellis.core.kind import Derived, NodeKind, Values
 from trellis.core.nodes import copy, crud, external, ordering, outline
 from trellis.core.nodes.deletion import delete_rows, find_naming, remove_group, without_group
 from trellis.core.nodes.external import PUT_EXTERNAL
-from trellis.core.nodes.placement import Placement, apply_placement
+from trellis.core.nodes.placement import Placement, apply_placement, children_go_too_deep, goes_too_deep
 from trellis.core.nodes.record import serialize_node, serialize_nodes, serialize_target, slug
 from trellis.core.nodes.references import refuse_taken
-from trellis.core.nodes.tree import makes_cycle, position_on_return
+from trellis.core.nodes.tree import DEEPEST, makes_cycle, position_on_return
 from trellis.core.operation import Operation
 
 __all__ = [
+    "DEEPEST",
     "PUT_EXTERNAL",
     "Derived",
     "NodeKind",
     "Placement",
     "Values",
     "apply_placement",
+    "children_go_too_deep",
     "delete_rows",
     "find_naming",
+    "goes_too_deep",
     "makes_cycle",
     "operations",
     "position_on_return",

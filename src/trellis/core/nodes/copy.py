@@ -10,10 +10,12 @@ from trellis.core.nodes.crud import build_operation
 from trellis.core.nodes.placement import describe_place, resolve_placement
 from trellis.core.nodes.record import get_with_path, serialize_node
 from trellis.core.nodes.references import resolve_references
+from trellis.core.nodes.tree import DEEPEST
 from trellis.core.operation import Context, Operation, Outcome, Progress
 from trellis.core.verbs import Body, Verb
 from trellis.core.version import check_precondition
-from trellis.errors import raise_faults
+from trellis.errors import Fault, raise_faults, refuse_faults
+from trellis.sentences import say
 from trellis.store import nodes
 from trellis.store.counters import next_numbers
 from trellis.store.nodes import Node
@@ -85,11 +87,17 @@ def _copy(kind: NodeKind, context: Context) -> Outcome:
     beside = {"parentId": original.parent_id} if kind.tree else {}
     reach = context.find_reach(kind)
     if reach is not None and "parentId" not in given and not reach.contains(context.tx, original.parent_id):
-        raise reach.refuse(f"The siblings of {original.id} are outside. {describe_place(kind)}")
+        told = say("The siblings of {id} are outside. {place}", id=original.id, place=describe_place(kind))
+        raise reach.refuse(told)
     place = resolve_placement(kind, context, Input(beside | dict(given.values)), None)
     raise_faults((*given.faults, *place.faults))
     # List everything to be copied before the first insert, since the copy may be placed below the original.
     below = nodes.find_outline(context.tx, kind.name, original.id) if given.get(_WITH_CHILDREN.name) else []
+    if below and nodes.reaches_down(
+        context.tx, kind.name, original.id, DEEPEST - nodes.find_level(context.tx, kind.name, place.parent_id)
+    ):
+        detail = say("parentId: the copies would be on more than {deepest} levels. Choose a parent further up.", deepest=DEEPEST)
+        raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     numbers = next_numbers(context.tx, kind.name, 1 + len(below))  # parents before their children, as they are listed
     renumbered = dict(zip((original.id, *(node for node, _, _ in below)), numbers, strict=True))
     made = _copy_of(original, numbers[0], place.parent_id, 0, context.at)
@@ -105,7 +113,7 @@ def _copies(
 ) -> Iterator[list[Node]]:
     """Return the copies of the nodes below the original, batch by batch."""
     progress = Progress(context.call, len(below))
-    for rows in nodes.split_into_batches(below):
+    for rows in nodes.split_into_batches(below, nodes.AT_ONCE):
         originals = nodes.find_by_ids(context.tx, kind.name, [node for node, _, _ in rows])
         yield [_copy_of(originals[node], renumbered[node], renumbered[parent], place, context.at) for node, parent, place in rows]
         progress.done(len(rows))

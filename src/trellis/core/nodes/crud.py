@@ -14,7 +14,7 @@ from trellis.core.nodes.placement import apply_placement, resolve_placement
 from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.core.paging import serialize_page
+from trellis.core.paging import refusing_large_pages, serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, raise_faults
@@ -31,7 +31,15 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     changes = f"Changes a {one}. Fields that are not sent keep their values. If nothing changes, no event is recorded.{moves}"
     return (
         replace(
-            build_operation(kind, LIST, f"List {many}", f"Returns one page of the {many}. {kind.doc}", _list, list_fields(kind)),
+            build_operation(
+                kind,
+                LIST,
+                f"List {many}",
+                f"Returns one page of the {many}. {kind.doc}",
+                _list,
+                list_fields(kind),
+                ("PAGE_TOO_LARGE",),
+            ),
             slow_with="under",
         ),
         replace(build_operation(kind, GET, f"Get a {one}", f"Returns the {one} with this id.", _get), snapshot=False),
@@ -114,7 +122,8 @@ def _list(kind: NodeKind, context: Context) -> Outcome:
     query, page, per_page = build_query(kind, given)
     if (reach := context.find_reach(kind)) is not None:
         query = replace(query, within=lists.Within(reach.roots, kind.tree))
-    total, found = lists.read_page(context.tx, kind.name, query)
+    with refusing_large_pages():
+        total, found = lists.read_page(context.tx, kind.name, query)
     records, shown = serialize_page_of_nodes(context.tx, kind, found, context.environment.community_url)
     if INCLUDE.name in given:
         counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found])
@@ -151,7 +160,8 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     children = _no_children_if_leaf_only(kind, context, old, fields)
     raise_faults((*given.faults, *place.faults, *faults, *wrong_groups, *children))
     external_id = given.get("externalId", old.external_id)
-    refuse_taken(kind, context, (external_id,), old.id)
+    if external_id != old.external_id:
+        refuse_taken(kind, context, (external_id or kind.built_in.get(old.id),), old.id)
     changed_secrets = tuple(f.name for f in kind.secrets if fields[f.name] != old.fields.get(f.name))
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
     placed = apply_placement(context.tx, kind, old, place)

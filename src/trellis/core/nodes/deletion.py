@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from trellis.core.fields import ChildrenFate, Field, invalid_id, isolate
 from trellis.core.kind import NodeKind
+from trellis.core.nodes.placement import children_go_too_deep
 from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
+from trellis.core.nodes.tree import DEEPEST
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
@@ -189,6 +191,8 @@ def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list
         problem = say("{singular} {fate} is below the one being deleted", singular=kind.singular, fate=fate)
     elif kind.leaf_only(target.fields):
         problem = say("{singular} {fate} is a redirect and cannot have children", singular=kind.singular, fate=fate)
+    elif children_go_too_deep(context.tx, kind, node, target):
+        problem = say("there would be more than {deepest} levels", deepest=DEEPEST)
     else:
         return target
     fault = Fault(
@@ -203,26 +207,31 @@ def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list
 
 def remove_group(context: Context, group: int) -> list[tuple[str, int]]:
     """Remove a group from every node's permissions and group fields; return the nodes that named it."""
-    naming = find_naming(context, group)
-    progress = Progress(context.call, len(naming))
-    for name, node, without in naming:
+    keys = nodes.list_mentioning_group(context.tx, group)
+    progress = Progress(context.call, len(keys))
+    found: list[tuple[str, int]] = []
+    for name, node in nodes.walk(context.tx, keys):
         progress.done()
-        snapshots.save(context.tx, name, node, "changed")
-        nodes.update(context.tx, name, replace(without, updated_at=context.at))
-    return [(name, node.id) for name, node, _ in naming]
-
-
-def find_naming(context: Context, group: int) -> list[tuple[str, Node, Node]]:
-    """Find the nodes of all kinds that name a group: (kind, node, the node without the group)."""
-    kinds = {kind.name: kind for kind in context.environment.kinds}
-    found: list[tuple[str, Node, Node]] = []
-    for name, node in nodes.find_mentioning_group(context.tx, group):
-        own = {f.name for f in kinds[name].group_fields} if name in kinds else set()
-        permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
-        fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}
-        if permissions != node.permissions or fields != node.fields:
-            found.append((name, node, replace(node, permissions=permissions, fields=fields)))
+        if (without := _take_out(context, name, node, group)) is not None:
+            snapshots.save(context.tx, name, node, "changed")
+            nodes.update(context.tx, name, replace(without, updated_at=context.at))
+            found.append((name, node.id))
     return found
+
+
+def find_naming(context: Context, group: int) -> set[tuple[str, int]]:
+    """Find the nodes of all kinds that name a group: (kind, id)."""
+    found = nodes.walk(context.tx, nodes.list_mentioning_group(context.tx, group))
+    return {(name, node.id) for name, node in found if _take_out(context, name, node, group) is not None}
+
+
+def _take_out(context: Context, name: str, node: Node, group: int) -> Node | None:
+    """Return a node of a kind without a group; None if it does not name it."""
+    own = {f.name for kind in context.environment.kinds if kind.name == name for f in kind.group_fields}
+    permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
+    fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}
+    is_named = permissions != node.permissions or fields != node.fields
+    return replace(node, permissions=permissions, fields=fields) if is_named else None
 
 
 def without_group(who: Any, group: int) -> Any:

@@ -58,7 +58,7 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
     parent, ids = given.get("parentId"), given.get("ids", ())
     reach = context.find_reach(kind)
     if reach is not None and parent is None:
-        raise reach.refuse("The top level is outside.")
+        raise reach.refuse(say("The top level is outside."))
     is_there = reach is None or reach.contains(context.tx, parent)
     progress = Progress(context.call, len(ids))
     moved, last = list[int](), None

@@ -10,8 +10,9 @@ from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation, granted_with
 from trellis.core.nodes.listing import build_query
 from trellis.core.nodes.record import find_path_above, serialize_node, serialize_nodes
+from trellis.core.nodes.tree import DEEPEST
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.core.paging import PAGING, serialize_page
+from trellis.core.paging import PAGING, refusing_large_pages, serialize_page
 from trellis.core.verbs import LIST, Response, Verb
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -23,9 +24,8 @@ _PARENT: Final = Field("parentId", ParentId(filter=True), "The node whose childr
 _IDS: Final = Field("ids", Ids(), "The nodes whose ancestors are listed.")
 _MOST_IN_TREE: Final = 10_000
 _ROOT: Final = Field("root", NodeId(), "The node whose descendants are returned.")
-_DEEPEST_TREE: Final = 100  # levels: encoders of JSON set a limit to nesting
 _SMALLER: Final = say("Send a smaller depth, or the id of a node further down as root.")
-_DEPTH: Final = Field("depth", Integer(1, 100), "How many levels to return; 1 returns the children only.")
+_DEPTH: Final = Field("depth", Integer(1, DEEPEST), "How many levels to return; 1 returns the children only.")
 TREE: Final = Verb(name="tree", method="GET", tail="/tree", response=Response.ANSWER, answer="The tree.", read_at="tree/{resource}")
 _EXAMPLE: Final = [{"id": 1, "name": "News", "children": [{"id": 2, "name": "Archive", "children": []}]}]
 _DEEPEST: Final = 1000  # longer chains of ancestors are cut off
@@ -67,7 +67,8 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         TREE,
         f"Get the tree of {many}",
         f"Returns the {many} as a tree, siblings in their order: each record has its children in `children`. At most "
-        f"{_MOST_IN_TREE:,} of them are returned at once; if there are more, send `depth` or another `root`.",
+        f"{_MOST_IN_TREE:,} of them, with at most {nodes.MOST_BYTES >> 20} MiB of text, are returned at once; if there is more, "
+        "send `depth` or another `root`.",
         _tree,
         (_ROOT, _DEPTH),
         ("TREE_TOO_LARGE",),
@@ -93,17 +94,10 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
             raise invalid_id(kind.singular, root, kind.missing_code(LIST))
         above = f"{read.above}{read.node.name} > "
     tops = nodes.find_tops(tx, kind.name, reach.roots) if reach is not None and root is None else None
-    found = nodes.find_tree(tx, kind.name, root, given.get("depth", _DEEPEST_TREE + 1), _MOST_IN_TREE + 1, tops)
-    if len(found) > _MOST_IN_TREE:
-        raise Refused(
-            "TREE_TOO_LARGE",
-            say(
-                "The tree has more than {most_in_tree:,} {title}. {smaller}",
-                most_in_tree=_MOST_IN_TREE,
-                title=kind.plural,
-                smaller=_SMALLER,
-            ),
-        )
+    try:
+        found = nodes.find_tree(tx, kind.name, root, given.get("depth", DEEPEST + 1), nodes.Room(_MOST_IN_TREE), tops)
+    except nodes.TooMuch as much:
+        raise _refuse_size(kind, much) from None
     levels: dict[int | None, int] = {root: 0}
     paths: dict[int | None, str] = {root: above}
     children: dict[int | None, list[dict[str, Any]]] = {root: []}
@@ -113,10 +107,10 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
     for node in found:  # parents come before their children
         path = paths[node.parent_id]
         level = levels[node.id] = levels[node.parent_id] + 1
-        if level > _DEEPEST_TREE:
+        if level > DEEPEST:
             raise Refused(
                 "TREE_TOO_LARGE",
-                say("The tree has more than {deepest_tree} levels. {smaller}", deepest_tree=_DEEPEST_TREE, smaller=_SMALLER),
+                say("The tree has more than {deepest_tree} levels. {smaller}", deepest_tree=DEEPEST, smaller=_SMALLER),
             )
         below: list[dict[str, Any]] = []
         paths[node.id], children[node.id] = f"{path}{node.name} > ", below
@@ -126,10 +120,24 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
     return Outcome(result, shows=(Shown(kind.name, whole=True),))
 
 
+def _refuse_size(kind: NodeKind, much: nodes.TooMuch) -> Refused:
+    many = say(
+        "The tree has more than {most_in_tree:,} {title}. {smaller}",
+        most_in_tree=_MOST_IN_TREE,
+        title=kind.plural,
+        smaller=_SMALLER,
+    )
+    large = say(
+        "The {title} of the tree have more than {mib} MiB of text. {smaller}", mib=much.mib, title=kind.plural, smaller=_SMALLER
+    )
+    return Refused("TREE_TOO_LARGE", many if much.mib is None else large)
+
+
 def _level(kind: NodeKind, context: Context) -> Outcome:
     context.input.raise_faults()
     query, page, per_page = build_query(kind, context.input)
-    total, found = lists.read_page(context.tx, kind.name, replace(query, sort_by="position"))
+    with refusing_large_pages():
+        total, found = lists.read_page(context.tx, kind.name, replace(query, sort_by="position"))
     counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found]) if kind.tree else {}
     results = serialize_nodes(context.tx, kind, found, context.environment.community_url)
     return Outcome(serialize_page(results, total, page, per_page) | {"children": [counts.get(node.id, 0) for node in found]})

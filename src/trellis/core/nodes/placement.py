@@ -60,7 +60,9 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
 
 def describe_place(kind: NodeKind) -> str:
     """Say where a caller whose grant is for a part of a kind may put a node."""
-    return "Send the parentId of a node there." if kind.tree else f"A new {kind.singular} would be none of these."
+    if kind.tree:
+        return say("Send the parentId of a node there.")
+    return say("A new {singular} would be none of these.", singular=kind.singular)
 
 
 def _is_at(node: Node, given: Input, wishes: list[str]) -> bool:
@@ -72,9 +74,9 @@ def _check_reach(tx: Transaction, kind: NodeKind, reach: Reach, parent_id: int |
     if node is None and parent_id is None:
         raise reach.refuse(describe_place(kind))
     if node is not None and not reach.contains(tx, node.parent_id):
-        raise reach.refuse(f"{node.id} itself cannot be moved: its siblings are outside.")
+        raise reach.refuse(say("{id} itself cannot be moved: its siblings are outside.", id=node.id))
     if parent_id is None:
-        raise reach.refuse("The top level is outside.")
+        raise reach.refuse(say("The top level is outside."))
 
 
 def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int, reach: Reach | None) -> tuple[Node | None, str]:
@@ -83,15 +85,49 @@ def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int, 
     if found is None or (reach is not None and not reach.contains(tx, parent_id)):
         return (
             None,
-            f"parentId: there is no {kind.singular} {parent_id}. Send the id of a {kind.singular}, or null for the top level.",
+            say(
+                "parentId: there is no {singular} {id}. Send the id of a {singular}, or null for the top level.",
+                singular=kind.singular,
+                id=parent_id,
+            ),
         )
-    parent, above, _ = found
+    parent, above, line = found
     if kind.leaf_only(parent.fields):
-        return None, f"parentId: {kind.singular} {parent_id} is a redirect, and redirects cannot have children."
+        told = say(
+            "parentId: {singular} {id} is a redirect, and redirects cannot have children.", singular=kind.singular, id=parent_id
+        )
+        return None, told
     if node is not None and tree.makes_cycle(node.id, nodes.find_ancestors(tx, kind.name, (parent_id,))):
-        which = "itself" if parent_id == node.id else f"{parent_id}, which is below it"
-        return None, f"parentId: a {kind.singular} cannot be moved under {which}."
+        if parent_id == node.id:
+            return None, say("parentId: a {singular} cannot be moved under itself.", singular=kind.singular)
+        told = say("parentId: a {singular} cannot be moved under {id}, which is below it.", singular=kind.singular, id=parent_id)
+        return None, told
+    if goes_too_deep(tx, kind, node, len(line) + 1):
+        told = say(
+            "parentId: under {singular} {id} there would be more than {deepest} levels. Choose a parent further up.",
+            singular=kind.singular,
+            id=parent_id,
+            deepest=tree.DEEPEST,
+        )
+        return None, told
     return parent, f"{above}{parent.name} > "
+
+
+def goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int) -> bool:
+    """Return whether a node, None for a new one, is too deep with all below it under a parent on a level.
+
+    What is no deeper there than it is now is not: trees from before there was a limit can be put right step by step.
+    """
+    if node is None:
+        return level >= tree.DEEPEST
+    is_deeper = level > nodes.find_level(tx, kind.name, node.parent_id)
+    return is_deeper and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST - level)
+
+
+def children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, to: Node) -> bool:
+    """Return whether what is below a node would be too deep below another one, and deeper than it is."""
+    now, then = (nodes.find_level(tx, kind.name, one.id) for one in (node, to))
+    return then > now and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST + 1 - then)
 
 
 def _place(

@@ -74,9 +74,22 @@ def _replace(who: Groups, known: Mapping[str, int]) -> Groups:
 
 
 def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | None], node: int | None) -> None:
-    """Refuse external ids of which one belongs to another node than `node`, or is there twice. Raises Refused."""
+    """Refuse external ids of which one belongs to another node than `node`, or is there twice. Raises Refused.
+
+    One by which documents know a built-in node that has none belongs to that.
+    """
     wanted = [external_id for external_id in external_ids if external_id is not None]
     reach = context.find_reach(kind)
+    built_in = [number for number, external_id in kind.built_in.items() if external_id in wanted and number != node]
+    for number, found in nodes.find_by_ids(context.tx, kind.name, built_in).items() if built_in else ():
+        if found.external_id is None:
+            detail = say(
+                "Structure documents know the {singular} {id} as '{external_id}'. Choose another id.",
+                singular=kind.singular,
+                id=number,
+                external_id=kind.built_in[number],
+            )
+            raise Refused("EXTERNAL_ID_TAKEN", detail, facts={"id": number})
     for external_id, owner in nodes.find_by_external_ids(context.tx, kind.name, wanted).items():
         if owner != node and reach is not None and not reach.contains(context.tx, owner):
             detail = say(

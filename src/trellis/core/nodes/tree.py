@@ -1,6 +1,9 @@
 """The arithmetic of trees: where a node goes, and what would create a cycle. Pure functions, without rows or requests."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
+
+DEEPEST: Final = 100  # levels of a tree: each record has the names of all above it
 
 
 def makes_cycle(node: int, line: Iterable[int]) -> bool:

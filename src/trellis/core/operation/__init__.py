@@ -2,7 +2,7 @@
 
 from trellis.core.operation.access import Access
 from trellis.core.operation.call import Call, Progress
-from trellis.core.operation.judge import is_allowed, judge_role, renew_actor
+from trellis.core.operation.judge import SessionEnded, is_allowed, judge_role, renew_actor
 from trellis.core.operation.operation import (
     DRY_RUN,
     Context,
@@ -32,6 +32,7 @@ __all__ = [
     "Raised",
     "RawText",
     "SecondFactorPolicy",
+    "SessionEnded",
     "SignOnPolicy",
     "Trace",
     "WebhookPolicy",

@@ -16,12 +16,13 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     `target` is the id of the record that it is about, if the operation has one. `raw` maps names to the values sent. `expected`
     are the versions that the record may have (If-Match), `("*",)` for any. `token` and `fingerprint` are the Idempotency-Key and
     a digest of its request; `idempotency_key` is recorded in the event. Long operations call `progress` with how much is done and
-    the total. `waits_as` is the lane in which passwords in the call wait for their digests, if it is not that of its actor: see
-    lanes.py. Nodes that the call creates or changes are `managed_by` the structure document with this name. The gate puts into
-    `digests` those of inner calls: by password, and the digest stored so far; and into `proposed` the input of the call that a
-    proposal is about, where it has read that. `approval` is that of a call which somebody else had to approve. `again`: it
-    reads once more for the same request, which is no other use of a grant. `traceparent` names the trace that it belongs to, and
-    the span that has caused it.
+    the total, and before that `check_time`, which the gate puts in, and which ends what keeps other writes waiting for too long.
+    `waits_as` is the lane in which passwords in the call wait for their digests, if it is not that of its actor: see lanes.py.
+    Nodes that the call creates or changes are `managed_by` the structure document with this name. The gate puts into `digests`
+    those of inner calls: by password, and the digest stored so far; and into `proposed` the input of the call that a proposal is
+    about, where it has read that. `approval` is that of a call which somebody else had to approve. `again`: it reads once more for
+    the same request, which is no other use of a grant. `traceparent` names the trace that it belongs to, and the span that has
+    caused it. A call of a key that was sent to the service has the `address` that it came from.
     """
 
     operation: str
@@ -36,6 +37,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     idempotency_key: str | None = None
     change_set: str | None = None
     progress: Callable[[int, int], None] = lambda _done, _all: None
+    check_time: Callable[[], None] = lambda: None
     waits_as: str = ""
     managed_by: str | None = None
     digests: Mapping[tuple[Plain, str | None], str] = MappingProxyType({})
@@ -43,6 +45,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     proposed: Input | None = None
     again: bool = False
     traceparent: str | None = None
+    address: str = ""
 
     def build_inner(
         self, operation: str, raw: Mapping[str, Any], target: int | None = None, expected: tuple[str, ...] = ()
@@ -71,6 +74,7 @@ class Progress:
         self._total = total
 
     def done(self, more: int = 1) -> None:
-        """Add to what has been done, and report it."""
+        """Add to what has been done, and report it. Raises what ends a call that takes too long."""
+        self._call.check_time()
         self._done += more
         self._call.progress(self._done, self._total)

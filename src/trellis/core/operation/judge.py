@@ -4,14 +4,23 @@ from dataclasses import replace
 
 from trellis.core.actor import Actor
 from trellis.core.fields import isolate
+from trellis.core.networks import is_address_allowed
+from trellis.core.operation.call import Call
 from trellis.core.operation.operation import Operation
 from trellis.core.roles import OWN, Permit, Permits
 from trellis.errors import Refused
 from trellis.sentences import join, say
 from trellis.store import keys
-from trellis.store.admins import administrators
+from trellis.store.admins import administrators, sessions
 from trellis.store.engine import Transaction
 from trellis.store.keys import Key
+
+
+class SessionEnded(Refused):
+    """A write of an administrator whose session was ended while it waited for its turn."""
+
+    def __init__(self) -> None:
+        super().__init__("NO_PERMISSION", say("Your session was ended while this waited. Nothing was changed. Sign in again."))
 
 
 def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int | None, permits: Permits) -> None:
@@ -39,14 +48,16 @@ def is_allowed(operation: Operation, actor: Actor, target: int | None = None) ->
     return _find_missing(operation, actor, target) is None
 
 
-def renew_actor(tx: Transaction, actor: Actor, now: str, permits: Permits) -> Actor:
+def renew_actor(tx: Transaction, call: Call, now: str, permits: Permits) -> Actor:
     """Return whoever runs a write with what they may do now, which may have changed while the write waited for its turn.
 
-    Raises Refused: NO_PERMISSION for an administrator who has been disabled meanwhile, INVALID_API_KEY for a key that has been
-    revoked or paused, or whose secret was replaced.
+    Raises Refused: NO_PERMISSION for an administrator who has been disabled meanwhile, SessionEnded for one whose session has
+    ended, INVALID_API_KEY for a key that has been revoked or paused or has expired, or whose secret was replaced, and
+    IP_ADDRESS_NOT_ALLOWED for one that may no longer be used from where the call came from.
     """
+    actor = call.actor
     if actor.key is not None:
-        return _renew_key(tx, actor, actor.key, now)
+        return _renew_key(tx, actor, actor.key, call.address, now)
     found = administrators.find_role(tx, actor.id) if actor.type == "admin" and actor.id is not None else None
     if actor.id is None or found is None:
         return actor
@@ -55,19 +66,28 @@ def renew_actor(tx: Transaction, actor: Actor, now: str, permits: Permits) -> Ac
             "NO_PERMISSION",
             say("{name} was disabled and is no longer an administrator. Nothing was changed.", name=isolate(actor.name)),
         )
+    if actor.session and not sessions.is_there(tx, actor.session):
+        raise SessionEnded
     permit = permits.find(found.role, found.kinds)
-    return actor if permit is actor.permit else Actor.administrator(actor.id, actor.name, permit)
+    return actor if permit is actor.permit else Actor.administrator(actor.id, actor.name, permit, actor.session)
 
 
-def _renew_key(tx: Transaction, actor: Actor, known: Key, now: str) -> Actor:
+def _renew_key(tx: Transaction, actor: Actor, known: Key, address: str, now: str) -> Actor:
     key = keys.find_for_write(tx, known.id)
-    if key == known:
-        return actor
     if key is None or key.revoked_at or key.paused_at or not _is_current(actor.digest, key, now):
         raise Refused(
-            "INVALID_API_KEY", say("The key was revoked, paused or replaced while this write was waiting. Nothing was changed.")
+            "INVALID_API_KEY", say("The key was revoked, paused or replaced while this request was waiting. Nothing was changed.")
         )
-    return replace(Actor.of_key(key, actor.digest), is_agent=actor.is_agent)
+    if key.expires_at is not None and key.expires_at <= now:
+        raise Refused("INVALID_API_KEY", say("The key expired while this request was waiting. Nothing was changed."))
+    if key.addresses and address and not is_address_allowed(address, key.addresses):
+        detail = say(
+            "The key's addresses were changed while this request was waiting, and {address} is no longer one of them. Nothing was "
+            "changed.",
+            address=address,
+        )
+        raise Refused("IP_ADDRESS_NOT_ALLOWED", detail)
+    return actor if key == known else replace(Actor.of_key(key, actor.digest), is_agent=actor.is_agent)
 
 
 def _is_current(digest: str, key: Key, now: str) -> bool:

@@ -251,7 +251,8 @@ class Operation:
     With `granted_alone`, a pattern of several resources such as `*.create` does not grant it. `brief` describes it to agents where
     `summary` does not. `runs` are patterns of the operations that it may run in turn, if it needs no grant of its own: a key that
     has been granted no write among these has no use for it. `for_proposers`: neither has a key that proposes nothing.
-    `may_be_text`: some of its responses are no JSON. `undone_from_event`: its event has all that undoing it by `restore` needs.
+    `text_type` is the media type of those of its responses that are no JSON. `undone_from_event`: its event has all that undoing
+    it by `restore` needs.
     """
 
     name: str
@@ -294,7 +295,7 @@ class Operation:
     find_alarm: Callable[[Event], Raised | None] | None = None
     for_proposers: bool = False
     is_about_events: bool = False
-    may_be_text: bool = False
+    text_type: str = ""
     undone_from_event: bool = False
 
     @cached_property

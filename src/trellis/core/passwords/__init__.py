@@ -6,7 +6,7 @@ key, person and address waits in a lane of its own.
 
 from trellis.core.passwords.breached import BreachedPasswords
 from trellis.core.passwords.digests import NODE, SIGN_IN, Cost, Plain, hash_password, is_outdated, verify_password
-from trellis.core.passwords.lanes import KEYS, PEOPLE, STRANGERS, Lanes, chain
+from trellis.core.passwords.lanes import KEYS, PEOPLE, STRANGERS, Lanes, chain, check_number, refuse_proposed
 
 __all__ = [
     "KEYS",
@@ -19,7 +19,9 @@ __all__ = [
     "Lanes",
     "Plain",
     "chain",
+    "check_number",
     "hash_password",
     "is_outdated",
+    "refuse_proposed",
     "verify_password",
 ]

@@ -21,9 +21,32 @@ KEYS: Final = "keys"
 PEOPLE: Final = "people"  # whoever is known: administrators who are signed in, browsers that were, the terminal
 STRANGERS: Final = "strangers"
 
+_MOST: Final = 20  # that one call may set by the calls that it runs
 _THREADS: Final = 2
 _LANE: Final = 16  # pieces of work that may wait in a lane
 _GROUP: Final = 128  # and in all lanes of a group
+
+
+def check_number(count: int) -> None:
+    """Refuse so many passwords in the calls that one call runs, if they are too many. Raises Refused (SETS_TOO_MANY_PASSWORDS)."""
+    if count > _MOST:
+        detail = say(
+            "This request sets {count:,} passwords, but at most {most} are allowed. Nothing was done. Set fewer of them at once.",
+            count=count,
+            most=_MOST,
+        )
+        raise Refused("SETS_TOO_MANY_PASSWORDS", detail)
+
+
+def refuse_proposed() -> Refused:
+    """Return the refusal of a password in a call that somebody else has to approve: it would have to be kept in clear."""
+    return Refused(
+        "PASSWORD_IN_PROPOSAL",
+        say(
+            "A password cannot be proposed, since it would have to be stored until somebody approves it. Nothing was done. "
+            "Leave it out, and ask an administrator to set it."
+        ),
+    )
 
 
 class Lanes:

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,8 +13,10 @@ import orjson
 from trellis.core.batch import Step
 from trellis.core.fields import Field, Input, NodeId, Text, TextList, format_timestamp, quote, require
 from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome
-from trellis.core.proposals.effects import Effects, try_call
+from trellis.core.passwords import refuse_proposed
+from trellis.core.proposals.effects import Effects, is_outdated, try_call
 from trellis.core.proposals.record import OPEN, WHOLE, JsonObject, serialize_content, serialize_proposal
+from trellis.core.proposals.verbs import WITHDRAW
 from trellis.core.verbs import PROPOSE
 from trellis.core.version import record_version
 from trellis.errors import Fault, Refused, refuse_faults
@@ -59,20 +61,26 @@ def _create(context: Context) -> Outcome:
     read = operation.form.read(raw) if known is None else known
     identity = _compute_identity(context, call, read)
     same = proposals.find_open_by_identity(context.tx, identity, context.now)
-    if same is not None:
-        found = serialize_content(context, same, proposals.find_content(context.tx, same.id))
-        return Outcome(found, same.id, happened=False, verb=PROPOSE)
-    _refuse_passwords(context, operation, call, read)
-    held = _check_limit(context)
+    held = 0
+    if same is None:
+        _refuse_passwords(context, operation, call, read)
+        held = _check_limit(context)
     revision = events.find_newest_number(context.tx)
     outcome, effects = try_call(context, call, known)
     if effects.is_empty:  # there is nothing to approve
         return outcome._replace(event=None, happened=False)
+    if same is not None:
+        kept = proposals.find_content(context.tx, same.id)
+        if not is_outdated(context.tx, same, kept, effects, revision):
+            return Outcome(serialize_content(context, same, kept), same.id, happened=False, verb=PROPOSE)
+        context.run(context.call.build_inner(f"proposals.{WITHDRAW.name}", {}, same.id))  # nobody could approve it any more
+        held = _check_limit(context)
     content = {
         "input": dict(raw),
         "ifMatch": list(expected),
         "plan": outcome.result if outcome.plan is None else outcome.plan,
         "effects": effects.shown,
+        "outcome": effects.outcome,
     }
     if held + len(orjson.dumps(content)) > _MOST_BYTES:
         raise _refuse_too_many(context, f"the open proposals of the key would take more than {_MOST_BYTES >> 20} MiB")
@@ -137,17 +145,17 @@ def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Map
 
 
 def _refuse_passwords(context: Context, operation: Operation, call: Call, given: Input) -> None:
-    """Refuse a call with a password in it: it would have to be kept in clear."""
+    """Refuse a call with a password in it, or in one that it will run. What is not known before it runs, the gate refuses then."""
     known = {one.name: one for one in context.environment.load_operations()}
-    calls = [call, *(() if given.faults else operation.calls(call, given))]
-    if any(one.operation in known and not known[one.operation].secrets.isdisjoint(one.raw) for one in calls):
-        raise Refused(
-            "PASSWORD_IN_PROPOSAL",
-            say(
-                "A password cannot be proposed, since it would have to be stored until somebody approves it. Nothing was done. "
-                "Leave it out, and ask an administrator to set it."
-            ),
-        )
+
+    def list_calls(operation: Operation, call: Call, given: Input) -> Iterator[Call]:
+        yield call
+        for one in () if given.faults else operation.calls(call, given):
+            if (inner := known.get(one.operation)) is not None:
+                yield from list_calls(inner, one, inner.form.read(one.raw) if inner.runs_others else Input({}))
+
+    if any(not known[one.operation].secrets.isdisjoint(one.raw) for one in list_calls(operation, call, given)):
+        raise refuse_proposed()
 
 
 def _check_limit(context: Context) -> int:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
-from trellis.core.actor import TERMINAL, Actor, Approval
+from trellis.core.actor import TERMINAL, Actor, Approval, describe_actor
 from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Text, invalid_id, isolate, require
 from trellis.core.keys import find_holder
 from trellis.core.operation import Access, Call, Context, Operation, Outcome
-from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_changed_since
+from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_outdated
 from trellis.core.proposals.record import (
     APPROVED,
     EXPIRED,
@@ -121,7 +121,7 @@ def _approve(context: Context) -> Outcome:
     content = proposals.find_content(context.tx, proposal.id)
     try:
         call = _build_call(context, proposal, content)
-        outcome, effects = _carry_out(context, call, proposal)
+        outcome, effects = _carry_out(context, call, proposal, content)
     except Refused as refused:
         raise _refuse(proposal, refused) from None
     if outcome is None:
@@ -130,14 +130,14 @@ def _approve(context: Context) -> Outcome:
     return _close(context, proposal, APPROVED, event=outcome.event, result=result)
 
 
-def _carry_out(context: Context, call: Call, proposal: Proposal) -> tuple[Outcome | None, Effects]:
-    """Run the call. Undo it and return no outcome if it touches something that is not as it was."""
+def _carry_out(context: Context, call: Call, proposal: Proposal, content: Mapping[str, Any]) -> tuple[Outcome | None, Effects]:
+    """Run the call. Undo it and return no outcome if it touches something that is not as it was, or makes something else of it."""
     revision = events.find_newest_number(context.tx)
     try:
         with context.tx.savepoint():
             outcome = context.run_apart(call, context.call.proposed)
             effects = collect_effects(context.tx, call, revision)
-            if effects.digest != proposal.digest or is_changed_since(context.tx, proposal.revision, revision, effects):
+            if is_outdated(context.tx, proposal, content, effects, revision):
                 _undo(effects)
     except _Outdated as outdated:
         return None, outdated.effects
@@ -199,7 +199,8 @@ def _require_open(context: Context, proposal: Proposal) -> Proposal:
     if state != OPEN:
         told = [say("Proposal {id} is no longer open.", id=proposal.id), name_state(state)]
         if proposal.closed_by is not None:
-            told.append(say("{name} closed it at {time}.", name=isolate(proposal.closed_by["name"]), time=proposal.closed_at))
+            by = isolate(describe_actor(proposal.closed_by))
+            told.append(say("{name} closed it at {time}.", name=by, time=proposal.closed_at))
         raise Refused("PROPOSAL_CLOSED", join(told), facts={"state": state})
     return proposal
 
@@ -273,10 +274,13 @@ def _refuse(proposal: Proposal, refused: Refused) -> Refused:
 
 def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str, Any], effects: Effects) -> Refused:
     found = find_difference(context.tx, proposal.revision, content.get("effects", ()), effects)
-    told = [f"event {one['event']}, {one['operation']} of {one['id']}" for one in found.changes[:3]]
+    told = [
+        say("event {event}, {operation} of {id}", event=one["event"], operation=one["operation"], id=one["id"])
+        for one in found.changes[:3]
+    ]
     fields = dict.fromkeys(one["field"] for one in found.members)
-    parts = [*told, *((f"another {', '.join(fields)}",) if fields else ())]
-    since = f" ({'; '.join(parts)})" if parts else ""
+    parts = [*told, *((say("another {fields}", fields=", ".join(fields)),) if fields else ())]
+    since = join((" (", join(parts, "; "), ")"), "") if parts else ""
     return Refused(
         "PROPOSAL_OUTDATED",
         say(

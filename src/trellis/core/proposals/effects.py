@@ -2,37 +2,46 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, NoReturn
+
+import orjson
 
 from trellis.core.events import event_type
 from trellis.core.fields import Input
 from trellis.core.operation import Call, Context, Outcome
 from trellis.core.verbs import past_tense
 from trellis.core.version import encode_json, record_version
-from trellis.store import events, snapshots
+from trellis.store import events, nodes, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
+from trellis.store.proposals import Proposal
 
+_NAMES: Final = ("path", "name", "description", "url")  # members that name a record, the first that it has
+_NAME: Final = 500  # characters of that
 SHOWN: Final = 50  # events that are kept for people to see
 TOUCHED: Final = 1000  # ids of other records that are kept of each
-_MOST: Final = 1_000_000  # events of one call
 _CREATED: Final = "created"
 # What became of another record, by the word for it in an event.
 _FATES: Final[Mapping[str, str]] = {"made": _CREATED, "restored": _CREATED, "deleted": "deleted", "moved": "moved"}
 _MADE: Final = "made"
+_VERSION: Final = ""  # in a record of which little is kept: its version, in the place of the rest
 _DERIVED: Final = frozenset({"url", "updatedAt"})  # members that change with others
+_ANEW: Final = _DERIVED | {"id", "createdAt", "parentId", "position", "path"}  # and those of a new record that differ each time
 COUNTED: Final = (_CREATED, "changed", "moved", "deleted")
 
 
 class Effects(NamedTuple):
     """What a call changes. `digest` is the same for as long as the records that it touches are as they were.
 
-    `records` are the ids of these by resource, `counts` their number by what becomes of them, `shown` the first of its events, and
-    `about` the name of the record that it is about.
+    `outcome` is the same for as long as it makes the same of the nodes that it creates, changes or brings back: what it reads for
+    that, such as the permissions of a parent, it need not touch. `records` are the ids of what it touches by resource, `counts`
+    their number by what becomes of them, `shown` the first of its events, and `about` the name of the record that it is about.
     """
 
     digest: str
+    outcome: str
     records: Mapping[str, Sequence[int]]
     counts: dict[str, int]
     shown: list[dict[str, Any]]
@@ -72,7 +81,10 @@ def _undo(outcome: Outcome, effects: Effects) -> NoReturn:
 
 def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:
     """Return what this transaction has changed since event `revision`, which was the newest one before the call was run."""
-    left = events.read_page(tx, {}, _MOST, revision, newest_first=False)
+    left = [
+        event if number < SHOWN else _lighten(event)
+        for number, event in enumerate(events.walk(tx, events.select_page(tx, {}, revision, newest_first=False)))
+    ]
     counts = Counter(one for event in left for one in _count(event))
     made = _find_made(left)
     records: dict[str, set[int]] = {}
@@ -82,11 +94,27 @@ def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:
                 records.setdefault(resource, set()).add(number)
     return Effects(
         digest=_compute_digest(tx, left, revision, made),
+        outcome=_compute_outcome(tx, left),
         records={resource: sorted(ids) for resource, ids in records.items()},
         counts={name: counts[name] for name in COUNTED},
         shown=[_describe(event) for event in left[:SHOWN]],
         about=_name(_find_record(left, call) or (left[0] if left else None)),
     )
+
+
+def _lighten(event: Event) -> Event:
+    """Return an event with as little of its records as is needed of one that is not shown: they may have very long texts."""
+    return replace(event, before=_lighten_record(event.before), after=_lighten_record(event.after))
+
+
+def _lighten_record(record: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if record is None:
+        return None
+    return {name: str(record[name])[:_NAME] for name in _NAMES if record.get(name)} | {_VERSION: record_version(record)}
+
+
+def _find_version(record: Mapping[str, Any]) -> str:
+    return str(record[_VERSION]) if _VERSION in record else record_version(record)
 
 
 def _count(event: Event) -> list[str]:
@@ -111,8 +139,8 @@ def _name(event: Event | None) -> str | None:
     record = None if event is None else event.before or event.after
     if record is None:
         return None
-    named = next((record[name] for name in ("path", "name", "description", "url") if record.get(name)), None)
-    return None if named is None else str(named)[:500]
+    named = next((record[name] for name in _NAMES if record.get(name)), None)
+    return None if named is None else str(named)[:_NAME]
 
 
 def _describe(event: Event) -> dict[str, Any]:
@@ -141,7 +169,7 @@ def _compute_digest(tx: Transaction, left: Sequence[Event], revision: int, made:
     seen = set(made)
     for event in left:
         record = (event.resource, event.resource_id)
-        version = None if record in seen or event.before is None else record_version(event.before)
+        version = None if record in seen or event.before is None else _find_version(event.before)
         seen.add(record)
         named = None if record in made else event.resource_id
         touched = [
@@ -155,6 +183,25 @@ def _compute_digest(tx: Transaction, left: Sequence[Event], revision: int, made:
     return blake2b(encode_json([parts, sorted((*key, at) for key, at in rows.items())]), digest_size=16).hexdigest()
 
 
+def _compute_outcome(tx: Transaction, left: Sequence[Event]) -> str:
+    """Return a digest of the nodes that were created, changed or brought back as they are now, but for ids, times and places."""
+    wanted: dict[str, dict[int, None]] = {}
+    for event in left:
+        if event.after is not None and event.resource_id is not None:
+            wanted.setdefault(event.resource, {})[event.resource_id] = None
+        for one in event.touched:
+            if _FATES.get(one.get("how", "")) == _CREATED:
+                wanted.setdefault(one["resource"], {})[one["id"]] = None
+    digest = blake2b(digest_size=16)
+    for resource, ids in wanted.items():
+        for batch in nodes.split_into_batches(list(ids), nodes.AT_ONCE):
+            found = nodes.find_by_ids(tx, resource, batch)
+            for node in (found[number] for number in batch if number in found):
+                content = [node.name, node.external_id, node.fields, node.permissions]
+                digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
+    return digest.hexdigest()
+
+
 class Difference(NamedTuple):
     """How what a call touches differs from what it would have touched: `changes` are events since, `members` of records."""
 
@@ -162,9 +209,16 @@ class Difference(NamedTuple):
     members: list[dict[str, Any]]
 
 
-def is_changed_since(tx: Transaction, revision: int, until: int, now: Effects) -> bool:
-    """Return whether there is an event after `revision`, up to event `until`, about a record that a call touches."""
-    first = (events.find_since_of(tx, revision, resource, ids, 1) for resource, ids in now.records.items())
+def is_outdated(tx: Transaction, proposal: Proposal, content: Mapping[str, Any], now: Effects, until: int) -> bool:
+    """Return whether the call of a proposal, whose effects are those of `now`, would do something else than was proposed.
+
+    It would if it touches a record that is not as it was, or that an event up to `until` has been about since, or if it makes
+    something else of one.
+    """
+    proposed = proposal.digest, content.get("outcome", now.outcome)  # one made by an older release has none
+    if proposed != (now.digest, now.outcome):
+        return True
+    first = (events.find_since_of(tx, proposal.revision, resource, ids, 1) for resource, ids in now.records.items())
     return any(found[0].event <= until for found in first if found)
 
 
@@ -183,7 +237,7 @@ def find_difference(tx: Transaction, revision: int, then: Sequence[Mapping[str, 
         {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at}
         for one in sorted(changes)[:most]
     ]
-    return Difference(told, _compare(then, now.shown)[:most])
+    return Difference(told, (_compare(then, now.shown) or _compare_outcomes(then, now.shown))[:most])
 
 
 def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -195,4 +249,18 @@ def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
         if (resource, number) in new
         for name in before
         if name not in _DERIVED and before[name] != new[resource, number].get(name)
+    ]
+
+
+def _compare_outcomes(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return how what would become of records differs from what would have, where they are as they were."""
+    same = [
+        (old, new) for old, new in zip(then, now, strict=False) if (old["operation"], old["id"]) == (new["operation"], new["id"])
+    ]
+    return [
+        {"resource": new["resource"], "id": new["id"], "field": name, "then": value, "now": new["after"].get(name)}
+        for old, new in same
+        if old["after"] is not None and new["after"] is not None
+        for name, value in old["after"].items()
+        if name not in _ANEW and value != new["after"].get(name)
     ]

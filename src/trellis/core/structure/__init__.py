@@ -1,6 +1,7 @@
 """The structure as a document: written, planned and applied as a whole."""
 
-from trellis.core.structure.document import DEEPEST, FORMAT, MOST_ENTRIES
+from trellis.core.nodes import DEEPEST
+from trellis.core.structure.document import FORMAT, MOST_ENTRIES
 from trellis.core.structure.lined import LinedMapping, Unreadable
 from trellis.core.structure.operations import operations
 from trellis.core.structure.schema import build_schema

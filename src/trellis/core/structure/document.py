@@ -4,18 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from trellis.core.fields import EVERYONE, ExternalId, Invalid, Suggestions, Text, quote
+from trellis.core.keys import SETTINGS
 from trellis.core.kind import NodeKind
+from trellis.core.nodes import DEEPEST
 from trellis.core.structure.entries import Document, Entry, KeyEntry, Place, Section
 from trellis.core.structure.lined import Unreadable
 from trellis.core.structure.text import read_document
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import say
+from trellis.sentences import join, say
 
 FORMAT: Final = "trellis/1"
 KEYS: Final = "keys"
 MOST_ENTRIES: Final = 10_000
-DEEPEST: Final = 100  # levels of nodes
+MOST_DOCUMENTS: Final = 250
 _NAME: Final = Text(100, 1, visible=True)
+_KEY_NAME: Final = next(field.type for field in SETTINGS if field.name == "name")
 _HEAD: Final = frozenset(("format", "name", "under"))
 
 
@@ -41,7 +44,11 @@ def parse_documents(sent: Any, kinds: Sequence[NodeKind]) -> Document:
     Raises Invalid with all that is wrong.
     """
     parser = _Parser(kinds)
-    for raw in sent if isinstance(sent, list | tuple) else [sent]:
+    documents = sent if isinstance(sent, list | tuple) else [sent]
+    if len(documents) > MOST_DOCUMENTS:
+        told = say("has {count:,} documents; at most {most:,} are allowed.", count=len(documents), most=MOST_DOCUMENTS)
+        raise Invalid(told, "INVALID_DOCUMENT")
+    for raw in documents:
         parser.add(raw)
     if parser.faults:
         raise _refuse_value(parser.faults)
@@ -160,7 +167,8 @@ class _Parser:
         for index, one in enumerate(raw):
             self._count += 1
             if self._count > MOST_ENTRIES:
-                raise _refuse_value([(place, f"There are more than {MOST_ENTRIES:,} nodes. Split the document by section.")])
+                told = say("There are more than {most:,} nodes. Split the document by section.", most=MOST_ENTRIES)
+                raise _refuse_value([(place, told)])
             if (entry := self._parse_entry(kind, one, place.item(index, one), level)) is not None:
                 entries.append(entry)
         return entries
@@ -210,10 +218,8 @@ class _Parser:
         values = {n: raw[n] for n in own}
         for secret in kind.secrets:
             if isinstance(values.get(secret.name), Mapping):
-                detail = (
-                    f"{secret.name} from the environment is read by the command line only: use `trellis plan` and `trellis apply`."
-                )
-                self._fault(raw, place, secret.name, detail)
+                told = say("Only `trellis plan` and `trellis apply` read {name} from the environment.", name=secret.name)
+                self._fault(raw, place, secret.name, told)
         entry = Entry(kind, place, external_id, name.strip(), values, self._parse_groups(kind, raw, place), places)
         children = raw.get("children") if kind.tree else None
         if children is not None and not isinstance(children, list | tuple):
@@ -233,7 +239,7 @@ class _Parser:
                 else say("externalId {detail}", detail=invalid.detail)
             )
             hint = say(" Put it in quotes.") if isinstance(sent, int | float) else ""
-            self._fault(raw, place, "externalId" if "externalId" in raw else "", told + hint)
+            self._fault(raw, place, "externalId" if "externalId" in raw else "", join((told, hint), ""))
             return ""
         here = place.at(raw, "externalId")
         other = self._seen.setdefault((kind.name, external_id), here)
@@ -245,7 +251,7 @@ class _Parser:
                         "{external_id} is already the externalId of another {singular}: {other}.",
                         external_id=quote(external_id),
                         singular=kind.singular,
-                        other=other,
+                        other=other.tell(),
                     ),
                 )
             )
@@ -296,6 +302,10 @@ class _Parser:
             if not isinstance(one, Mapping) or not isinstance(name, str):
                 self.faults.append((at, say("A key must have a name, and may have {names}.", names=", ".join(KEY_MEMBERS[1:]))))
                 continue
+            try:
+                name = _KEY_NAME.parse(name)
+            except Invalid as invalid:
+                self._fault(one, at, "name", say("{name} {detail}", name="name", detail=invalid.detail))
             for member in one:
                 if member not in KEY_MEMBERS:
                     self._fault(
@@ -304,20 +314,33 @@ class _Parser:
                         member,
                         say("A key has no {member}; it has {members}.", member=quote(member), members=", ".join(KEY_MEMBERS)),
                     )
-            if isinstance(expires := one.get("expires"), str) and not expires[:4].isdigit():
+            if _is_duration(one.get("expires")):
                 self._fault(
                     one, at, "expires", say("expires must be a timestamp or null: a duration would start again with each apply.")
                 )
-            if name.strip() in seen:
+            bounds = one.get("bounds")
+            for operation, bound in bounds.items() if isinstance(bounds, Mapping) else ():
+                if isinstance(bound, Mapping) and _is_duration(bound.get("until")):
+                    detail = say(
+                        "until of {operation} must be a timestamp or null: a duration would start again with each apply.",
+                        operation=quote(operation),
+                    )
+                    self._fault(one, at, "bounds", detail)
+            if name in seen:
                 self._fault(
                     one,
                     at,
                     "name",
-                    say("{name} is already the name of another key: {seen}.", name=quote(name), seen=seen[name.strip()]),
+                    say("{name} is already the name of another key: {seen}.", name=quote(name), seen=seen[name].tell()),
                 )
-            seen[name.strip()] = at
+            seen[name] = at
             settings = {member: one[member] for member in KEY_MEMBERS if member in one}
-            self.document.keys.append(KeyEntry(at, name.strip(), settings))
+            self.document.keys.append(KeyEntry(at, name, settings, {member: at.at(one, member) for member in settings}))
+
+
+def _is_duration(value: object) -> bool:
+    """Return whether a time is told from now on, such as 90d or 1000h."""
+    return isinstance(value, str) and (not value[:4].isdigit() or value.strip()[-1] in "dh")
 
 
 KEY_MEMBERS: Final = (

@@ -80,11 +80,12 @@ class Section:
 
 @dataclass(slots=True)
 class KeyEntry:
-    """An API key that the document has: its settings, as the operations on keys take them."""
+    """An API key that the document has: its settings, as the operations on keys take them, and their places."""
 
     place: Place
     name: str
     settings: dict[str, Any]
+    places: dict[str, Place]
 
 
 @dataclass(slots=True)

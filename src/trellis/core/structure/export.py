@@ -1,13 +1,13 @@
 """The operation that writes the community as a document."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 from trellis.core.bounds import Reach
 from trellis.core.fields import EVERYONE, Choice, ExternalId, Field, Text, TextList
 from trellis.core.kind import NodeKind
-from trellis.core.nodes import slug
+from trellis.core.nodes import DEEPEST, slug
 from trellis.core.operation import Access, Context, Operation, Outcome, RawText
 from trellis.core.structure.document import FORMAT
 from trellis.core.structure.reach import find_section_reach
@@ -20,7 +20,7 @@ from trellis.store import events, nodes
 from trellis.store.nodes import Node
 
 _MOST: Final = 10_000  # nodes that one document has
-_DEEPEST: Final = 100
+_LONGEST_PATH: Final = 240  # characters of an external id that is made of one, without a number
 PATH: Final = "/core/structure"
 SCHEMA_PATH: Final = "/api/structure.schema.json"
 EXPORT: Final = Verb(
@@ -38,6 +38,7 @@ _MISSING: Final = Field(
     default="path",
 )
 _FORMAT: Final = Field("format", Choice({"json": "JSON.", "yaml": "YAML."}), "How to write it.", default="json")
+_YAML: Final = "application/yaml"
 
 
 def operation(kinds: Sequence[NodeKind]) -> Operation:
@@ -47,7 +48,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         summary="Export the structure",
         doc="Returns the groups, the nodes and their order as one document for `structure.plan` and `structure.apply`. It contains "
         "no ids and no passwords. The sections are those asked for, or all that the key may list and that are not empty. At most "
-        f"{_MOST:,} nodes are written at once.",
+        f"{_MOST:,} nodes, with at most {nodes.MOST_BYTES >> 20} MiB of text, are written at once.",
         run=partial(_export, kinds),
         fields=(_SECTIONS, _UNDER, _MISSING, _FORMAT),
         access=Access.GRANTED,
@@ -61,7 +62,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         slow=True,
         varies=True,
         reads_nodes=True,
-        may_be_text=True,
+        text_type=_YAML,
     )
 
 
@@ -91,7 +92,7 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
         f"{context.environment.community_name}, {context.environment.community_url}, revision {revision}, {context.now}",
         *(f"The section {kind.name} is left out: the key may not list it." for kind in left_out),
     ]
-    return Outcome(RawText(write_yaml(document, comments), "application/yaml"))
+    return Outcome(RawText(write_yaml(document, comments), _YAML))
 
 
 def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[NodeKind], list[NodeKind]]:
@@ -119,7 +120,7 @@ class _Exporter:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._missing = context.input.get(_MISSING.name, _MISSING.default)
-        self._left = _MOST
+        self._room = nodes.Room(_MOST)
         self._groups: dict[int, str] = {}
         self._managers: set[str] = set()
         groups = context.environment.group_kind
@@ -134,25 +135,22 @@ class _Exporter:
         """Write all nodes of a kind, or those below one, in order. Raises Refused (TREE_TOO_LARGE, INVALID_VALUE)."""
         tx, reach = self._context.tx, find_section_reach(self._context, kind)
         if reach is not None and kind.tree and under is None:
-            raise reach.refuse("Send only this section, and set under to the external id of a node there.")
+            raise reach.refuse(say("Send only this section, and set under to the external id of a node there."))
         root = self._find_root(kind, under, reach)
         tops = reach.roots if reach is not None and not kind.tree else None
-        found = nodes.find_tree(tx, kind.name, root, _DEEPEST + 1, self._left + 1, tops)
-        self._left -= len(found)
-        if self._left < 0:
-            detail = say(
-                "There are more than {most:,} nodes. Ask for fewer sections, or send under to get a part of one.", most=_MOST
-            )
-            raise Refused("TREE_TOO_LARGE", detail)
+        try:
+            found = nodes.find_tree(tx, kind.name, root, DEEPEST + 1, self._room, tops)
+        except nodes.TooMuch as much:
+            raise _refuse_size(much) from None
         external_ids = self._groups if kind.is_group else self._find_external_ids(kind, found)
         children: dict[int | None, list[dict[str, Any]]] = {root: []}
         levels: dict[int | None, int] = {root: 0}
         for node in found:  # parents come before their children
             levels[node.id] = levels[node.parent_id] + 1
-            if levels[node.id] > _DEEPEST:
+            if levels[node.id] > DEEPEST:
                 raise Refused(
                     "TREE_TOO_LARGE",
-                    say("There are more than {deepest} levels. Send under to get a part of them.", deepest=_DEEPEST),
+                    say("There are more than {deepest} levels. Send under to get a part of them.", deepest=DEEPEST),
                 )
             entry = self._write_entry(kind, node, external_ids[node.id])
             children[node.parent_id].append(entry)
@@ -202,7 +200,7 @@ class _Exporter:
     def _find_external_ids(self, kind: NodeKind, found: Sequence[Node]) -> dict[int, str]:
         """Return the external ids of nodes; those that have none get one made of their path, or are refused."""
         external_ids = {node.id: node.external_id or kind.built_in.get(node.id) for node in found}
-        taken = {external_id for external_id in external_ids.values() if external_id is not None}
+        taken = {*(external_id for external_id in external_ids.values() if external_id is not None), *kind.built_in.values()}
         without = [node for node in found if external_ids[node.id] is None]
         if without and self._missing == "fail":
             named = ", ".join(f"{kind.singular} {node.id} ('{node.name}')" for node in without[:20])
@@ -217,18 +215,37 @@ class _Exporter:
         paths: dict[int | None, str] = {}
         for node in found:
             step = slug(node.name) or f"{slug(kind.singular)}-{node.id}"
-            paths[node.id] = f"{paths[node.parent_id]}.{step}" if paths.get(node.parent_id) else step
-        result: dict[int, str] = {}
-        for node in found:
-            result[node.id] = external_ids[node.id] or next(one for one in _number(paths[node.id]) if one not in taken)
-            taken.add(result[node.id])
-        return result
+            paths[node.id] = (f"{paths[node.parent_id]}.{step}" if paths.get(node.parent_id) else step)[-_LONGEST_PATH:]
+        return {number: one for number, one in external_ids.items() if one is not None} | self._make_external_ids(
+            kind, {node.id: paths[node.id] for node in without}, taken
+        )
+
+    def _make_external_ids(self, kind: NodeKind, paths: Mapping[int, str], taken: set[str]) -> dict[int, str]:
+        """Make external ids of paths, none of which is `taken` or that of another node of the kind, wherever that is."""
+        free = {path: _number(path) for path in paths.values()}
+        made: dict[int, str] = {}
+        waiting = [*paths]
+        while waiting:
+            for node in waiting:
+                made[node] = next(one for one in free[paths[node]] if one not in taken)
+                taken.add(made[node])
+            elsewhere = nodes.find_by_external_ids(self._context.tx, kind.name, (made[node] for node in waiting))
+            waiting = [node for node in waiting if made[node] in elsewhere]
+        return made
 
 
 def _number(path: str) -> Iterator[str]:
-    path = path[-240:].lstrip(".")
+    path = path.lstrip(".")
     yield path
     number = 2
     while True:
         yield f"{path}-{number}"
         number += 1
+
+
+def _refuse_size(much: nodes.TooMuch) -> Refused:
+    many = say("There are more than {most:,} nodes. Ask for fewer sections, or send under to get a part of one.", most=_MOST)
+    large = say(
+        "The nodes have more than {mib} MiB of text. Ask for fewer sections, or send under to get a part of one.", mib=much.mib
+    )
+    return Refused("TREE_TOO_LARGE", many if much.mib is None else large)

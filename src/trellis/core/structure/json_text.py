@@ -19,8 +19,8 @@ _TOKEN: Final = re.compile(
 )
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _CLOSING: Final = {"{": "}", "[": "]"}
-_VALUE: Final = "a value"
-_NAME: Final = "a name in quotes"
+_VALUE: Final = say("a value")
+_NAME: Final = say("a name in quotes")
 
 
 class NotJson(Exception):
@@ -46,6 +46,10 @@ def read_json(text: str) -> Any:
     return _Reader(text).read()
 
 
+def _either(first: str, second: str) -> str:
+    return say("{first} or {second}", first=first, second=second)
+
+
 class _Reader:
     """Reads a text token by token. What may come next is one of the methods that expect something."""
 
@@ -56,7 +60,7 @@ class _Reader:
         self._builder = Builder()
         self._closing: list[str] = []
         self._next: Callable[[re.Match[str]], None] | None = self._expect_value
-        self._expected = _VALUE
+        self._expected: str = _VALUE
 
     def read(self) -> Any:
         while True:
@@ -79,11 +83,11 @@ class _Reader:
         found = self._text[self._at : self._at + 1]
         if found == '"' and _TOKEN.match(self._text, self._at) is None:
             return NotJson(
-                self._line, "This is not JSON: a string does not end on its line, or has a character that must be escaped."
+                self._line, say("This is not JSON: a string does not end on its line, or has a character that must be escaped.")
             )
-        what = f"{found!r} stands here" if found else "the text ends here"
-        expected = f"{self._expected} was expected" if self._next is not None else "nothing more was expected"
-        return NotJson(self._line, f"This is not JSON: {what}, and {expected}.")
+        what = repr(found) if found else say("the end of the text")
+        expected = say("nothing more") if self._next is None else self._expected
+        return NotJson(self._line, say("This is not JSON: expected {expected}, not {what}.", expected=expected, what=what))
 
     # --- what may come next ---------------------------------------------------------------------------------------
 
@@ -96,7 +100,9 @@ class _Reader:
             self._builder.begin(LinedMapping(self._line) if mark == "{" else [], self._line)
             self._closing.append(_CLOSING[mark])
             self._next, self._expected = (
-                (self._expect_first_name, f"{_NAME} or '}}'") if mark == "{" else (self._expect_first_value, f"{_VALUE} or ']'")
+                (self._expect_first_name, _either(_NAME, "'}'"))
+                if mark == "{"
+                else (self._expect_first_value, _either(_VALUE, "']'"))
             )
         else:
             raise self._refuse()
@@ -140,7 +146,7 @@ class _Reader:
 
     def _expect_after_value(self) -> None:
         self._next = self._expect_comma_or_end if self._closing else None
-        self._expected = f"',' or '{self._closing[-1]}'" if self._closing else ""
+        self._expected = _either("','", f"'{self._closing[-1]}'") if self._closing else ""
 
     # --- values ---------------------------------------------------------------------------------------------------
 

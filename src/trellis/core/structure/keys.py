@@ -1,17 +1,18 @@
 """The API keys that a document has: made or changed, never revoked. Only at the terminal and in the panel."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from trellis.core.operation import Call, Context
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, refuse_document
-from trellis.core.structure.entries import KeyEntry
+from trellis.core.structure.entries import KeyEntry, Place
 from trellis.errors import Refused
 from trellis.sentences import say
 
-_MOST: Final = 1000  # keys that are looked through for those with a name
-_ALIVE: Final = "active"
+_MOST: Final = 1000  # keys that are read at a time
+_STATES: Final = ("active", "paused", "expired")  # in which a key is the one that is meant, if none is in a state before that
 _RECORDED: Final = {"expires": "expiresAt"}  # settings that a record has under another name
 
 
@@ -24,8 +25,11 @@ class KeyChange(NamedTuple):
     secret: dict[str, Any] | None
 
 
-def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry]) -> Iterator[KeyChange]:
-    """Make the keys of a document, and change those that there are; which one it is says the name. Raises Refused."""
+def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]]) -> Iterator[KeyChange]:
+    """Make the keys of a document, and change those that there are; which one it is says the name.
+
+    What is wrong with one is added to the faults. Raises Refused to a caller who may not make keys with a document.
+    """
     if not entries:
         return
     if context.call.actor.type == "key":
@@ -33,12 +37,19 @@ def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry]) -> Ite
             [(entries[0].place, "Keys can be created only at the terminal and in the panel: apply this document there.")]
         )
     for entry in entries:
-        known = _find(context, entry)
+        found = _find(context, entry)
+        if len(found) > 1:
+            told = say("There are {count} unrevoked keys with this name. Rename all but one.", count=len(found))
+            faults.append((entry.place, told))
+            continue
+        known = found[0] if found else None
         inner = call.build_inner(f"{KEYS}.{'create' if known is None else 'update'}", entry.settings, known)
         try:
             outcome = context.run(inner)
         except Refused as refused:
-            raise refuse_document([(entry.place, refused.detail)]) from None
+            told_of = [(entry.places.get(fault.field.partition(".")[0], entry.place), fault.detail) for fault in refused.faults]
+            faults += told_of or [(entry.place, refused.detail)]
+            continue
         if outcome.event is None:
             continue
         before = outcome.before or {}
@@ -54,11 +65,17 @@ def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry]) -> Ite
         yield KeyChange(change, (inner.operation, known, entry.settings), outcome.event, secret)
 
 
-def _find(context: Context, entry: KeyEntry) -> int | None:
-    """Return the id of the key with a name; None if there is none. Raises Refused if there are several."""
-    listing = context.call.build_inner(f"{KEYS}.list", {"search": entry.name, "state": _ALIVE, "perPage": 1000}, None)
-    found = [key["id"] for key in context.run(listing).result["results"] if key["name"] == entry.name]
-    if len(found) > 1:
-        detail = say("There are {count} active keys with this name. Rename all but one.", count=len(found))
-        raise refuse_document([(entry.place, detail)])
-    return found[0] if found else None
+def _find(context: Context, entry: KeyEntry) -> list[int]:
+    """Return the ids of the keys with a name: of the first state in which there are any."""
+    named = [key for key in _search(context, entry.name) if key["name"] == entry.name]
+    return next((found for state in _STATES if (found := [int(key["id"]) for key in named if key["state"] == state])), [])
+
+
+def _search(context: Context, text: str) -> Iterator[dict[str, Any]]:
+    """Yield the keys that a search finds, revoked ones among them."""
+    for page in count(1):
+        raw = {"search": text, "perPage": _MOST, "page": page}
+        listing = context.run(context.call.build_inner(f"{KEYS}.list", raw, None)).result
+        yield from listing["results"]
+        if page >= listing["totalPages"]:
+            return

@@ -207,7 +207,9 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     plan = result | ({"dryRun": True} if given.get(DRY_RUN.name) else {})
     if planned:
         return Outcome(result, plan=plan, happened=False)
-    return Outcome(result | ({"secrets": run.secrets} if run.secrets else {}), plan=plan, happened=False, event=run.last)
+    shown = result | ({"secrets": run.secrets} if run.secrets else {})
+    touched = tuple({"resource": change.resource, "id": change.id, "how": change.action} for change in run.changes)
+    return Outcome(shown, touched=touched, plan=plan, happened=False, event=run.last)
 
 
 def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -15,7 +15,7 @@ from trellis.core.structure.changes import Change, Subject, describe_change
 from trellis.core.structure.document import refuse_document
 from trellis.core.structure.entries import Document, Entry, Place
 from trellis.core.structure.keys import apply_keys
-from trellis.core.structure.matching import Scope, load_scope, match
+from trellis.core.structure.matching import Scope, load_scopes, match_all
 from trellis.core.structure.ordering import find_moves
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.errors import Refused
@@ -25,8 +25,8 @@ from trellis.store import events, nodes, signing
 _NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document helps against
 _SHOWN: Final = 100  # names that a refusal or a report lists
 _TOO_MANY: Final = mark_many(
-    "{count:,} node would be deleted, but maxDeletes allows {most:,}: {named}.",
-    "{count:,} nodes would be deleted, but maxDeletes allows {most:,}: {named}.",
+    "{count:,} node would be deleted, and at most {most:,} may be: {named}.",
+    "{count:,} nodes would be deleted, and at most {most:,} may be: {named}.",
 )
 
 
@@ -86,9 +86,9 @@ class Run:
             self._delete(scope)
         for scope, entry, raw in self._deferred:
             self._run(Subject(scope.kind, entry.place, entry, None), UPDATE.name, raw, self._ids[entry])
-        for scope in self._scopes:
-            self._order(scope)
-        for change, request, event, secret in apply_keys(self._context, self._call, self._document.keys):
+        for scope, level, parent in self._find_levels():
+            self._order(scope, level, parent)
+        for change, request, event, secret in apply_keys(self._context, self._call, self._document.keys, self._faults):
             self.changes.append(change)
             self.requests.append(request)
             self.last = event
@@ -114,12 +114,17 @@ class Run:
 
     def _find_nodes(self) -> None:
         sections = sorted(self._document.sections, key=lambda section: not section.kind.is_group)
-        self._scopes = [load_scope(self._context, section, self._faults) for section in sections]
+        self._scopes = load_scopes(self._context, sections, self._faults)
+        match_all(self._context.tx, self._scopes, self._document.name, self._faults, adopt=self._options.adopt)
         for scope in self._scopes:
-            match(self._context.tx, scope, self._document.name, self._faults, adopt=self._options.adopt)
             self._ids |= {entry: node.id for entry, node in scope.matched.items()}
             self.adoptable += scope.adoptable
-            scope.doomed = self._find_doomed(scope)
+            own = [node.id for node in scope.missing if node.managed_by in {None, self._document.name}]
+            scope.doomed = own if self._options.prune else []
+        for scope in self._scopes:
+            if scope.root in self._find_doomed(scope.kind):
+                fault = say("under: '{under}' would be deleted, since no part of the document has it.", under=scope.section.under)
+                self._faults.append((scope.section.place, fault))
         self._find_groups()
         known = self._groups.keys() | {e.external_id for s in self._scopes if s.kind.is_group for e in s.section.walk()}
         for entry in self._document.walk():
@@ -133,19 +138,16 @@ class Run:
         kind = self._context.environment.group_kind
         if kind is None:
             return
-        doomed = {i for scope in self._scopes if scope.kind.is_group for i in scope.doomed}
+        doomed = self._find_doomed(kind)
         for node in nodes.find_all(self._context.tx, kind.name):
             external_id = node.external_id or kind.built_in.get(node.id)
             if external_id is not None and node.id not in doomed:
                 self._groups[external_id] = node.id
         self._groups |= {e.external_id: n.id for s in self._scopes if s.kind.is_group for e, n in s.matched.items()}
 
-    def _find_doomed(self, scope: Scope) -> list[int]:
-        """Return the ids of the nodes that the document does not have and that are to be deleted, parents before their children."""
-        matched = {node.id for node in scope.matched.values()}
-        others = [node for node in scope.nodes.values() if node.id not in matched and node.id not in scope.kind.built_in]
-        own = [node for node in others if node.managed_by in {None, self._document.name}]
-        return [node.id for node in own] if self._options.prune else []
+    def _find_doomed(self, kind: NodeKind) -> set[int]:
+        """Return the ids of the nodes of a kind that are to be deleted, whichever part of the document they are in."""
+        return {node for scope in self._scopes if scope.kind is kind for node in scope.doomed}
 
     def _check_deletes(self, doomed: list[tuple[Scope, int]]) -> None:
         if len(doomed) > self._options.max_deletes:
@@ -187,7 +189,7 @@ class Run:
         if raw or (old.managed_by != self._document.name and not waits):
             about = Subject(scope.kind, entry.place, entry, old, adopted=entry in scope.adopted)
             if self._run(about, UPDATE.name, raw, old.id) is not None and moves:
-                if old.id in scope.nodes:
+                if old.id in scope.children.get(old.parent_id, ()):
                     scope.children[old.parent_id].remove(old.id)
                 _insert(scope, [old.id], parent, before)
         return old.id
@@ -252,10 +254,8 @@ class Run:
     # --- deleting -------------------------------------------------------------------------------------------------
 
     def _delete(self, scope: Scope) -> None:
-        kind, gone = scope.kind, set(scope.doomed)
-        if not self._options.prune:
-            matched = {node.id for node in scope.matched.values()}
-            self.kept += [(kind, n) for n in scope.nodes.values() if n.id not in matched and n.id not in kind.built_in]
+        kind, gone = scope.kind, self._find_doomed(scope.kind)
+        self.kept += [] if self._options.prune else [(kind, node) for node in scope.missing]
         tops = [i for i in scope.doomed if scope.nodes[i].parent_id not in gone]
         before = len(self.changes)
         together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])
@@ -301,25 +301,25 @@ class Run:
 
     # --- ordering -------------------------------------------------------------------------------------------------
 
-    def _order(self, scope: Scope) -> None:
+    def _order(self, scope: Scope, level: list[Entry], parent: int | None) -> None:
         """Bring siblings into the order of the document; those that it does not have come behind, in their own."""
-        if not scope.kind.ordered:
+        entries = {self._ids[entry]: entry for entry in level if entry in self._ids}
+        now, wanted = scope.children[parent], [*entries]
+        if now[: len(wanted)] == wanted:
             return
-        for level, parent in self._walk_levels(scope):
-            entries = {self._ids[entry]: entry for entry in level if entry in self._ids}
-            now, wanted = scope.children[parent], [*entries]
-            if now[: len(wanted)] == wanted:
-                continue
-            for node, before in find_moves(now, [*wanted, *(i for i in now if i not in entries)]):
-                entry = entries.get(node)
-                about = Subject(scope.kind, entry.place if entry else scope.section.place, entry, scope.nodes.get(node))
-                self._run(about, UPDATE.name, {"position": 0} if before is None else {"after": before}, node)
+        for node, before in find_moves(now, [*wanted, *(i for i in now if i not in entries)]):
+            entry = entries.get(node)
+            about = Subject(scope.kind, entry.place if entry else scope.section.place, entry, scope.nodes.get(node))
+            self._run(about, UPDATE.name, {"position": 0} if before is None else {"after": before}, node)
 
-    def _walk_levels(self, scope: Scope) -> Iterator[tuple[list[Entry], int | None]]:
-        yield scope.section.entries, scope.root
-        for entry in scope.section.walk():
-            if entry.children and entry in self._ids:
-                yield entry.children, self._ids[entry]
+    def _find_levels(self) -> list[tuple[Scope, list[Entry], int | None]]:
+        """Return the siblings that have an order, with their parent, which several parts of the document may have."""
+        levels: dict[tuple[str, int | None], tuple[Scope, list[Entry], int | None]] = {}
+        for scope in self._scopes:
+            below = [(entry.children, self._ids[entry]) for entry in scope.section.walk() if entry.children and entry in self._ids]
+            for level, parent in [(scope.section.entries, scope.root), *below] if scope.kind.ordered else ():
+                levels.setdefault((scope.kind.name, parent), (scope, [], parent))[1].extend(level)
+        return [*levels.values()]
 
     # --- running --------------------------------------------------------------------------------------------------
 

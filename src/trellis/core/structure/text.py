@@ -13,19 +13,20 @@ from trellis.sentences import say
 LONGEST: Final = 8 * 2**20  # bytes of a document
 _SAME: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {_SAME + "null": None, _SAME + "bool": None, _SAME + "int": None, _SAME + "float": None}
-
-
-class _Core(yaml.resolver.BaseResolver):
-    """Tells numbers, booleans and null from text by YAML 1.2's core schema, for which `yes` and `1:30` are text (10.3)."""
-
-
-for _tag, _pattern, _first in (
+# YAML 1.2's core schema (10.3): what is no text, and how it may begin.
+_CORE_SCHEMA: Final = (
     ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
     ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
     ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
-):
-    _Core.add_implicit_resolver(_SAME + _tag, re.compile(_pattern, re.ASCII), _first)
+)
+# One that declares tags. Where each line does, the parser takes time by the square of their number, and holds up the process.
+_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_DIRECTIVE: Final = re.compile("(?:^\ufeff?|[\n\r\x85\u2028\u2029])%TAG")
+
+
+class _Core(yaml.resolver.BaseResolver):
+    """Tells numbers, booleans and null from text by YAML 1.2's core schema, for which `yes` and `1:30` are text."""
 
 
 def read_document(text: str) -> Any:
@@ -50,6 +51,9 @@ def read_document(text: str) -> Any:
 
 
 def _read_yaml(text: str) -> Any:
+    if directive := _DIRECTIVE.search(text):
+        line = len(_BREAK.findall(text, 0, directive.end())) + 1
+        raise Unreadable(line, say("Tags such as {tag} are not supported. Remove it.", tag="%TAG"))
     try:
         return _build(yaml.parse(text, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
@@ -60,10 +64,11 @@ def _read_yaml(text: str) -> Any:
 
 
 def _explain(error: yaml.MarkedYAMLError) -> str:
-    problem = str(error.problem or "This is not YAML")
-    if "cannot start any token" in problem:
-        return "A value begins with a tab, or with a character that has a special meaning: indent with spaces, or use quotes."
-    return f"This is not YAML: {problem}."
+    if error.problem is None:
+        return say("This is not YAML.")
+    if "cannot start any token" in error.problem:
+        return say("A value begins with a tab, or with a character that has a special meaning: indent with spaces, or use quotes.")
+    return say("This is not YAML: {problem}.", problem=error.problem)
 
 
 def _line_of_character(text: str, error: Exception) -> int:
@@ -120,7 +125,10 @@ def _resolve(text: str, resolver: _Core, line: int) -> Any:
 
 
 class _Writer(yaml.CSafeDumper):
-    """Writes lists of plain values in one line, and everything else over several."""
+    """Writes lists of plain values in one line, and everything else over several.
+
+    Text that would be something else by YAML 1.1, such as `yes`, or by 1.2, such as `08`, comes in quotes.
+    """
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
@@ -135,6 +143,9 @@ def _represent_text(writer: yaml.CSafeDumper, text: str) -> yaml.Node:
     return writer.represent_scalar(_SAME + "str", text, style="|" if "\n" in text else None)
 
 
+for _tag, _pattern, _first in _CORE_SCHEMA:
+    for _resolver in (_Core, _Writer):
+        _resolver.add_implicit_resolver(_SAME + _tag, re.compile(_pattern, re.ASCII), _first)
 _Writer.add_representer(list, _represent_list)
 _Writer.add_representer(str, _represent_text)
 

@@ -1,11 +1,9 @@
 """The operations with which the panel explains undo: the saved rows of changed records, and later events."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from trellis.core.events import serialize_with_undo
-from trellis.core.fields import Field, Ids, Integer, NodeId, Text
-from trellis.core.nodes import NodeKind
+from trellis.core.fields import Field, Ids, Integer, NodeId, Text, require
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.undo.restore import get_event
 from trellis.core.undo.undelete import lists_naming
@@ -69,7 +67,7 @@ def _later(context: Context) -> Outcome:
 
 
 def _last_state(context: Context) -> Outcome:
-    given = context.input
+    given = require(_RECORD, context.input)
     given.raise_faults()
     is_seen = context.call.actor.sees(given.get("resource", ""))
     last = snapshots.find_latest(context.tx, given.get("resource"), given.get("resourceId")) if is_seen else None
@@ -77,21 +75,22 @@ def _last_state(context: Context) -> Outcome:
 
 
 def _deleted_names(context: Context) -> Outcome:
-    context.input.raise_faults()
+    require((_IDS,), context.input).raise_faults()
     event = get_event(context.tx, context.call.target or 0, context.call.actor)
     names = snapshots.find_names(context.tx, event.seq, event.resource, context.input.get("ids"))
     return Outcome({node: {"parentId": parent, "name": name} for node, (parent, name) in names.items()})
 
 
 def _lists_naming(context: Context) -> Outcome:
-    context.input.raise_faults()
+    require((_IDS,), context.input).raise_faults()
     event = get_event(context.tx, context.call.target or 0, context.call.actor)
     kind = next((kind for kind in context.environment.kinds if kind.name == event.resource), None)
-    how = "changed" if event.after else "deleted"
-    rows = [one.node for one in snapshots.find_by_event(context.tx, event.seq) if one.kind == event.resource and one.change == how]
-    return Outcome({group: _count_lists(kind, rows, group) for group in context.input.get("ids")})
-
-
-def _count_lists(kind: NodeKind | None, rows: Sequence[Any], group: int) -> dict[str, Any]:
-    named = [names for node in rows if kind is not None and (names := lists_naming(kind, node, group))]
-    return {"lists": list(dict.fromkeys(name for names in named for name in names)), "count": len(named)}
+    how: snapshots.Change = "changed" if event.after else "deleted"
+    found: dict[int, tuple[dict[str, None], set[int]]] = {group: ({}, set()) for group in context.input.get("ids")}
+    keys = [key for key in snapshots.list_keys(context.tx, event.seq, how) if key[0] == event.resource]
+    for one in snapshots.walk(context.tx, event.seq, keys):
+        for group, (lists, rows) in found.items():
+            if kind is not None and (names := lists_naming(kind, one.node, group)):
+                lists.update(dict.fromkeys(names))
+                rows.add(one.node.id)
+    return Outcome({group: {"lists": list(lists), "count": len(rows)} for group, (lists, rows) in found.items()})

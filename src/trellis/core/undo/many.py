@@ -1,7 +1,8 @@
 """Undoing many events in one transaction: the newest first, creations together, the others one by one."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from trellis.core.operation import DRY_RUN, Context, Outcome, Progress
 from trellis.core.undo.unmake_many import find_untouched, is_creation
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
-from trellis.sentences import advise, say
+from trellis.sentences import advise, join, say, say_many
 from trellis.store import events, nodes
 from trellis.store.events import Event
 
@@ -21,6 +22,9 @@ MOST: Final = 10_000
 MOST_SINGLY: Final = 1_000  # of those that are undone one by one: so many as a batch has at most
 SHOWN: Final = 1000  # conflicts and events that a response lists; the counts are of all
 _RAW: Final = {"deleteCreated": True}
+_REACH: Final = "under"  # the member of a refusal of what would reach further than a grant does
+# Members that others change, or the time.
+_PASSING: Final = frozenset({"updatedAt", "position", "path", "url", "lastUsedAt", "state", "oldSecretUntil"})
 
 
 def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) -> Outcome:
@@ -44,18 +48,27 @@ def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) ->
         "conflictCount": len(conflicts) + hidden,
         "purgedCount": purged,
     }
-    last = undone[-1][1] if undone else None
+    last = next((by for _, by in reversed(undone) if by is not None), None)  # of some, nothing was left to undo
     return Outcome(result, plan=result | ({"dryRun": True} if dry else {}), happened=False, event=last)
 
 
 def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged: int | None) -> Refused:
     why = conflicts[0]["detail"] if conflicts else say("They are about records that your role cannot see.")
-    parts = [f"{len(conflicts) + hidden} of {count} events cannot be undone. {why}"] if conflicts or hidden else []
+    parts = []
+    if number := len(conflicts) + hidden:
+        parts += [say("{number:,} of {all:,} events cannot be undone.", number=number, all=count), why]
     if purged is None:
-        parts.append("Older events have been purged, and some of them may be among those to undo.")
+        parts.append(say("Older events have been purged, and some of them may be among those to undo."))
     elif purged:
-        parts.append(f"{purged:,} {'event has' if purged == 1 else 'events have'} been purged and cannot be undone.")
-    detail = " ".join([*parts, "Nothing was changed. Send skipConflicts to undo the others."])
+        parts.append(
+            say_many(
+                purged,
+                "{count:,} event has been purged and cannot be undone.",
+                "{count:,} events have been purged and cannot be undone.",
+            )
+        )
+    told = join([*parts, say("Nothing was changed.")])
+    detail = advise(told, say("Send skipConflicts (--skip-conflicts) to undo the others."))
     return Refused("RESTORE_CONFLICTS", detail, facts={"conflicts": list(conflicts[:SHOWN]), "purgedCount": purged})
 
 
@@ -69,7 +82,8 @@ class _Undoing:
         self._context = context
         self._seqs = seqs
         self._wanted = set(seqs)
-        self._cancelled: set[int] = set()
+        self._settled: set[int] = set()  # events of which another one that is wanted has left nothing to undo
+        self._again: set[int] = set()  # events that had been undone, until this undid that
         self._already = find_undoing_events(context.tx, seqs)
         self._kinds = {kind.name: kind for kind in context.environment.kinds}
         self._progress = Progress(context.call, len(seqs))
@@ -82,23 +96,52 @@ class _Undoing:
         """Undo them. Raises Refused if they are too many."""
         left = [seq for seq in self._seqs if seq not in self._already]
         if len(left) > MOST:
-            raise _refuse_size(f"There are {len(left):,} events to undo, and at most {MOST:,}", left[MOST])
-        for batch in nodes.split_into_batches(left):
-            for kind, run in groupby(self._choose(events.find_many(self._context.tx, batch)), self._find_kind):
+            told = say(
+                "There are {count:,} events to undo, and at most {most:,} can be undone at once. Nothing was changed.",
+                count=len(left),
+                most=MOST,
+            )
+            raise _refuse_size(told, left[MOST])
+        wanted = [seq for seq in self._seqs if self._already.get(seq, seq) in self._wanted]
+        for found in self._read(wanted):
+            for kind, run in groupby(self._choose(found), self._find_kind):
                 if kind is None:
                     self._undo_singly(run)
                 else:
                     self._undo_creations(kind, list(run))
 
+    def _read(self, seqs: Sequence[int]) -> Iterator[list[Event]]:
+        """Read events, so many at a time as are undone together, and fewer where they have very long texts."""
+        found: list[Event] = []
+        size = 0
+        for batch in nodes.split_into_batches(seqs, nodes.AT_ONCE):
+            for event in events.find_many(self._context.tx, batch):
+                found.append(event)
+                size += events.weigh_event(event)
+            if size > events.MOST_BYTES or len(found) >= nodes.BATCH:
+                yield found
+                found, size = [], 0
+        if found:
+            yield found
+
     def _choose(self, found: Iterable[Event]) -> Iterable[Event]:
-        """Leave out pairs of which one undid the other: together they have changed nothing."""
+        """Leave out what is undone already, and pairs of which one undid the other, if together they have changed nothing."""
         for event in found:
-            if event.seq in self._cancelled:
+            if event.seq in self._already and event.seq not in self._again:
                 continue
-            if event.undoes in self._wanted:
-                self._cancelled.add(event.undoes or 0)
+            if event.undoes in self._wanted and self._is_settled(event):
+                self._settled.add(event.undoes or 0)
                 continue
             yield event
+
+    def _is_settled(self, undo: Event) -> bool:
+        """Return whether what an event undid is as it was before that, by the undo itself or by a later one."""
+        undone = events.find(self._context.tx, undo.undoes or 0)
+        if undone is None or _has_brought_all_back(undone, undo):
+            return True
+        while undone is not None and undone.seq not in self._settled:
+            undone = events.find(self._context.tx, undone.undoes) if undone.undoes in self._wanted else None
+        return undone is not None
 
     def _find_kind(self, event: Event) -> NodeKind | None:
         """Return the kind of a record if the event created it and did nothing else; None otherwise."""
@@ -114,7 +157,7 @@ class _Undoing:
             those = list(part)
             name = f"{kind.name}.{RESTORE.name}"
             outcomes = self._context.run_many([self._context.call.build_inner(name, _RAW, event.seq) for event in those])
-            self.undone += ((event, outcome.event) for event, outcome in zip(those, outcomes, strict=True))
+            self.undone += ((_lighten(event), outcome.event) for event, outcome in zip(those, outcomes, strict=True))
             self._progress.done(len(those))
 
     def _is_limited(self, kind: NodeKind, creations: Sequence[Event]) -> bool:
@@ -127,9 +170,12 @@ class _Undoing:
         for event in found:
             self._singly += 1
             if self._singly > MOST_SINGLY:
-                raise _refuse_size(
-                    f"At most {MOST_SINGLY:,} events, not counting creations of records that are unchanged,", event.seq
+                told = say(
+                    "At most {most:,} events, not counting creations of records that are unchanged, can be undone at once. "
+                    "Nothing was changed.",
+                    most=MOST_SINGLY,
                 )
+                raise _refuse_size(told, event.seq)
             self._undo_one(event)
             self._progress.done()
 
@@ -141,7 +187,7 @@ class _Undoing:
             with self._context.tx.savepoint():
                 by = self._context.run(call).event
         except Refused as refused:
-            if refused.status == 403:
+            if refused.status == 403 and _REACH not in refused.facts:  # the caller may undo none of its resource
                 raise
             if not self._context.call.actor.sees(event.resource):
                 self.hidden += 1
@@ -149,10 +195,28 @@ class _Undoing:
             about = {"event": event.seq, "operation": event.operation}
             self.conflicts.append(about | {"message": refused.message, "detail": refused.detail})
         else:
-            self.undone.append((event, by))
+            self.undone.append((_lighten(event), by))
+            if by is not None and event.undoes is not None:
+                self._again.add(event.undoes)
 
 
-def _refuse_size(what: str, after: int) -> Refused:
-    told = say("{what} can be undone at once. Nothing was changed.", what=what)
+def _lighten(event: Event) -> Event:
+    """Return an event without what may be large, of which nothing is told."""
+    return replace(event, before=None, after=None, touched=())
+
+
+def _has_brought_all_back(event: Event, undo: Event) -> bool:
+    """Return whether an undo has made the records of an event what they were before it, as far as both events tell.
+
+    What it restored may be elsewhere, without a group that is gone, or without children that were not where it looked for them.
+    """
+    touched = [{(one["resource"], one["id"]) for one in each.touched} for each in (event, undo)]
+    if touched[0] != touched[1] or (event.before is None) != (undo.after is None):
+        return False
+    then, now = event.before or {}, undo.after or {}
+    return all(now.get(name, value) == value for name, value in then.items() if name not in _PASSING)
+
+
+def _refuse_size(told: str, after: int) -> Refused:
     advice = say("Send after={after} to undo the newest of them, and then the rest.", after=after)
     return Refused("CHANGE_SET_TOO_LARGE", advise(told, advice), facts={"after": after})

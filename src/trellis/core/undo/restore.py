@@ -18,15 +18,15 @@ from trellis.core.undo.unmake_many import delete_untouched
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.refusals import with_codes
-from trellis.sentences import mark, say
+from trellis.sentences import advise, mark, say
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
 from trellis.store.snapshots import Snapshot
 
 _NO_EVENT: Final = "1T106/5"
-_MADE: Final = mark("Event {seq} created {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
-_MADE_AGAIN: Final = mark("Event {seq} restored {singular} {resource_id}. To undo that, delete it, or send deleteCreated.")
+_MADE: Final = mark("Event {seq} created {singular} {resource_id}. To undo that, delete it.")
+_MADE_AGAIN: Final = mark("Event {seq} restored {singular} {resource_id}. To undo that, delete it.")
 _LIST: Final = "events.list"
 _UNDOABLE: Final = (say("only changes of nodes"), say("only changes of nodes and keys"))  # by keys; by administrators
 
@@ -191,12 +191,13 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
         return delete_made(kind, context, event)
     if event.before is None:
         text = _MADE if event.undoes is None else _MADE_AGAIN
-        raise Refused("NOT_RESTORABLE", say(text, seq=event.seq, singular=kind.singular, resource_id=event.resource_id))
+        told = say(text, seq=event.seq, singular=kind.singular, resource_id=event.resource_id)
+        raise Refused("NOT_RESTORABLE", advise(told, say("Or send deleteCreated (--delete-created).")))
     _not_undone_yet(context, event)
-    kept = _require_snapshots(context, event)
+    then = _require_snapshots(context, event)
     if event.after is None:
-        return restore_deleted(kind, context, event, kept)
-    return revert(kind, context, event, kept[0])
+        return restore_deleted(kind, context, event, then)
+    return revert(kind, context, event, then)
 
 
 def _not_undone_yet(context: Context, event: Event) -> None:
@@ -208,8 +209,8 @@ def _not_undone_yet(context: Context, event: Event) -> None:
         )
 
 
-def _require_snapshots(context: Context, event: Event) -> list[Snapshot]:
-    """Return the rows that an event saved, except those that it deleted below its record. Refuses if some have been purged."""
+def _require_snapshots(context: Context, event: Event) -> Snapshot:
+    """Return the row of its record that an event saved. Refuses if it, or another one that was saved with it, has been purged."""
     if snapshots.count_by_event(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",
@@ -219,7 +220,7 @@ def _require_snapshots(context: Context, event: Event) -> list[Snapshot]:
                 keep_snapshots=context.environment.keep_snapshots,
             ),
         )
-    return snapshots.find_without_descendants(context.tx, event.seq, event.resource_id or 0)
+    return snapshots.find_by_ids(context.tx, event.seq, event.resource, (event.resource_id or 0,))[0]
 
 
 # --- the response -------------------------------------------------------------------------------------------------

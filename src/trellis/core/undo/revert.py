@@ -35,7 +35,8 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     _check_leaf_only(kind, context, now, wanted)
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, now)
     placed = apply_placement(context.tx, kind, now, place)
-    refuse_taken(kind, context, (wanted.external_id,), now.id)
+    if wanted.external_id != now.external_id:
+        refuse_taken(kind, context, (wanted.external_id or kind.built_in.get(now.id),), now.id)
     content = replace(wanted, parent_id=placed.parent_id, position=placed.position)
     new = replace(content, id=placed.id, created_at=placed.created_at, updated_at=placed.updated_at)
     after = serialize_target(kind, context, new)
@@ -148,6 +149,8 @@ def _differences(kind: NodeKind, then: Node, now: Node) -> Iterator[Difference]:
         yield {"field": "name", "then": then.name, "now": now.name}
     if then.external_id != now.external_id:
         yield {"field": "externalId", "then": then.external_id, "now": now.external_id}
+    if then.managed_by != now.managed_by:
+        yield {"field": "managedBy", "then": then.managed_by, "now": now.managed_by}
     if then.parent_id != now.parent_id:
         yield {"field": "parentId", "then": then.parent_id, "now": now.parent_id}
     elif then.position != now.position:

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from trellis.core.fields import EVERYONE
 from trellis.core.nodes import (
+    DEEPEST,
     NodeKind,
     Placement,
     apply_placement,
+    goes_too_deep,
     makes_cycle,
     position_on_return,
     refuse_taken,
@@ -19,30 +21,32 @@ from trellis.core.nodes import (
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import advise, say
+from trellis.sentences import Sentence, advise, say
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
-from trellis.store.snapshots import Snapshot
+from trellis.store.snapshots import Place, Snapshot
 
 SHOWN: Final = 1000  # the most ids that a response lists; the counts include all
 LeftRecord = dict[str, Any]
 
 
-def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequence[Snapshot]) -> Outcome:
+def restore_deleted(kind: NodeKind, context: Context, event: Event, root: Snapshot) -> Outcome:
     """Restore what an event deleted. Refuses if its old parent is gone or cannot have children and no other is given.
 
-    `kept` are the rows that the event saved, without those below its record.
+    `root` is the row of its record.
     """
     check_precondition(context.call.expected, {})  # no record exists that could match
-    root = next(snapshot for snapshot in kept if snapshot.change == "deleted")
+    children = snapshots.list_places(context.tx, event.seq, kind.name, "moved")
+    naming = snapshots.list_keys(context.tx, event.seq, "changed")
     below = [one["id"] for one in event.touched if one["how"] == "deleted"]
-    progress = Progress(context.call, len(kept) + len(below))
+    progress = Progress(context.call, 1 + len(children) + len(naming) + len(below))
     place = find_placement(kind, context, root, None)
     node = replace(root.node, parent_id=place.parent_id)
     lost = _restore_rows(kind, context, event.seq, node, place, below, progress)
-    moved, left = _restore_children(kind, context, node, [snapshot for snapshot in kept if snapshot.change == "moved"], progress)
-    changed, unchanged = _restore_group(context, node.id, [snapshot for snapshot in kept if snapshot.change == "changed"], progress)
+    moved, left = _restore_children(kind, context, node, children, progress)
+    _check_depth(kind, context, node)
+    changed, unchanged = _restore_group(context, node.id, snapshots.walk(context.tx, event.seq, naming), progress)
     after = serialize_target(kind, context, _current_node(kind, context, node.id))
     result = serialize_outcome(
         event,
@@ -100,7 +104,7 @@ def _restore_rows(
         _refuse_taken_since(kind, context, seq, batch)
 
     def back(ids: Sequence[int]) -> None:  # read in batches, so that other threads of this process can run in between
-        for snapshot in snapshots.find_by_ids(context.tx, seq, kind.name, ids):
+        for snapshot in snapshots.walk(context.tx, seq, [(kind.name, number) for number in ids]):
             lost.update(_remove_lost_groups(kind, context, snapshot.node, groups))
         progress.done(len(ids))
 
@@ -110,8 +114,7 @@ def _restore_rows(
 
 def _refuse_taken_since(kind: NodeKind, context: Context, seq: int, ids: Sequence[int]) -> None:
     """Refuse if another node has got the external id of one that is to come back."""
-    found = snapshots.find_by_ids(context.tx, seq, kind.name, ids)
-    refuse_taken(kind, context, [one.node.external_id for one in found], None)
+    refuse_taken(kind, context, snapshots.list_external_ids(context.tx, seq, kind.name, ids), None)
 
 
 def _current_node(kind: NodeKind, context: Context, node: int) -> Node:
@@ -130,7 +133,7 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
     parent_id = context.input.get("parentId") if wanted else snapshot.node.parent_id
     reach = context.find_reach(kind)
     if reach is not None and (parent_id is None or (now is not None and not reach.contains(context.tx, now.parent_id))):
-        raise reach.refuse("Its place is outside.")
+        raise reach.refuse(say("Its place is outside."))
     parent = _resolve_parent(kind, context, parent_id, now, wanted=wanted) if parent_id is not None else None
     if wanted and parent_id != snapshot.node.parent_id:
         return Placement(parent_id, parent)
@@ -144,6 +147,7 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
 
 def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
     parent, reach = nodes.find(context.tx, kind.name, parent_id), context.find_reach(kind)
+    line = nodes.find_ancestors(context.tx, kind.name, (parent_id,))  # the parent is on it, too
     if parent is None or (reach is not None and not reach.contains(context.tx, parent_id)):
         problem = say("there is no {singular} {parent_id}", singular=kind.singular, parent_id=parent_id)
     elif kind.leaf_only(parent.fields):
@@ -152,18 +156,41 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
             singular=kind.singular,
             parent_id=parent_id,
         )
-    elif now is not None and makes_cycle(now.id, nodes.find_ancestors(context.tx, kind.name, (parent_id,))):
+    elif now is not None and makes_cycle(now.id, line):
         problem = say("{singular} {parent_id} is below it", singular=kind.singular, parent_id=parent_id)
+    elif goes_too_deep(context.tx, kind, now, len(line)):
+        problem = _too_deep(kind, parent_id)
     else:
         return parent
+    raise _refuse_parent(parent_id, problem, wanted=wanted)
+
+
+def _check_depth(kind: NodeKind, context: Context, node: Node) -> None:
+    """Refuse if what came back with a node is too deep below its parent."""
+    level = nodes.find_level(context.tx, kind.name, node.parent_id)
+    if node.parent_id is not None and nodes.reaches_down(context.tx, kind.name, node.id, DEEPEST - level):
+        raise _refuse_parent(node.parent_id, _too_deep(kind, node.parent_id), wanted="parentId" in context.input)
+
+
+def _too_deep(kind: NodeKind, parent_id: int) -> Sentence:
+    return say(
+        "under {singular} {parent_id} there would be more than {deepest} levels",
+        singular=kind.singular,
+        parent_id=parent_id,
+        deepest=DEEPEST,
+    )
+
+
+def _refuse_parent(parent_id: int, problem: Sentence, *, wanted: bool) -> Refused:
+    """Return the refusal to bring a node back under a parent: the old one, or the one that is wanted."""
     if wanted:
         detail = say("parentId: {problem}. Send another id, or null for the top level.", problem=problem)
-        raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
-    raise Refused(
+        return refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
+    return Refused(
         "PARENT_NEEDED",
         advise(
             say("The node cannot go back to its old parent: {problem}.", problem=problem),
-            say("Send parentId: an id, or null for the top level."),
+            say("Send parentId (--to): an id, or null (root) for the top level."),
         ),
         facts={"parentId": parent_id},
     )
@@ -206,21 +233,21 @@ def _remove_lost_groups(kind: NodeKind, context: Context, node: Node, groups: Ab
 
 
 def _restore_children(
-    kind: NodeKind, context: Context, root: Node, children: Sequence[Snapshot], progress: Progress
+    kind: NodeKind, context: Context, root: Node, children: Sequence[Place], progress: Progress
 ) -> tuple[list[int], list[LeftRecord]]:
     """Move back, in their old order, the children that are still where the delete had moved them."""
     back: list[int] = []
     left: list[LeftRecord] = []
     above = nodes.find_ancestors(context.tx, kind.name, (root.id,)) if children else {}
     if (reach := context.find_reach(kind)) is not None:  # what is outside now stays there, and is not told of
-        inside = reach.find_inside(context.tx, [snapshot.node.id for snapshot in children])
-        children = [snapshot for snapshot in children if snapshot.node.id in inside]
-    for snapshot in children:
+        inside = reach.find_inside(context.tx, [place.id for place in children])
+        children = [place for place in children if place.id in inside]
+    for place in children:
         progress.done()
-        child = nodes.find(context.tx, kind.name, snapshot.node.id)
+        child = nodes.find(context.tx, kind.name, place.id)
         if child is None:
             why = say("It has been deleted since.")
-        elif child.parent_id != snapshot.neighbours.get("to"):
+        elif child.parent_id != place.neighbours.get("to"):
             why = say("It has been moved elsewhere since.")
         elif child.id in above:
             why = say("The restored node is below it now.")
@@ -230,12 +257,12 @@ def _restore_children(
             nodes.update(context.tx, kind.name, replace(placed, updated_at=context.at))
             back.append(child.id)
             continue
-        left.append({"resource": kind.name, "id": snapshot.node.id, "why": why})
+        left.append({"resource": kind.name, "id": place.id, "why": why})
     return back, left
 
 
 def _restore_group(
-    context: Context, group: int, changed: Sequence[Snapshot], progress: Progress
+    context: Context, group: int, changed: Iterable[Snapshot], progress: Progress
 ) -> tuple[list[tuple[str, int]], list[LeftRecord]]:
     """Restore a group's permissions, except those that have been changed since its delete."""
     kinds = {kind.name: kind for kind in context.environment.kinds}

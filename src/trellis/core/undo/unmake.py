@@ -10,6 +10,7 @@ from trellis.core.nodes import (
     NodeKind,
     Placement,
     apply_placement,
+    children_go_too_deep,
     delete_rows,
     find_naming,
     remove_group,
@@ -81,18 +82,23 @@ def _move_children_again(kind: NodeKind, context: Context, event: Event, root: N
     if not moved:
         return []
     _require_kept(kind, context, event, root)
-    kept = {one.node.id: one for one in snapshots.find_by_event(context.tx, event.seq) if one.kind == kind.name}
+    kept = {one.id: one for one in snapshots.list_places(context.tx, event.seq, kind.name, "moved")}
     if len(kept) < len(moved):
         raise _no_longer_kept(kind, context, event, root)
     now = siblings.find_children(context.tx, kind.name, root.id)
-    (target_id,) = {kept[child].node.parent_id for child in moved} if set(now) == set(moved) else {None}
+    (target_id,) = {kept[child].parent_id for child in moved} if set(now) == set(moved) else {None}
     target = nodes.find(context.tx, kind.name, target_id) if target_id is not None else None
-    if target is None or kind.leaf_only(target.fields) or target.id in nodes.find_descendants(context.tx, kind.name, root.id):
+    if (
+        target is None
+        or kind.leaf_only(target.fields)
+        or target.id in nodes.find_descendants(context.tx, kind.name, root.id)
+        or children_go_too_deep(context.tx, kind, root, target)
+    ):
         raise _refuse_children(kind, event, root, len(moved), len(now))
     snapshots.save_moved_children(context.tx, kind.name, root.id, target.id)
     for child in reversed(moved):  # so that each finds the siblings that it had
         node = nodes.find_by_ids(context.tx, kind.name, (child,))[child]
-        placed = apply_placement(context.tx, kind, node, Placement(target.id, target, kept[child].node.position))
+        placed = apply_placement(context.tx, kind, node, Placement(target.id, target, kept[child].position))
         nodes.update(context.tx, kind.name, replace(placed, updated_at=context.at))
     return moved
 
@@ -130,7 +136,7 @@ def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: i
 def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) -> None:
     """Refuse to delete a group that has been named since: who named it would lose that."""
     expected = {(one["resource"], one["id"]) for one in _find_touched(event, {"changed"})}
-    now = {(name, node.id) for name, node, _ in find_naming(context, root.id)}
+    now = find_naming(context, root.id)
     if since := sorted(now - expected):
         shown = ", ".join(f"{name} {number}" for name, number in since[:_NAMED])
         more = say(" and {count} others", count=len(since) - _NAMED) if len(since) > _NAMED else ""
@@ -152,7 +158,7 @@ def _refuse_changed_records(kind: NodeKind, context: Context, event: Event, root
     """Refuse if a record that the event created or brought back was changed or deleted since."""
     made = [one["id"] for one in _find_touched(event, _CREATED)]
     groups = existing_groups(context)
-    for ids in nodes.split_into_batches([root.id, *made]):
+    for ids in nodes.split_into_batches([root.id, *made], nodes.AT_ONCE):
         there = nodes.find_by_ids(context.tx, kind.name, ids)
         later = snapshots.find_next_of_each(context.tx, kind.name, ids, event.seq)
         for number in ids:

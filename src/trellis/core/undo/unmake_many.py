@@ -24,31 +24,33 @@ def is_creation(kind: NodeKind, event: Event) -> bool:
 
 def find_untouched(tx: Transaction, kind: NodeKind, creations: Sequence[Event]) -> set[int]:
     """Return those creations whose records are as they were created, with no children but records of these creations."""
-    there: dict[int, tuple[Event, Node]] = {}
-    for batch in nodes.split_into_batches(creations):
+    there: dict[int, tuple[int, int | None]] = {}  # the event that created each, and its parent
+    for batch in nodes.split_into_batches(creations, nodes.AT_ONCE):
         ids = [event.resource_id or 0 for event in batch]
         found = nodes.find_by_ids(tx, kind.name, ids)
         changed = snapshots.find_changed(tx, kind.name, ids)
         for event in batch:
             node = found.get(event.resource_id or 0)
             if node is not None and node.id not in changed and node.updated_at == event.at:
-                there[node.id] = event, node
-    return {event.seq for node, (event, _) in _without_others_below(tx, kind, there).items() if node}
+                there[node.id] = event.seq, node.parent_id
+    return {seq for seq, _ in _without_others_below(tx, kind, there).values()}
 
 
-def _without_others_below(tx: Transaction, kind: NodeKind, there: dict[int, tuple[Event, Node]]) -> dict[int, tuple[Event, Node]]:
+def _without_others_below(
+    tx: Transaction, kind: NodeKind, there: dict[int, tuple[int, int | None]]
+) -> dict[int, tuple[int, int | None]]:
     """Leave out the nodes that have other children than these, and all above them."""
     if not kind.tree:
         return there
-    own = Counter(node.parent_id for _, node in there.values())
+    own = Counter(parent for _, parent in there.values())
     counts: dict[int, int] = {}
     for batch in nodes.split_into_batches(list(there)):
         counts |= siblings.count_children_by_parent(tx, kind.name, batch)
     wrong = [node for node, count in counts.items() if count != own[node]]
     while wrong:
-        _, left = there.pop(wrong.pop())
-        if left.parent_id in there:
-            wrong.append(left.parent_id)
+        _, parent = there.pop(wrong.pop())
+        if parent in there:
+            wrong.append(parent)
     return there
 
 

@@ -15,6 +15,8 @@ Network = IPv4Network | IPv6Network
 # Names that always mean this machine or this network (RFC 6761, 6762, 8375; ICANN's .internal).
 _LOCAL_NAMES: Final = re.compile(r"(^|\.)(localhost|local|internal|intranet|lan|home\.arpa|localdomain)$")
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
+# A host and perhaps a port. Without this, `[::1]25` would have no port for `urlsplit`, and port 25 for what sends.
+_AUTHORITY: Final = re.compile(r"(\[[^\[\]]*\]|[^\[\]:]*)(:[0-9]*)?", re.ASCII)
 # Special networks that `is_global` reports as global in some Python versions.
 _CLOSED: Final = tuple(
     ip_network(text)
@@ -62,6 +64,8 @@ def check_url(url: str, allowed: tuple[Network, ...], hosts: tuple[str, ...] = (
         raise NotAllowed(say("must not contain a user name or a password: everybody who can list webhooks would see them."))
     if parts.fragment:
         raise NotAllowed(say("must not have a fragment (#…), which is never sent."))
+    if not _AUTHORITY.fullmatch(parts.netloc):
+        raise NotAllowed(say("is not a valid URL."))
     port = port if port is not None else {"http": 80, "https": 443}[parts.scheme]
     if port not in _PLAIN_PORTS and port < _FIRST_FREE_PORT:
         raise NotAllowed(
@@ -95,14 +99,17 @@ def _is_listed(host: str, hosts: tuple[str, ...]) -> bool:
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
-    """Check an address and return it, unwrapped if it is embedded in another one. Raises NotAllowed."""
+    """Check an address and return the one to connect to: it itself, or what a mapped or 6to4 one has inside. Raises NotAllowed.
+
+    Behind NAT64 it stays as it is: a machine without IPv4 has no other way to what is inside.
+    """
     unwrapped = _unwrap(address)
     if any(one in network for network in allowed for one in {address, unwrapped} if one.version == network.version):
         return unwrapped
     closed = any(unwrapped in network for network in _CLOSED if network.version == unwrapped.version)
     if closed or not unwrapped.is_global or unwrapped.is_multicast or unwrapped.is_reserved or unwrapped.is_link_local:
         raise NotAllowed(say(reasons.LOCAL_ADDRESS, address=address, how=say(reasons.HOW_TO_ALLOW)))
-    return unwrapped
+    return address if _is_nat64(address) else unwrapped
 
 
 def _unwrap(address: Address) -> Address:
@@ -110,9 +117,13 @@ def _unwrap(address: Address) -> Address:
     if isinstance(address, IPv6Address):
         if inner := address.ipv4_mapped or address.sixtofour:
             return inner
-        if address in _NAT64:
+        if _is_nat64(address):
             return IPv4Address(int(address) & 0xFFFFFFFF)
     return address
+
+
+def _is_nat64(address: Address) -> bool:
+    return isinstance(address, IPv6Address) and address in _NAT64
 
 
 def _parse_literal(host: str) -> Address | None:

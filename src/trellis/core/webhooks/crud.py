@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from trellis.core.actor import DELIVERY
 from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, format_timestamp, invalid_id, require
 from trellis.core.operation import Access, Context, Operation, Outcome, Trace
@@ -113,6 +114,7 @@ def _rest_operation(
         answers=() if verb.response is Response.NULL else RECORD,
         once=(SECRET,) if verb.creates else (),
         trace=_trace if verb.creates else None,
+        varies=not verb.writes,  # with the time: an old secret expires
         granted_alone=verb.writes and verb.body is not None,  # it sends whole records to wherever the caller likes
     )
 
@@ -275,7 +277,8 @@ def _disable(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["disable"])
     given = require((_BECAUSE,), context.input)
     raise_faults(given.faults)
-    if not old.enabled:
+    is_outdated = context.call.actor == DELIVERY and not old.failures  # cleared while this waited, as by another address
+    if not old.enabled or is_outdated:
         return Outcome(serialize_webhook(old, context.now), happened=False)
     return _save(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
 

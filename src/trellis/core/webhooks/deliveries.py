@@ -12,7 +12,7 @@ from trellis.core.webhooks.message import TEST, build_headers, build_message, bu
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
 from trellis.store.events import Event
-from trellis.store.webhooks import Attempt, Delivery, Webhook, log, outbox, reasons
+from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, log, outbox, reasons
 
 _MISSING: Final = {"test": "1T107/A", "redeliver": "1T107/B", "get": "1T107/C", "delivery": "1T107/D"}
 _HIDDEN: Final = "v1,[hidden]"  # shown in place of a signature, which was made with the secret
@@ -156,8 +156,10 @@ def _test(context: Context) -> Outcome:
     webhook = _find_enabled(context, _MISSING["test"])
     context.input.raise_faults()
     message = f"msg_{secrets.token_hex(16)}"
-    delivery = Delivery(0, webhook.id, None, message, TEST, "waiting", due_at=context.now, created_at=context.at)
+    created_at = outbox.find_creation_time(context.tx, context.at)
+    delivery = Delivery(0, webhook.id, None, message, TEST, "waiting", due_at=context.now, created_at=created_at)
     delivery.id = outbox.insert(context.tx, delivery)
+    endpoints.end_pause(context.tx, webhook.id, context.now)
     after = serialize_delivery(delivery)
     return Outcome(after, webhook.id, after=after | _describe(webhook))
 
@@ -172,6 +174,8 @@ def _redeliver(context: Context) -> Outcome:
     count = outbox.restart(context.tx, webhook.id, context.now, delivery=one, failed_since=since)
     if one is not None and not count:
         raise Refused("INVALID_ID", say("This webhook has no delivery with the id {item}.", item=one), code=_MISSING["delivery"])
+    if count:
+        endpoints.end_pause(context.tx, webhook.id, context.now)
     result = {"count": count, "delivery": one, "failedSince": since}
     return Outcome(result, webhook.id, after=result | _describe(webhook), happened=count > 0)
 

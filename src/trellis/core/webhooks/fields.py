@@ -77,7 +77,10 @@ RECORD: Final = (
     *SETTINGS,
     Field("state", _STATES, "Whether the webhook works.", read_only=True, example="on"),
     Field(
-        "failingSince", Timestamp(nullable=True), "When attempts began to fail; there has been no success since.", read_only=True
+        "failingSince",
+        Timestamp(nullable=True),
+        "When attempts began to fail, after a success or after more than a day without attempts.",
+        read_only=True,
     ),
     Field("lastAttemptAt", Timestamp(nullable=True), "When a message was last sent.", read_only=True),
     Field("disabledAt", Timestamp(nullable=True), "When it was switched off.", read_only=True),

@@ -36,6 +36,7 @@ def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: 
         change_set=change_set_name(headers.get(b"change-set")),
         fingerprint=fingerprint(_name_target(operation, target), raw) if token else "",
         idempotency_key=redact_keys(token.decode("ascii")) if token else None,
+        address=request.address,
     )
 
 
@@ -43,15 +44,19 @@ def _name_target(operation: Operation, target: int | None) -> str:
     return operation.name if target is None else f"{operation.name} {target}"
 
 
-def is_larger(request: ApiRequest, limit: int) -> bool:
-    """Return whether the body of a request is announced as larger than `limit` bytes."""
+def may_be_larger(request: ApiRequest, limit: int) -> bool:
+    """Return whether the body of a request is announced as larger than `limit` bytes, or comes without a length (chunked)."""
+    return _is_larger(request, limit) or b"transfer-encoding" in request.headers
+
+
+def _is_larger(request: ApiRequest, limit: int) -> bool:
     announced = request.headers.get(b"content-length", b"0")
     return announced.isdigit() and int(announced) > limit
 
 
 async def receive_body(request: ApiRequest, limit: int) -> bytes:
     """Wait for the body of a request. Raises Refused for one that is larger than `limit`, before it is read whole."""
-    if is_larger(request, limit):
+    if _is_larger(request, limit):
         raise _refuse_large(limit)
     if request.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in request.headers:
         return b""

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import Any, Final
 
+from trellis.core.fields import Invalid, Text
 from trellis.core.keys import redact_keys
 from trellis.core.version import ANY_VERSION, encode_json
 from trellis.errors import Refused
@@ -16,6 +17,7 @@ _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
 # An element of a list, which may be empty, and the blanks around it. Blanks are possessive: a run of them is walked through once.
 _ELEMENT: Final = re.compile(rb'[ \t]*+(?:(?P<weak>W/)?"(?P<value>[\x21\x23-\x7e\x80-\xff]*+)"[ \t]*+)?')
 _BLANKS: Final = b" \t"
+_REASON: Final = Text(500)
 _COMMA: Final = ord(",")
 
 
@@ -96,9 +98,12 @@ def audit_reason(sent: bytes | None) -> str | None:
         text = sent.decode()
     except UnicodeDecodeError:
         text = sent.decode("latin-1")
-    if len(text) > 500 or not text.isprintable():
-        raise Refused("INVALID_HEADER", say("X-Audit-Log-Reason must be at most 500 characters without control characters."))
-    return redact_keys(text)
+    try:
+        reason = _REASON.parse(text)  # as the feed reads the filter for it
+    except Invalid:
+        detail = say("X-Audit-Log-Reason must be at most 500 characters without control characters.")
+        raise Refused("INVALID_HEADER", detail) from None
+    return redact_keys(reason) or None
 
 
 def fingerprint(operation: str, raw: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ only a few of them are logged as examples.
 import asyncio
 import logging
 from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Final
 
 from trellis.core.gate import Gate
@@ -69,6 +70,8 @@ class RequestLog:
             except Refused:  # the store has logged why; they wait on, as far as there is room
                 room = _MAX_WAITING - len(self._waiting)
                 self._waiting.extendleft(reversed(batch[max(0, len(batch) - room) :]))
+                self._keyring.put_back(uses)
+                self._keyless.put_back(counted)
                 return
             except Exception:
                 log.exception("%d requests could not be written to the request log.", len(batch))
@@ -94,9 +97,7 @@ class KeylessTally:
         address = find_network(request.address)
         if address not in self._examples and len(self._examples) >= _ADDRESSES:
             address = _OTHERS
-        row = (minute, address, request.status, request.error or "")
-        if row in self._counted or len(self._counted) < _MAX_WAITING:
-            self._counted[row] += 1
+        self._add((minute, address, request.status, request.error or ""), 1)
         had = self._examples.setdefault(address, 0)
         if had >= _EXAMPLES or self._logged >= _MOST_EXAMPLES:
             return False
@@ -108,3 +109,12 @@ class KeylessTally:
         """Return the counts that are not yet written, and forget them."""
         counted, self._counted = self._counted, Counter()
         return [KeylessCount(*row, times) for row, times in counted.items()]
+
+    def put_back(self, counted: Iterable[KeylessCount]) -> None:
+        """Add counts that could not be written, as far as there is room."""
+        for minute, address, status, error, times in counted:
+            self._add((minute, address, status, error), times)
+
+    def _add(self, row: tuple[str, str, int, str], times: int) -> None:
+        if row in self._counted or len(self._counted) < _MAX_WAITING:
+            self._counted[row] += times

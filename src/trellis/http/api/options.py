@@ -13,7 +13,7 @@ _CORS: Final[Headers] = (
         b"access-control-allow-headers",
         (
             b"Authorization, Change-Set, Content-Type, Idempotency-Key, If-Match, If-None-Match, Mcp-Method, Mcp-Name, "
-            b"MCP-Protocol-Version, X-API-Key, X-Audit-Log-Reason, X-Request-Id"
+            b"MCP-Protocol-Version, Traceparent, Tracestate, X-API-Key, X-Audit-Log-Reason, X-Request-Id"
         ),
     ),
     (b"access-control-max-age", b"600"),

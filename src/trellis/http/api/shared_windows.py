@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 _EVERY: Final = 0.1  # seconds from a count to the round trip that tells it
 _MOST: Final = 10_000  # windows that a process knows of
 _WARN_EVERY: Final = 60  # seconds: not with each request, of which anybody can send many
+_PATIENCE: Final = 1.0  # seconds within which a round trip has to end: requests wait for it
+_REST: Final = 5.0  # seconds without a round trip after one that has not ended
 _PREFIX: Final = "trellis/"
 
 
@@ -37,7 +39,7 @@ class _Window:
 
 
 class SharedWindows:
-    """Counts by name, in windows of so many seconds. While Redis does not answer, nothing is counted."""
+    """Counts by name, in windows of so many seconds. While Redis does not answer, nothing is counted, and nobody waits for it."""
 
     def __init__(self, url: str, seconds: int) -> None:
         from redis.asyncio import from_url  # noqa: PLC0415  # start-up time: few services count in Redis
@@ -49,6 +51,7 @@ class SharedWindows:
         self._exchange: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._warned_at = -math.inf
+        self._silent_until = -math.inf
 
     async def count(self, name: str, behind: int) -> tuple[int, float]:
         """Add one; return the count as far as it is known, and in how many seconds the window ends.
@@ -56,6 +59,8 @@ class SharedWindows:
         At most `behind` counts of this process are not yet told to Redis when this returns.
         """
         now = time.monotonic()
+        if self._is_silent():
+            return 0, float(self._seconds)
         window = self._open.get(name)
         is_new = window is None or window.end <= now
         if window is None or is_new:
@@ -118,7 +123,12 @@ class SharedWindows:
         """Wait until what was counted by now is told."""
         if self._exchange is not None:  # it may have begun before
             await asyncio.shield(self._exchange)
-        await asyncio.shield(self._start())
+        if not self._is_silent():
+            await asyncio.shield(self._start())
+
+    def _is_silent(self) -> bool:
+        """Return whether Redis has kept a round trip waiting just now."""
+        return time.monotonic() < self._silent_until
 
     def _start(self) -> "asyncio.Task[None]":
         """Begin a round trip, unless one is under way."""
@@ -138,12 +148,13 @@ class SharedWindows:
                 pipeline.set(_PREFIX + name, 0, ex=self._seconds, nx=True)
                 pipeline.incrby(_PREFIX + name, more)
                 pipeline.pttl(_PREFIX + name)
-            answers = await pipeline.execute()
+            async with asyncio.timeout(_PATIENCE):
+                answers = await pipeline.execute()
+        except TimeoutError:
+            self._silent_until = time.monotonic() + _REST
+            self._give_up(f"it took longer than {_PATIENCE:g} s")
         except Exception as error:  # noqa: BLE001  # whatever Redis has: a counter that is down must not take the service down
-            self._open.clear()
-            if (now := time.monotonic()) - self._warned_at >= _WARN_EVERY:
-                self._warned_at = now
-                log.warning("Requests are not counted, since Redis does not answer: %s", error)
+            self._give_up(error)
         else:
             now = time.monotonic()
             for (name, window), count, left in zip(changed.items(), answers[1::3], answers[2::3], strict=True):
@@ -154,6 +165,13 @@ class SharedWindows:
             self._exchange = None
             if self._changed and self._timer is None:  # counted meanwhile
                 self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
+
+    def _give_up(self, reason: object) -> None:
+        self._open.clear()
+        self._changed.clear()
+        if (now := time.monotonic()) - self._warned_at >= _WARN_EVERY:
+            self._warned_at = now
+            log.warning("Requests are not counted, since Redis does not answer: %s", reason)
 
     async def close(self) -> None:
         """Tell what was counted, and end the connections."""

@@ -69,7 +69,10 @@ class _Answer(NamedTuple):
 
 
 class Client:
-    """Asks one community. `rate` is in requests per second, `timeout` in seconds without a byte; `tell` is told of pauses."""
+    """Asks one community. `rate` is in requests per second, `timeout` in seconds without a byte; `tell` is told of pauses.
+
+    Raises ReadingFailed if the environment names a proxy or certificates that cannot be used.
+    """
 
     def __init__(
         self, url: str, key: str, *, rate: float = 2.0, timeout: float = 30.0, tell: Callable[[str], None] = lambda _: None
@@ -92,7 +95,13 @@ class Client:
         limits = httpx.Timeout(timeout, connect=min(_CONNECT, timeout))
         # The environment may name a proxy, which would read what is sent to this machine with http.
         by_environment = not is_on_this_machine(url)
-        self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False, trust_env=by_environment)
+        try:
+            self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False, trust_env=by_environment)
+        except (httpx.InvalidURL, ImportError, OSError, ValueError) as error:  # proxies and certificates are from the environment
+            raise ReadingFailed(
+                f"The proxy or the certificates that the environment names cannot be used: {str(error).rstrip('.')}. See "
+                "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR; a proxy has to be one of HTTP."
+            ) from None
 
     def close(self) -> None:
         """Close the connections."""

@@ -48,7 +48,8 @@ HEADERS: Final[Mapping[str, Json]] = {
         "example": '"5d41402abc4b2a76b9719d91"',
     },
     "Link": {
-        "description": "The URLs of the `first`, `prev`, `next` and `last` page (RFC 8288), as far as they exist.",
+        "description": "The URLs of the `first`, `prev`, `next` and `last` page (RFC 8288), as far as they exist; only that of "
+        "`next` if they are longer than 4 KiB together.",
         "schema": _STRING,
     },
     "Next": {
@@ -199,7 +200,8 @@ def _successes(route: Route) -> Json:
         description = "The response to a dry run: the record that would have been created."
         found["200"] = _success(operation, description, ("Dry-Run", *_LIMITS), dry)
     if route.verb.may_create:
-        found["201"] = _success(operation, "The new record.", ("ETag", "Location", *_LIMITS), {"answer": examples["answer"]})
+        new = ("ETag", "Location", "Event", "Change-Set-Id", *_LIMITS)
+        found["201"] = _success(operation, "The new record.", new, {"answer": examples["answer"]})
     if operation.is_proposable:
         found["202"] = {"$ref": f"#/components/responses/{STATUS_TEXT[202]}"}
     if not operation.writes:
@@ -211,5 +213,7 @@ def _successes(route: Route) -> Json:
 
 
 def _success(operation: Operation, description: str, headers: Iterable[str], examples: Json) -> Json:
-    content = {"application/json": {"schema": answer_schema(operation), "examples": examples}}
+    content: Json = {"application/json": {"schema": answer_schema(operation), "examples": examples}}
+    # Not the feed in lines, which only a client of its own asks for: the types of generated ones would have to tell it apart.
+    content |= {operation.text_type: {"schema": _STRING}} if operation.text_type else {}
     return {"description": description, "headers": headers_of(*headers), "content": content}

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.tables import administrators, alarms, first_run_links
+from trellis.store.tables import administrators, alarms, first_run_links, identities
 
 _c = administrators.c
 NO_PASSWORD: Final = "-"  # noqa: S105  # no password, but in place of the digest of whoever signs in at the provider alone
@@ -61,7 +61,9 @@ def find(tx: Transaction, admin: int) -> Administrator | None:
 
 
 def find_by_login(tx: Transaction, login: str) -> Administrator | None:
-    """Read an administrator by their login."""
+    """Read an administrator by their login, as somebody has typed it."""
+    if "\0" in login:  # nobody's, and nothing that PostgreSQL could be asked for
+        return None
     row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.login_key == fold_login(login))).first()
     return Administrator(*row) if row else None
 
@@ -77,9 +79,10 @@ def count(tx: Transaction) -> int:
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(administrators)).scalar_one())
 
 
-def count_others_enabled(tx: Transaction, admin: int, role: str) -> int:
-    """Count the administrators with a role who can sign in, excluding this one."""
-    can = (_c.disabled_at.is_(None), _c.digest != "", _c.role == role)
+def count_others_enabled(tx: Transaction, admin: int, role: str, issuer: str) -> int:
+    """Count the administrators with a role who can sign in, here or at a provider, excluding this one."""
+    at_provider = sa.exists().where(identities.c.admin_id == _c.id, identities.c.issuer == issuer)
+    can = (_c.disabled_at.is_(None), _c.role == role, sa.or_(_c.digest.not_in(("", NO_PASSWORD)), at_provider))
     others = sa.select(sa.func.count()).select_from(administrators).where(*can, _c.id != admin)
     return int(tx.connection.execute(others).scalar_one())
 
@@ -96,13 +99,6 @@ def find_role(tx: Transaction, admin: int) -> HeldRole | None:
     return HeldRole(*rows[0]) if rows else None
 
 
-def find_digests(tx: Transaction) -> list[str]:
-    """Return the digests of all passwords and one-time links."""
-    passwords = tx.connection.execute(sa.select(_c.digest).order_by(_c.id)).scalars()
-    links = tx.connection.execute(sa.select(first_run_links.c.digest).order_by(first_run_links.c.digest)).scalars()
-    return [*passwords, *links]
-
-
 def insert(tx: Transaction, admin: Administrator) -> None:
     """Insert an administrator."""
     newest = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).scalar_subquery()  # what was before is no news to them
@@ -117,9 +113,10 @@ def update(tx: Transaction, admin: Administrator) -> None:
     tx.connection.execute(sa.update(administrators).where(_c.id == admin.id).values(**values, login_key=fold_login(admin.login)))
 
 
-def renew_digest(tx: Transaction, admin: int, digest: str, other: str) -> None:
-    """Put another digest of the same password in place of one, unless the password was changed meanwhile."""
-    tx.connection.execute(sa.update(administrators).where(_c.id == admin, _c.digest == digest).values(digest=other))
+def renew_digest(tx: Transaction, admin: int, digest: str, other: str) -> bool:
+    """Put another digest of the same password in place of one; return False if that was changed meanwhile."""
+    renewal = sa.update(administrators).where(_c.id == admin, _c.digest == digest).values(digest=other)
+    return tx.connection.execute(renewal).rowcount > 0
 
 
 def set_view(tx: Transaction, admin: int, changes: Mapping[str, str | bool]) -> None:

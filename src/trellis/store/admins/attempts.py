@@ -53,11 +53,16 @@ def purge_attempts(tx: Transaction, failures_before: str, browsers_before: str) 
 
 
 def trim_attempts(tx: Transaction, keep: str) -> None:
-    """Delete the oldest subjects when there are more than may be, those whose name begins with `keep` apart."""
+    """Delete subjects when there are more than may be, but for those whose name begins with `keep`.
+
+    Those with the fewest failures go first, and of these the oldest: made-up logins do not make anybody forget a guesser.
+    """
     subjects = sign_in_attempts
     count = tx.connection.execute(sa.select(sa.func.count()).select_from(subjects)).scalar_one()
     if count > _MOST_SUBJECTS:
-        others = sa.select(subjects.c.subject).where(~subjects.c.subject.startswith(keep)).order_by(subjects.c.at)
+        others = (
+            sa.select(subjects.c.subject).where(~subjects.c.subject.startswith(keep)).order_by(subjects.c.failures, subjects.c.at)
+        )
         oldest = others.limit(count - _MOST_SUBJECTS * 9 // 10)
         tx.connection.execute(sa.delete(subjects).where(subjects.c.subject.in_(oldest)))
 

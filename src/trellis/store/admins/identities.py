@@ -1,6 +1,5 @@
 """The rows of identities: who administrators are at an OpenID provider, by its issuer and their subject."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
@@ -36,11 +35,6 @@ def find(tx: Transaction, issuer: str, subject: str) -> Identity | None:
 def find_by_admin(tx: Transaction, admin: int) -> list[Identity]:
     """Read the identities of an administrator: at most one of each issuer."""
     return [Identity(*row) for row in tx.connection.execute(sa.select(*_COLUMNS).where(_c.admin_id == admin).order_by(_c.issuer))]
-
-
-def find_owners(tx: Transaction, admins: Sequence[int], issuer: str) -> set[int]:
-    """Return which of some administrators have an identity of an issuer."""
-    return set(tx.connection.execute(sa.select(_c.admin_id).where(_c.issuer == issuer, _c.admin_id.in_(admins))).scalars())
 
 
 def insert(tx: Transaction, identity: Identity) -> None:

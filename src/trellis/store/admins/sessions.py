@@ -34,12 +34,15 @@ class Session:
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Session))
-_IS_CURRENT = sa.and_(_c.expires_at > bindparam("now"), _c.seen_at > bindparam("idle"))
+_IS_CURRENT = sa.and_(
+    _c.expires_at > bindparam("now"),
+    _c.seen_at > bindparam("idle"),
+    sa.or_(_c.issuer.is_(None), _c.issuer == bindparam("issuer")),  # those of a provider end with the setting that names it
+)
 _IS_LIVE = sa.and_(
     _IS_CURRENT,
     administrators.c.id == _c.admin_id,
     administrators.c.disabled_at.is_(None),
-    sa.or_(_c.issuer.is_(None), _c.issuer == bindparam("issuer")),  # those of a provider end with the setting that names it
 )
 _LIVE = Statement(
     sa.select(
@@ -64,6 +67,9 @@ _LIVE_OF_ADMIN = Statement(
 _LIVE_AMONG = Statement(
     sa.select(_c.digest, administrators.c.role, administrators.c.kinds).where(_IS_LIVE, TextIn(_c.digest, "digests"))
 )
+
+
+_IS_THERE = Statement(sa.select(_c.digest).where(_c.digest == bindparam("digest")))
 
 
 class LiveSession(NamedTuple):
@@ -116,6 +122,11 @@ def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str
     return [(row[0], row[1], row[2]) for row in found]
 
 
+def is_there(tx: Transaction, digest: str) -> bool:
+    """Return whether nobody has ended a session."""
+    return bool(tx.fetch(_IS_THERE, digest=digest))
+
+
 def insert(tx: Transaction, session: Session) -> None:
     """Insert a session."""
     tx.connection.execute(sa.insert(sessions).values(**asdict(session)))
@@ -141,9 +152,9 @@ def confirm(tx: Transaction, digest: str, renewed: str, until: str, how: str) ->
     tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(**changed))
 
 
-def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str) -> list[Session]:
+def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str, issuer: str) -> list[Session]:
     """Read the live sessions of an administrator, the most recently used first."""
-    return [Session(*row) for row in tx.fetch(_LIVE_OF_ADMIN, admin=admin, now=now, idle=idle)]
+    return [Session(*row) for row in tx.fetch(_LIVE_OF_ADMIN, admin=admin, now=now, idle=idle, issuer=issuer)]
 
 
 def end_live(tx: Transaction, admin: int, now: str, idle: str, keep: str = "") -> list[Session]:

@@ -36,16 +36,19 @@ def read_newest(
     resources: Collection[str] | None,
     admin: int | None,
     limit: int,
-    before: int | None,
-    after: int = 0,
+    between: tuple[int, int | None],
     *,
     only_news: bool = False,
+    names: Collection[str] | None = None,
 ) -> list[Alarm]:
-    """Read alarms between two events, newest first: those about some resources (None: all) and those about an administrator.
+    """Read alarms, newest first: those about some resources (None: all) and those about an administrator.
 
-    `only_news` leaves out what that administrator did, and need not be told.
+    They are after the first event of `between` and before the second one, if there is one. `only_news` leaves out what that
+    administrator did, and need not be told; `names` are those of the alarms to read (None: all).
     """
+    after, before = between
     more = [_c.event < before] if before is not None else []
+    more += [_c.name.in_(names)] if names is not None else []
     more += [_is_news_to(admin)] if only_news and admin is not None else []
     chosen = sa.select(*alarms.columns).where(*more, _c.event > after, _is_for(resources, admin))
     found = chosen.order_by(_c.event.desc()).limit(limit)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import closing
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,8 +40,11 @@ def backup(source: Path, target: Path, progress: Progress = lambda _done, _all: 
         with target.open("rb") as copy:
             os.fsync(copy.fileno())
         verify(target)
-    except BaseException:
+    except BaseException as error:
+        is_full = sqlite.is_about_room(error, target)  # asked before what was written is gone
         remove_database(target)
+        if is_full:  # the disk of the copy: nothing was written to the database
+            raise OSError(ENOSPC, os.strerror(ENOSPC), str(target)) from error
         raise
 
 

@@ -64,8 +64,10 @@ class SqliteDataVersion:
 
     def _follow(self, number: int, now: float) -> None:
         """Take in what the journal says of the commits since the last time."""
-        begins, self._number = number <= self._number or self._number < 0, number
-        if begins:  # or the database is another one, such as a restored backup
+        begins, is_other, self._number = self._number < 0, number <= self._number, number
+        if is_other:  # the database is another one, such as a restored backup
+            self._tx.cache.clear()
+        if begins or is_other:
             self._drop_everything(now)
             return
         rows = self._tx.fetch(_SINCE, since=self._seq)

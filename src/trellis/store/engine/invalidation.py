@@ -129,11 +129,15 @@ def announce_commit(tx: Transaction, *, keys: bool, known: int) -> Commit | None
 
 
 class InvalidationListener:
-    """Follows the commits of all processes in a thread of its own, over a connection that `connect` makes."""
+    """Follows the commits of all processes in a thread of its own, over a connection that `connect` makes.
 
-    def __init__(self, connect: Callable[[], Any], listeners: Listeners) -> None:
+    `forget` is called where the database may be another one than before: after a loss of the connection, and if it was put back.
+    """
+
+    def __init__(self, connect: Callable[[], Any], listeners: Listeners, forget: Callable[[], None]) -> None:
         self._connect = connect
         self._listeners = listeners
+        self._forget = forget
         self._lock = threading.Lock()
         self.changes = Changes()
         self._key_version = self.changes.stamp
@@ -230,6 +234,7 @@ class InvalidationListener:
             self._listeners.register(connection)
             with self._lock:
                 self._begin(-1)
+            self._forget()
             self._read_counter(connection)
             self._log_return()
             self._take_notifications(connection, end)
@@ -277,8 +282,10 @@ class InvalidationListener:
         with self._lock:
             # A value below a notification that came meanwhile was read too early; one below what was known before the reading
             # means that the database is another one, such as a restored backup.
-            differs = number > self._number or (number < self._number == known)
-            if differs or self._missing & self._long_missing:
+            is_other = number < self._number == known
+            if is_other:
+                self._forget()
+            if is_other or number > self._number or self._missing & self._long_missing:
                 self._begin(number, seq)
             elif began - self._began > _LONGEST:
                 self._begin(self._number, self._seq)

@@ -16,6 +16,8 @@ _WAYS: Final = ("seqscan", "hashjoin", "mergejoin", "material")
 # otherwise join all pairs of a kind first: a second for each record among some hundred, 20 for a batch of 45 operations.
 _IN_ORDER: Final = "join_collapse_limit"
 _FOLLOW_INDEXES: Final = "; ".join((*(f"SET enable_{way} = off" for way in _WAYS), f"SET {_IN_ORDER} = 1"))
+# Whatever the database or the account has for others: a write that waits for its turn is to see what those before it have written.
+_SEE_COMMITS: Final = "SET default_transaction_isolation = 'read committed'"
 _READ_TABLES: Final = "; ".join((*(f"SET LOCAL enable_{way} = on" for way in _WAYS), f"SET LOCAL {_IN_ORDER} = DEFAULT"))
 # What finds a peer that is gone: probes after 30 s of silence, and 10 s for what was sent to be acknowledged. The machine of a
 # server that has been stopped acknowledges everything: for that there is the limit of each statement.
@@ -66,6 +68,6 @@ def connection_parameters(url: sa.URL, connect_timeout: int) -> dict[str, Any]:
 def connect_limited(_dialect: object, _record: object, arguments: Sequence[Any], parameters: dict[str, Any]) -> LimitedConnection:
     """Connect, in the place of SQLAlchemy's own way: a listener for `do_connect`."""
     connection = LimitedConnection.connect(*arguments, **parameters)
-    connection.execute(_FOLLOW_INDEXES)
+    connection.execute(f"{_FOLLOW_INDEXES}; {_SEE_COMMITS}")
     connection.commit()
     return connection

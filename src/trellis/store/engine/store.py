@@ -63,7 +63,7 @@ class Store:
         self._is_closed = False
         self._cache = QueryCache()
         self._listeners = Listeners()
-        self._listener = InvalidationListener(self._connect_listener, self._listeners)
+        self._listener = InvalidationListener(self._connect_listener, self._listeners, self._cache.clear)
         self._writer = Writer(
             self._open_for_writing,
             self.failures,
@@ -268,6 +268,7 @@ class Store:
     def _close_faulty_reader(self, error: BaseException) -> None:
         """Close the connection that met a fault of the file: the next read opens the file as it is then."""
         if self.reads_inline and is_fault(error):
+            self._cache.clear()
             with suppress(Exception):
                 self.close_reader()
 

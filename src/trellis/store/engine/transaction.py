@@ -60,7 +60,8 @@ class QueryCache:
 
     Entries with many ids have their number as `weight`; together they have at most `room`, or there is only one.
 
-    It knows nothing of commits. What `trellis.store.lists` puts into it says as of which change it holds.
+    It knows nothing of commits. What `trellis.store.lists` puts into it says as of which change it holds. Of another database, such
+    as a restored backup, the same number means another change: it is cleared where the database may be another one.
     """
 
     def __init__(self, capacity: int = _KEPT_READS, room: int = _KEPT_IDS) -> None:
@@ -86,6 +87,12 @@ class QueryCache:
             while len(self._entries) > self._capacity or (len(self._entries) > 1 and sum(self._weights.values()) > self._room):
                 oldest, _ = self._entries.popitem(last=False)
                 del self._weights[oldest]
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        with self._lock:
+            self._entries.clear()
+            self._weights.clear()
 
 
 @dataclass(slots=True)
@@ -206,6 +213,18 @@ class Transaction:
             raise
         finally:
             self.raw.execute("RELEASE SAVEPOINT step")
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Undo what is written inside, whether it raises or not; the transaction goes on."""
+        taken, newest = self.taken.copy(), self.newest_event_at
+        self.raw.execute("SAVEPOINT step")
+        try:
+            yield
+        finally:
+            self.raw.execute("ROLLBACK TO SAVEPOINT step")
+            self.raw.execute("RELEASE SAVEPOINT step")
+            self.taken, self.newest_event_at = taken, newest
 
 
 class Rollback(Exception):

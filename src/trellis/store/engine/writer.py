@@ -299,8 +299,7 @@ class Writer:
         else:  # in one round trip
             tx.raw.execute("RELEASE SAVEPOINT job; SAVEPOINT job", prepare=False)
 
-    @staticmethod
-    def _run(tx: Transaction, job: _Job) -> tuple[bool, bool]:
+    def _run(self, tx: Transaction, job: _Job) -> tuple[bool, bool]:
         """Run one job in its savepoint; return whether what it wrote stays, and whether that may change the data version."""
         tx.changes_keys = False
         taken, changes_before = tx.taken.copy(), tx.total_changes()
@@ -309,12 +308,14 @@ class Writer:
         except BaseException as error:  # it is raised where the future is awaited
             if is_fault(error):
                 raise  # none of this batch can be kept
-            if isinstance(error, Rollback):
-                job.result = error.value
-            else:
-                job.error = error
             tx.raw.execute("ROLLBACK TO SAVEPOINT job")
             tx.taken = taken
+            if isinstance(error, Rollback):
+                job.result = error.value
+            elif not tx.sqlite and isinstance(error, self._failures):  # such as a lock that could not be had; the others can go on
+                job.error = refuse_busy(error, self._faults, self._outage)
+            else:
+                job.error = error
             return False, False
         job.changes_keys = tx.changes_keys
         has_changed = not tx.sqlite or tx.total_changes() != changes_before  # PostgreSQL knows it when it announces

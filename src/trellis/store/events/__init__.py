@@ -20,13 +20,17 @@ from trellis.store.events.log import (
     find_undoing,
     purge,
     read_page,
+    select_page,
 )
+from trellis.store.events.pages import MOST_BYTES, EventPage, walk, weigh_event
 from trellis.store.events.records import Change, find_last_change, find_newest_number, find_since, find_since_of
 from trellis.store.events.within import find_inside_or_deleted
 
 __all__ = [
+    "MOST_BYTES",
     "Change",
     "Event",
+    "EventPage",
     "Wanted",
     "append",
     "append_many",
@@ -51,4 +55,7 @@ __all__ = [
     "purge_change_sets",
     "read_page",
     "search",
+    "select_page",
+    "walk",
+    "weigh_event",
 ]

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from trellis.store import search_time
 from trellis.store.engine import JsonMember, Transaction, WithoutIndex
 from trellis.store.events.log import Event
+from trellis.store.events.pages import EventPage
 from trellis.store.tables import events
 
 _CHUNK: Final = 2_000  # events that one statement examines; they are numbered without gaps
@@ -37,22 +38,17 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
     conditions = _conditions(filters)
     step = _CHUNK if conditions and not _is_indexed(filters) else top
     is_late = search_time.begin()
-    found: list[Event] = []
+    page = EventPage(limit)
     while top > bottom:
         end = max(bottom, top - step)
-        rows = tx.connection.execute(
-            sa.select(*_COLUMNS)
-            .where(_c.seq < top, _c.seq >= end, *conditions)
-            .order_by(_c.seq.desc())
-            .limit(limit + 1 - len(found))
-        )
-        found += [Event(*row) for row in rows]
-        if len(found) > limit:
-            return Search(found[:limit], found[limit - 1].seq)
+        chosen = sa.select(*_COLUMNS).where(_c.seq < top, _c.seq >= end, *conditions).order_by(_c.seq.desc())
+        page.read(tx, chosen)
+        if page.more:
+            return Search(page.found, page.found[-1].seq)
         top = end
         if top > bottom and is_late():
-            return Search(found, top, complete=False)
-    return Search(found, None)
+            return Search(page.found, top, complete=False)
+    return Search(page.found, None)
 
 
 def _is_indexed(filters: Mapping[str, Any]) -> bool:

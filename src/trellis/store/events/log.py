@@ -60,6 +60,7 @@ class Wanted(NamedTuple):
         return sa.or_(sa.false(), *wanted)
 
 
+_LARGE: Final = frozenset({"before", "after", "touched"})
 _JSON = ("actor", "before", "after", "changed", "touched", "approved_by")
 _APPEND = Statement(sa.insert(events).values({column.name: bindparam(column.name) for column in events.columns}))
 
@@ -123,21 +124,28 @@ def _is_by(actor: str, number: int) -> sa.ColumnElement[bool]:
     return sa.and_(JsonMember(events.c.actor, "type") == actor, member == number)
 
 
-def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
-    """Read the events after a sequence number, or before it if newest first; None begins with the first or the newest.
+def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, *, newest_first: bool) -> sa.Select[Any]:
+    """Select the events after a sequence number, or before it if newest first; None begins with the first or the newest.
 
     `filters` may contain wanted (a Wanted), operation, resource, resources (several), resource_id, change_set, request_id, reason,
     actor (with `type` and `id`), `since` and `until` (timestamps; the latter not included), and within (roots by resource: what is
     inside of them).
     """
-    statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq).limit(limit)
+    statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq)
     build = _FILTERS if "resource_id" in filters else _FILTERS_OF_MANY
     for name, value in filters.items():
         condition = is_about_inside(tx, value) if name == "within" else build[name](value)
         statement = statement.where(condition)
     if after is not None:
         statement = statement.where(events.c.seq < after if newest_first else events.c.seq > after)
-    return [Event(*row) for row in tx.connection.execute(statement)]
+    return statement
+
+
+def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
+    """Read the events of `select_page`, at most `limit`, without their records and what else they touched."""
+    statement = select_page(tx, filters, after, newest_first=newest_first).limit(limit)
+    light = statement.with_only_columns(*(sa.null().label(name) if name in _LARGE else events.c[name] for name in Event.__slots__))
+    return [Event(*row) for row in tx.connection.execute(light)]
 
 
 def find(tx: Transaction, seq: int) -> Event | None:

@@ -41,8 +41,10 @@ def read_all(tx: Transaction, admin: int | None) -> list[tuple[SavedFilter, str 
     mine = sa.true() if admin is None else sa.or_(is_own, _c.shared)
     both = saved_filters.outerjoin(administrators, administrators.c.id == _c.admin_id)
     chosen = sa.select(*_COLUMNS, administrators.c.name).select_from(both).where(mine)
-    ordered = chosen.order_by(sa.case((is_own, 0), else_=1), _c.name, _c.id).limit(_MOST)
-    return [(SavedFilter(*row[:-1]), row[-1]) for row in tx.connection.execute(ordered)]
+    rows = tx.connection.execute(chosen.order_by(sa.case((is_own, 0), else_=1), _c.id).limit(_MOST))
+    found = [(SavedFilter(*row[:-1]), row[-1]) for row in rows]
+    found.sort(key=lambda one: (one[0].admin_id != (admin or 0), one[0].name.casefold()))  # databases have orders of their own
+    return found
 
 
 def insert(tx: Transaction, saved: SavedFilter) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import ListedId, Statement, Transaction
 from trellis.store.tables import keys
 
 _c = keys.c
@@ -86,6 +86,8 @@ def read_page(
     was granted), and ids. The states are those at `now`.
     """
     conditions = _conditions(filters or {}, now)
+    if search := (filters or {}).get("search"):
+        conditions.append(ListedId(_c.id, "found", tx.id_list(_find_named(tx, search))))
     total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one()
     order = _c.id.desc() if newest_first else _c.id
     rows = tx.connection.execute(sa.select(*_COLUMNS).where(*conditions).order_by(order).limit(limit).offset(offset))
@@ -94,10 +96,6 @@ def read_page(
 
 def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[bool]]:
     found: list[sa.ColumnElement[bool]] = []
-    if search := filters.get("search"):
-        public = str(search).removeprefix("trl_").partition("_")[0]
-        named = [column.icontains(search, autoescape=True) for column in (_c.name, _c.owner)]
-        found.append(sa.or_(*named, _c.public.contains(public or search, autoescape=True)))
     if ids := filters.get("ids"):
         found.append(_c.id.in_(ids))
     if state := filters.get("state"):
@@ -114,6 +112,16 @@ def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[b
     if operation := filters.get("operation"):
         found.append(sa.cast(_c.grants, sa.Text).contains(f'"{operation}"', autoescape=True))
     return found
+
+
+def _find_named(tx: Transaction, search: str) -> list[int]:
+    """Return the ids of the keys whose name, owner or public part contains a text, ignoring case.
+
+    Case is folded here, as in the names of nodes: SQLite knows that of ASCII only, PostgreSQL that of its locale.
+    """
+    text, public = search.casefold(), (search.removeprefix("trl_").partition("_")[0] or search).casefold()
+    rows = tx.connection.execute(sa.select(_c.id, _c.name, _c.owner, _c.public))
+    return [row[0] for row in rows if text in row[1].casefold() or text in row[2].casefold() or public in row[3].casefold()]
 
 
 def find_by_name(tx: Transaction, name: str) -> list[Key]:

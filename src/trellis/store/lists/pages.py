@@ -14,12 +14,13 @@ from trellis.store.lists import journal, search, statements
 from trellis.store.lists.filters import DIRECT, ONE_OF, SortBy
 from trellis.store.lists.inside import BY_ID, find_ids_inside
 from trellis.store.lists.results import MAX_IDS, Anchor, Order, Result
-from trellis.store.lists.statements import Start, Strategy
-from trellis.store.nodes import COLUMNS, Node, decode_node, deleted_ids, fold_name
+from trellis.store.lists.statements import Columns, Start, Strategy
+from trellis.store.nodes import Node, Room, decode_node, deleted_ids, fold_name, read_nodes
 
 _MAX_SKIPPED: Final = 1000  # rows that OFFSET may skip before an anchor is used instead
 _ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
 _ALWAYS_SORTED: Final = 200  # matches that are sorted in any case
+_WHOLE_AT_ONCE: Final = 200  # nodes whose rows are sorted, or read by one statement: each may have very long texts
 _MAX_CANDIDATES: Final = 5000  # names that a search compares one by one, or a twentieth of all if that is less
 _MAX_ORDERED: Final = 50_000  # nodes inside of a bound that are kept in each order that is asked for, besides that by id
 _ALL_WITHIN: Final = ("within",)
@@ -50,14 +51,14 @@ class Query:
 
 
 def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
-    """Read a page, and the number of nodes on all pages; beyond the last page there are none."""
+    """Read a page, and the number of nodes on all pages; beyond the last page there are none. Raises TooMuch (text)."""
     if query.within is not None:
         query = _narrow(tx, kind, query, query.within)
     page = _Page(tx, kind, query)
     total = page.count()
     if query.offset >= total:
         return total, []
-    return total, [decode_node(row, tx) for row in page.read(total)]
+    return total, page.read(total)
 
 
 def count_all(tx: Transaction, kind: str) -> int:
@@ -80,6 +81,11 @@ def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
         direct = not DIRECT.isdisjoint(filters)  # few rows: each is judged by itself
         filters["leads_within" if direct else "within"] = roots
     return replace(query, filters=filters, within=None)
+
+
+def _choose_columns(rows: int) -> Columns:
+    """Return what of so many rows one statement may read or sort: of many only their ids, in order to read the rows bit by bit."""
+    return statements.WHOLE if rows <= _WHOLE_AT_ONCE else statements.ONLY_IDS
 
 
 class _Page:
@@ -183,41 +189,45 @@ class _Page:
 
     # --- which ----------------------------------------------------------------------------------------------------
 
-    def read(self, total: int) -> Sequence[Row]:
-        """Read the rows of the page, given the number of matches."""
+    def read(self, total: int) -> list[Node]:
+        """Read the nodes of the page, given the number of matches. Raises TooMuch."""
         query = self.query
         if query.sort_by == "position":
             return self._read_by_position(total)
         if not self.names and query.sort_by == "id" and query.offset > _MAX_SKIPPED:
             return self._read_by_rank(total)
         if self.by_ids or (not self.names and query.offset <= _MAX_SKIPPED):
-            return self._read("filter" if self.names == ("matches",) else "planner", "first", query.offset)
+            return self._read(total, "filter" if self.names == ("matches",) else "planner", "first", query.offset)
         if query.offset <= _MAX_SKIPPED:
-            return self._read(self._choose(total, query.offset), "first", query.offset)
+            return self._read(total, self._choose(total, query.offset), "first", query.offset)
         if (behind := total - query.offset - query.limit) <= _MAX_SKIPPED:
             return self._read_from_end(total, max(0, behind))
         return self._read_from_anchor(total)
 
-    def _read_by_position(self, total: int) -> Sequence[Row]:
+    def _read_by_position(self, total: int) -> list[Node]:
         """Read a page by position: directly if it lists all children of one parent, otherwise by sorting."""
         query, kind, parent = self.query, self.params["kind"], self.query.filters.get("parent")
         if self.names in _ALL_CHILDREN or (not self.names and siblings.count_children(self.tx, kind, None) == total):
             first = total - query.offset - query.limit if query.descending else query.offset
             bounds = max(0, first), first + query.limit - 1
-            return siblings.read_range(self.tx, kind, parent, *bounds, COLUMNS, descending=query.descending)
-        statement = statements.page_by_position(self.names, query.descending)
+            columns = _choose_columns(query.limit)
+            return self._finish(columns, siblings.read_range(self.tx, kind, parent, *bounds, columns, descending=query.descending))
+        columns = _choose_columns(max(query.limit, total))
+        statement = statements.page_by_position(columns, self.names, query.descending)
         more = {"owner": parent or 0, "end": query.offset + query.limit}
-        return self.tx.fetch(statement, **self._page_params(query.offset, query.limit, None), **more)
+        return self._finish(columns, self.tx.fetch(statement, **self._page_params(query.offset, query.limit, None), **more))
 
-    def _read_by_rank(self, total: int) -> Sequence[Row]:
+    def _read_by_rank(self, total: int) -> list[Node]:
         """Read a page by id. Ranks are counted from the lowest id, so a descending page is read forwards and reversed."""
         query = self.query
         rank = total - 1 - query.offset if query.descending else query.offset
         first = max(0, rank - query.limit + 1) if query.descending else rank
         start, offset = deleted_ids.find_nth(self.tx, self.params["kind"], first)
         limit = min(query.limit, total - first)
-        rows = self.tx.fetch(statements.PAGE_FROM_ID, kind=self.params["kind"], start=start, offset=offset, limit=limit)
-        return rows[rank - first :: -1] if query.descending else rows
+        columns = _choose_columns(limit)
+        statement = statements.page_from_id(columns)
+        rows = self.tx.fetch(statement, kind=self.params["kind"], start=start, offset=offset, limit=limit)
+        return self._finish(columns, rows[rank - first :: -1] if query.descending else rows)
 
     def _choose(self, total: int, skipped: int) -> Strategy:
         """Choose between sorting the matches and walking along the order, past `skipped` matches and all other rows.
@@ -233,18 +243,18 @@ class _Page:
             return "filter"
         return "order" if total * total > count_all(self.tx, self.params["kind"]) * (skipped + self.query.limit) else "filter"
 
-    def _read_from_end(self, total: int, behind: int) -> Sequence[Row]:
+    def _read_from_end(self, total: int, behind: int) -> list[Node]:
         limit = min(self.query.limit, total - self.query.offset)
-        return self._read(self._choose(total, behind), "last", behind, limit)[::-1]
+        return self._read(total, self._choose(total, behind), "last", behind, limit)[::-1]
 
-    def _read_from_anchor(self, total: int) -> Sequence[Row]:
+    def _read_from_anchor(self, total: int) -> list[Node]:
         """Walk to a page from the nearest anchor before it, and store anchors along the way."""
         query, order = self.query, (self.query.sort_by, self.query.descending)
         result = self._kept_result() or Result(journal.find_bounds(self.tx).last)
         at = result.find_anchor(order, query.offset)
         strategy = self._choose(total, query.offset - (at.rank if at else 0))
         if strategy == "filter":  # all matches are sorted in any case, wherever the page begins
-            return self._read(strategy, "first", query.offset)
+            return self._read(total, strategy, "first", query.offset)
         distance, passed = max(_ANCHOR_DISTANCE, total // 1000), list[Anchor]()
         while (rank := at.rank if at else 0) < query.offset:
             step = min(distance, query.offset - rank)
@@ -253,14 +263,22 @@ class _Page:
             at = Anchor(rank + step, *found[0])
             passed.append(at)
         self._keep(result.add_anchors(order, passed, distance // 2))
-        return self._read(strategy, "anchor", 0, at=at)
+        return self._read(total, strategy, "anchor", 0, at=at)
 
     def _read(
-        self, strategy: Strategy, start: Start, offset: int, limit: int | None = None, at: Anchor | None = None
-    ) -> Sequence[Row]:
+        self, total: int, strategy: Strategy, start: Start, offset: int, limit: int | None = None, at: Anchor | None = None
+    ) -> list[Node]:
         query = self.query
-        statement = statements.page(self.names, query.sort_by, query.descending, strategy, start)
-        return self.tx.fetch(statement, **self._page_params(offset, limit or query.limit, at))
+        limit = limit or query.limit
+        columns = _choose_columns(max(limit, total) if strategy == "filter" else limit)
+        statement = statements.page(columns, self.names, query.sort_by, query.descending, strategy, start)
+        return self._finish(columns, self.tx.fetch(statement, **self._page_params(offset, limit, at)))
+
+    def _finish(self, columns: Columns, rows: Sequence[Row]) -> list[Node]:
+        """Return the nodes that were found: their rows, or only their ids. Raises TooMuch."""
+        if columns is statements.WHOLE:
+            return [decode_node(row, self.tx) for row in rows]
+        return read_nodes(self.tx, self.params["kind"], [row[0] for row in rows], Room(len(rows)))
 
     def _page_params(self, offset: int, limit: int, at: Anchor | None) -> dict[str, Any]:
         anchor = {} if at is None else {"from_key": at.key, "from_id": at.id}

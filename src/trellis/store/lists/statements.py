@@ -1,6 +1,5 @@
 """The statements of lists, one for each combination of filters and order, compiled on first use."""
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -23,13 +22,16 @@ Start = Literal["first", "anchor", "last"]  # where a walk begins: at either end
 _LIMIT, _OFFSET = (bindparam(name, type_=sa.Integer) for name in ("limit", "offset"))
 
 COUNT_KIND: Final = Statement(sa.select(counters.c.total).where(counters.c.name == bindparam("kind")))
-PAGE_FROM_ID: Final = Statement(
-    sa.select(*COLUMNS)
-    .where(_c.kind == bindparam("kind"), _c.id >= bindparam("start"))
-    .order_by(_c.id)
-    .limit(_LIMIT)
-    .offset(_OFFSET)
-)
+Columns = tuple[sa.ColumnElement[Any], ...]
+WHOLE: Final[Columns] = COLUMNS
+ONLY_IDS: Final[Columns] = (_c.id,)  # for pages of which the rows are read after that
+
+
+@cache
+def page_from_id(columns: Columns) -> Statement:
+    """Read `:limit` nodes by id, `:offset` after the id `:start`."""
+    found = sa.select(*columns).where(_c.kind == bindparam("kind"), _c.id >= bindparam("start"))
+    return Statement(found.order_by(_c.id).limit(_LIMIT).offset(_OFFSET))
 
 
 @cache
@@ -45,47 +47,21 @@ def find_matches(names: tuple[str, ...]) -> Statement:
 
 
 @cache
-def find_all_inside(sort_by: SortBy, descending: bool) -> Statement:  # noqa: FBT001
-    """Find the ids of `:limit` nodes inside of `:within`, in an order."""
-    return _walk((_c.id,), ("within",), sort_by, descending, "filter", "first")
-
-
-@cache
 def keys_of(sort_by: SortBy) -> Statement:
     """Read the sort keys and ids of the nodes in `:ids`, in no order."""
     return Statement(sa.select(_c[SORT_COLUMNS[sort_by]], _c.id).where(match(("ids",))))
 
 
 @cache
-def page(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
-    """Read `:limit` nodes, `:offset` after the start. Starting from the last, they are in reverse order."""
-    return _walk(COLUMNS, names, sort_by, descending, strategy, start)
-
-
-@cache
-def next_anchor(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
-    """Read sort key and id of the node that is `:offset` after the start."""
-    return _walk((_c[SORT_COLUMNS[sort_by]].label("key"), _c.id), names, sort_by, descending, strategy, start)
-
-
-@cache
-def page_by_position(names: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001
-    """Read `:limit` nodes from `:offset` on by position, of one parent or of all."""
-    chosen = match(names)
-    if {"parent", "top"}.isdisjoint(names):
-        return Statement(siblings.select_nodes(COLUMNS, chosen, bounded=not names, descending=descending))
-    found = siblings.select_children(COLUMNS, chosen, top="top" in names, descending=descending)
-    return Statement(found.limit(_LIMIT).offset(_OFFSET))
-
-
-def _walk(
-    columns: Sequence[sa.ColumnElement[Any]],
+def page(
+    columns: Columns,
     names: tuple[str, ...],
     sort_by: SortBy,
     descending: bool,  # noqa: FBT001
     strategy: Strategy,
     start: Start,
 ) -> Statement:
+    """Read `:limit` nodes, `:offset` after the start. Starting from the last, they are in reverse order."""
     by, order = _c[SORT_COLUMNS[sort_by]], list[sa.ColumnElement[Any]]()
     found = sa.select(*columns).where(match(names, without_index=strategy == "order"))
     if start == "anchor":
@@ -96,6 +72,22 @@ def _walk(
         sorted_by = WithoutIndexOrder(column) if strategy == "filter" else column
         order.append(sorted_by.desc() if is_turned else sorted_by)
     return Statement(found.order_by(*order).limit(_LIMIT).offset(_OFFSET))
+
+
+@cache
+def next_anchor(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
+    """Read sort key and id of the node that is `:offset` after the start."""
+    return page((_c[SORT_COLUMNS[sort_by]].label("key"), _c.id), names, sort_by, descending, strategy, start)
+
+
+@cache
+def page_by_position(columns: Columns, names: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001
+    """Read `:limit` nodes from `:offset` on by position, of one parent or of all."""
+    chosen = match(names)
+    if {"parent", "top"}.isdisjoint(names):
+        return Statement(siblings.select_nodes(columns, chosen, bounded=not names, descending=descending))
+    found = siblings.select_children(columns, chosen, top="top" in names, descending=descending)
+    return Statement(found.limit(_LIMIT).offset(_OFFSET))
 
 
 def _at_or_behind_anchor(by: sa.Column[Any], *, descending: bool) -> sa.ColumnElement[bool]:

@@ -1,9 +1,12 @@
 """Nodes: reading, inserting, changing and deleting them."""
 
 from trellis.store.nodes import deleted_ids, outline
+from trellis.store.nodes.bounded import MOST_BYTES, Room, TooMuch, read_nodes, weigh
 from trellis.store.nodes.inside import find_inside, find_tops, is_inside, leads_inside
 from trellis.store.nodes.located import Located, find_with_path
 from trellis.store.nodes.rows import (
+    AT_ONCE,
+    BATCH,
     BELOW,
     COLUMNS,
     Node,
@@ -19,21 +22,27 @@ from trellis.store.nodes.rows import (
     find_by_ids,
     find_descendants,
     find_existing,
-    find_mentioning_group,
     fold_name,
     insert,
     insert_descendants,
     insert_siblings,
+    list_mentioning_group,
     split_into_batches,
     update,
+    walk,
 )
-from trellis.store.nodes.trees import find_outline, find_tree
+from trellis.store.nodes.trees import find_level, find_outline, find_tree, reaches_down
 
 __all__ = [
+    "AT_ONCE",
+    "BATCH",
     "BELOW",
     "COLUMNS",
+    "MOST_BYTES",
     "Located",
     "Node",
+    "Room",
+    "TooMuch",
     "decode_node",
     "delete_rows",
     "delete_subtree",
@@ -48,7 +57,7 @@ __all__ = [
     "find_descendants",
     "find_existing",
     "find_inside",
-    "find_mentioning_group",
+    "find_level",
     "find_outline",
     "find_tops",
     "find_tree",
@@ -59,7 +68,12 @@ __all__ = [
     "insert_siblings",
     "is_inside",
     "leads_inside",
+    "list_mentioning_group",
     "outline",
+    "reaches_down",
+    "read_nodes",
     "split_into_batches",
     "update",
+    "walk",
+    "weigh",
 ]

@@ -1,34 +1,45 @@
 """Reading one JSON column of all nodes of a kind, for code that examines all of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, Literal
+from hashlib import blake2b
+from typing import Any, Final, Literal, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Statement, Transaction
+from trellis.store.nodes.rows import AT_ONCE
 from trellis.store.tables import nodes
 
+T = TypeVar("T")
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
+_FIRST: Final = -(2**63)
 
 
 @cache
-def _all_of(column: Literal["permissions", "fields"]) -> Statement:
-    return Statement(sa.select(_c.id, _c[column]).where(_KIND).order_by(_c.id))
+def _next_of(column: Literal["permissions", "fields"]) -> Statement:
+    found = sa.select(_c.id, _c[column]).where(_KIND, _c.id > bindparam("after")).order_by(_c.id)
+    return Statement(found.limit(bindparam("most", type_=sa.Integer)))
 
 
-def read_column(tx: Transaction, kind: str, column: Literal["permissions", "fields"]) -> Iterator[tuple[int, Any]]:
-    """Read one JSON column of all nodes of a kind: pairs of id and value, by id.
+def examine_column(
+    tx: Transaction, kind: str, column: Literal["permissions", "fields"], examine: Callable[[Any], T]
+) -> Iterator[tuple[int, T]]:
+    """Read one JSON column of all nodes of a kind, some at a time: pairs of id and what `examine` makes of the value, by id.
 
-    Equal texts are parsed once and share one value, which must not be changed.
+    Equal texts are parsed and examined once, and share the result, which must not be changed.
     """
-    parsed: dict[str, Any] = {}
-    for node, value in tx.fetch(_all_of(column), kind=kind):
-        if not isinstance(value, str):
-            yield node, value
-            continue
-        if value not in parsed:
-            parsed[value] = tx.decode(value)
-        yield node, parsed[value]
+    known: dict[bytes, T] = {}  # by a digest of the text: very many may differ, and be long
+    after = _FIRST
+    while rows := tx.fetch(_next_of(column), kind=kind, after=after, most=AT_ONCE):
+        for node, value in rows:
+            if not isinstance(value, str):
+                yield node, examine(value)
+                continue
+            digest = blake2b(value.encode(), digest_size=16).digest()
+            if digest not in known:
+                known[digest] = examine(tx.decode(value))
+            yield node, known[digest]
+        after = rows[-1][0]

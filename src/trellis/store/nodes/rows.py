@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
@@ -144,11 +146,13 @@ def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:
 
 
 BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough for a progress report after each
+AT_ONCE: Final = 100  # nodes, or events, that are read by one statement: with the longest texts some dozen MB
 
 
-def split_into_batches(ids: Sequence[T]) -> Iterator[Sequence[T]]:
+def split_into_batches(ids: Sequence[T], size: int | None = None) -> Iterator[Sequence[T]]:
     """Split a list of ids, or of rows, into batches, in order."""
-    return (ids[first : first + BATCH] for first in range(0, len(ids), BATCH))
+    size = size or BATCH
+    return (ids[first : first + size] for first in range(0, len(ids), size))
 
 
 def delete_subtree(
@@ -298,15 +302,23 @@ def find_beginning_with(tx: Transaction, kind: str, folded: str, limit: int) -> 
 
 
 _MENTIONING = Statement(
-    sa.select(_c.kind, *COLUMNS)
+    sa.select(_c.kind, _c.id)
     .where(sa.or_(MentionsNumber(_c.permissions, "group"), MentionsNumber(_c.fields, "group")))
     .order_by(_c.kind, _c.id)
 )
 
 
-def find_mentioning_group(tx: Transaction, group: int) -> list[tuple[str, Node]]:
-    """Find the nodes, of all kinds, whose permissions or fields contain a group's id, or a number that equals it: (kind, node)."""
-    return [(row[0], decode_node(row[1:], tx)) for row in tx.fetch(_MENTIONING, group=group)]
+def list_mentioning_group(tx: Transaction, group: int) -> list[tuple[str, int]]:
+    """List the nodes, of all kinds, whose permissions or fields contain a group's id, or a number that equals it: (kind, id)."""
+    return [(row[0], row[1]) for row in tx.fetch(_MENTIONING, group=group)]
+
+
+def walk(tx: Transaction, keys: Iterable[tuple[str, int]]) -> Iterator[tuple[str, Node]]:
+    """Read nodes of any kinds in order, as (kind, node), some at a time: they may have very long texts."""
+    for kind, some in groupby(keys, itemgetter(0)):
+        for ids in split_into_batches([number for _, number in some], AT_ONCE):
+            found = find_by_ids(tx, kind, ids)
+            yield from ((kind, found[number]) for number in ids if number in found)
 
 
 _ALL_IDS = Statement(sa.select(_c.id).where(_KIND))

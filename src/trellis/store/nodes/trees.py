@@ -6,7 +6,8 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import NodeIdIn, Statement, Transaction
-from trellis.store.nodes.rows import BELOW, COLUMNS, Node, decode_node, is_in
+from trellis.store.nodes.bounded import Room, read_nodes
+from trellis.store.nodes.rows import BELOW, Node, find_ancestors, is_in
 from trellis.store.siblings import POSITION
 from trellis.store.tables import nodes
 
@@ -25,6 +26,31 @@ def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, 
     return [(row[0], row[1], row[2]) for row in tx.fetch(_OUTLINE, kind=kind, root=root)]
 
 
+def find_level(tx: Transaction, kind: str, node: int | None) -> int:
+    """Return on which level a node is: 1 at the top, 0 for None."""
+    return 0 if node is None else len(find_ancestors(tx, kind, (node,)))
+
+
+def _reaches() -> Statement:
+    top = sa.select(_c.kind, _c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
+    down = top.cte("down", recursive=True)
+    child, depth = nodes.alias(), bindparam("depth", type_=sa.Integer)
+    down = down.union_all(
+        sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(
+            child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < depth
+        )
+    )
+    return Statement(sa.select(down.c.id).where(down.c.depth == depth).limit(1))
+
+
+_REACHES = _reaches()
+
+
+def reaches_down(tx: Transaction, kind: str, node: int, levels: int) -> bool:
+    """Return whether there is something so many levels below a node."""
+    return levels <= 0 or bool(tx.fetch(_REACHES, kind=kind, root=node, depth=levels))
+
+
 def _tree(top: sa.ColumnElement[bool]) -> Statement:
     """Select nodes and those below them down to `:depth` levels, parents before their children, siblings in order."""
     down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(top).cte("down", recursive=True)
@@ -34,7 +60,7 @@ def _tree(top: sa.ColumnElement[bool]) -> Statement:
             child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < bindparam("depth", type_=sa.Integer)
         )
     )
-    found = sa.select(*COLUMNS).join(down, is_in(down))
+    found = sa.select(_c.id, POSITION).join(down, is_in(down))  # with their texts, SQLite would take all of these along to sort
     return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
 
 
@@ -43,15 +69,18 @@ _TREE_BELOW = _tree(sa.and_(_KIND, _c.parent_id == bindparam("root")))
 _TREES = _tree(NodeIdIn(_c.id, "tops"))
 
 
-def find_tree(tx: Transaction, kind: str, root: int | None, depth: int, most: int, tops: Sequence[int] | None = None) -> list[Node]:
-    """Read the first `most` nodes below a node (None: all of the kind), `depth` levels of them, parents before their children.
+def find_tree(
+    tx: Transaction, kind: str, root: int | None, depth: int, room: Room, tops: Sequence[int] | None = None
+) -> list[Node]:
+    """Read the nodes below a node (None: all of the kind), `depth` levels of them, parents before their children. Raises TooMuch.
 
     Siblings are in their order. With `tops`, read these and what is below them.
     """
+    most = room.nodes + 1
     if tops is not None:
         rows = tx.fetch(_TREES, kind=kind, tops=tx.id_list(tops), depth=depth, most=most)
     elif root is None:
         rows = tx.fetch(_WHOLE_TREE, kind=kind, depth=depth, most=most)
     else:
         rows = tx.fetch(_TREE_BELOW, kind=kind, root=root, depth=depth, most=most)
-    return [decode_node(row, tx) for row in rows]
+    return read_nodes(tx, kind, [row[0] for row in rows], room)

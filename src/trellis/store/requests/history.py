@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from trellis.store import search_time
 from trellis.store.engine import Contains, IdIn, Transaction, WithoutIndex
-from trellis.store.requests.request import Request, Shape
+from trellis.store.requests.request import LONGEST, Request, Shape
 from trellis.store.requests.shapes import decode
 from trellis.store.tables import request_shapes, requests
 
@@ -151,7 +151,7 @@ def _other_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]
     if "path" in filters:
         found.append(Contains(_c.path, "path"))
     if "slower" in filters:
-        found.append(_c.duration >= filters["slower"])
+        found.append(_c.duration >= min(filters["slower"], LONGEST))
     return found
 
 

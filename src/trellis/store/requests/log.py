@@ -9,7 +9,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.requests.request import Request, find_shape
+from trellis.store.requests.request import LONGEST, Request, find_shape
 from trellis.store.requests.shapes import find_or_insert
 from trellis.store.requests.size import count_bytes, delete_and_count
 from trellis.store.tables import key_quarters, key_uses, request_hours, request_shapes, requests
@@ -57,7 +57,11 @@ def append(tx: Transaction, batch: Sequence[Request]) -> None:
     """
     shapes = list(map(find_shape, batch))
     ids, new = find_or_insert(tx, dict.fromkeys(shapes))
-    rows = [(one.at, ids[shape], one.path, one.duration, one.request_id) for one, shape in zip(batch, shapes, strict=True)]
+    # What one row has that PostgreSQL takes in no text, or in no number, would keep all of them out of the log.
+    rows = [
+        (one.at, ids[shape], one.path.replace("\0", "\ufffd"), min(one.duration, LONGEST), one.request_id)
+        for one, shape in zip(batch, shapes, strict=True)
+    ]
     for first in range(0, len(rows), _PER_STATEMENT):
         part = rows[first : first + _PER_STATEMENT]
         tx.raw.execute(_insert(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))

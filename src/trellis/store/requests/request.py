@@ -3,6 +3,8 @@
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+LONGEST: Final = 2**31 - 1  # microseconds for which the log has room; a caller may take more to read a large answer
+
 
 class Request(NamedTuple):
     """A completed request. `path` has no query, `duration` is in microseconds, `error` is an errorCode."""

@@ -1,8 +1,10 @@
 """The rows of snapshots: saving, finding, restoring and purging them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -11,7 +13,7 @@ from trellis.store import siblings
 from trellis.store.column_types import JSON, NUMBER, PLAIN
 from trellis.store.counters import add_to_total, last_number
 from trellis.store.engine import IdIn, NodeIdIn, Row, Statement, Transaction
-from trellis.store.nodes import Node, deleted_ids, split_into_batches
+from trellis.store.nodes import AT_ONCE, Node, deleted_ids, split_into_batches
 from trellis.store.siblings import POSITION
 from trellis.store.tables import events, nodes, snapshots
 
@@ -140,18 +142,54 @@ _COLUMNS = (
 )
 _OF_EVENT = sa.select(*_COLUMNS).where(_s.seq == bindparam("seq"))
 _IN_ORDER = (_s.position, _s.kind, _s.id)
-_BY_EVENT = Statement(_OF_EVENT.order_by(*_IN_ORDER))
-_IS_NO_DESCENDANT = sa.or_(_s.change != "deleted", _s.id == bindparam("root"))
-_WITHOUT_DESCENDANTS = Statement(_OF_EVENT.where(_IS_NO_DESCENDANT).order_by(*_IN_ORDER))
+_KEYS = Statement(
+    sa.select(_s.kind, _s.id).where(_s.seq == bindparam("seq"), _s.change == bindparam("change")).order_by(*_IN_ORDER)
+)
+_PLACES = Statement(
+    sa.select(_s.id, _s.parent_id, _s.position, _s.neighbours)
+    .where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.change == bindparam("change"))
+    .order_by(_s.position, _s.id)
+)
+_EXTERNAL_IDS = Statement(
+    sa.select(_s.external_id).where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), IdIn(_s.id, "ids"))
+)
 _BY_IDS = Statement(_OF_EVENT.where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")))
 _OF_NODE = sa.select(*_COLUMNS).where(_s.kind == bindparam("kind"), _s.id == bindparam("node"), _s.seq > bindparam("after"))
 _NEXT = Statement(_OF_NODE.order_by(_s.seq).limit(1))
 _LATEST = Statement(_OF_NODE.order_by(_s.seq.desc()).limit(1))
 
 
-def find_by_event(tx: Transaction, seq: int) -> list[Snapshot]:
-    """Read all rows that an event deleted or changed, by position."""
-    return [_decode(row, tx) for row in tx.fetch(_BY_EVENT, seq=seq)]
+def list_keys(tx: Transaction, seq: int, change: Change) -> list[tuple[str, int]]:
+    """Return the kind and the id of all rows to which an event did something, by position."""
+    return [(row[0], row[1]) for row in tx.fetch(_KEYS, seq=seq, change=change)]
+
+
+def walk(tx: Transaction, seq: int, keys: Sequence[tuple[str, int]]) -> Iterator[Snapshot]:
+    """Read rows that an event deleted or changed, in the order of their keys, some at a time: they may have very long texts."""
+    for kind, found in groupby(keys, itemgetter(0)):
+        for ids in split_into_batches([number for _, number in found], AT_ONCE):
+            rows = {one.node.id: one for one in find_by_ids(tx, seq, kind, ids)}
+            yield from (rows[number] for number in ids if number in rows)
+
+
+class Place(NamedTuple):
+    """Where a node was before an event, and the neighbours that are saved with it."""
+
+    id: int
+    parent_id: int | None
+    position: int
+    neighbours: Mapping[str, Any]
+
+
+def list_places(tx: Transaction, seq: int, kind: str, change: Change) -> list[Place]:
+    """Return where the nodes of a kind were to which an event did something, by position."""
+    rows = tx.fetch(_PLACES, seq=seq, kind=kind, change=change)
+    return [Place(row[0], row[1], row[2], tx.decode(row[3]) or {}) for row in rows]
+
+
+def list_external_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> list[str | None]:
+    """Return the external ids that nodes had before an event deleted or changed them."""
+    return [row[0] for row in tx.fetch(_EXTERNAL_IDS, seq=seq, kind=kind, ids=tx.id_list(ids))]
 
 
 _SAVED_SINCE = Statement(
@@ -162,11 +200,6 @@ _SAVED_SINCE = Statement(
 def find_saved_since(tx: Transaction, seq: int) -> list[tuple[str, int, str]]:
     """Return the rows that were saved for events after `seq`, in their order: kind, id, and when they were changed before."""
     return [(row[0], row[1], row[2]) for row in tx.fetch(_SAVED_SINCE, after=seq)]
-
-
-def find_without_descendants(tx: Transaction, seq: int, root: int) -> list[Snapshot]:
-    """Read the rows that an event deleted or changed, by position, without the descendants deleted with the node `root`."""
-    return [_decode(row, tx) for row in tx.fetch(_WITHOUT_DESCENDANTS, seq=seq, root=root)]
 
 
 def find_by_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> list[Snapshot]:

@@ -29,6 +29,7 @@ webhooks = sa.Table(
     sa.Column("attempted_at", PLAIN),
     sa.Column("paused_until", PLAIN),
     sa.Column("maker", JSON),  # the actor who made it, or last changed where it sends and what
+    sa.Column("tried_since", PLAIN),  # by the worker, too: `failing_since`, moved on by the time in which nothing was tried
 )
 
 # The outbox and its log: one row for each event and endpoint that subscribes to it.

@@ -19,7 +19,8 @@ class Webhook:
 
     `maker` is the actor who created it, or last changed where it sends and what. `cursor` is the last event processed for its
     outbox, `owner` the worker that has leased it, and `heartbeat` a number that increases while that worker lives. `failures`
-    counts failed attempts in a row; `failing_since` is the time of the first.
+    counts failed attempts in a row; `failing_since` is the time of the first, and `tried_since` that of the first of all since a
+    success, moved on by the time in which nothing was tried.
     """
 
     id: int
@@ -42,6 +43,7 @@ class Webhook:
     attempted_at: str | None = None
     paused_until: str | None = None
     maker: Mapping[str, Any] | None = None
+    tried_since: str | None = None
 
     def __repr__(self) -> str:
         return f"Webhook({self.id}, {self.url!r})"
@@ -49,7 +51,8 @@ class Webhook:
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Webhook))
 # Written by the worker that has leased the endpoint, never by an operation.
-_BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", "failures", "failing_since", "attempted_at", "paused_until"})
+_PROGRESS: Final = ("failures", "failing_since", "attempted_at", "paused_until", "tried_since")
+_BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", *_PROGRESS})
 _ENABLED = Statement(sa.select(*_COLUMNS).where(_c.enabled == sa.true()).order_by(_c.id))
 _MOVE = Statement(sa.update(webhooks).where(IdIn(_c.id, "ids")).values(cursor=bindparam("cursor")))
 _FIND = Statement(sa.select(*_COLUMNS).where(_c.id == bindparam("id")))
@@ -125,8 +128,14 @@ def update(tx: Transaction, webhook: Webhook) -> None:
 
 def reset_failures(tx: Transaction, webhook: int) -> None:
     """Clear past failures, and end the pause."""
-    values = {"failures": 0, "failing_since": None, "paused_until": None}
+    values = {"failures": 0, "failing_since": None, "paused_until": None, "tried_since": None}
     tx.connection.execute(sa.update(webhooks).where(_c.id == webhook).values(**values))
+
+
+def end_pause(tx: Transaction, webhook: int, now: str) -> None:
+    """End the pause now. It stays known that there was one: what failed in the outage comes first."""
+    paused = sa.and_(_c.id == webhook, _c.paused_until > now)
+    tx.connection.execute(sa.update(webhooks).where(paused).values(paused_until=now))
 
 
 def move_cursors(tx: Transaction, ids: Sequence[int], cursor: int) -> None:
@@ -178,25 +187,10 @@ def release(tx: Transaction, held: Iterable[int], me: str) -> None:
 _SAVE = Statement(
     sa.update(webhooks)
     .where(_c.id == bindparam("webhook"), _c.owner == bindparam("me"))
-    .values(
-        failures=bindparam("failures"),
-        failing_since=bindparam("failing_since"),
-        attempted_at=bindparam("attempted_at"),
-        paused_until=bindparam("paused_until"),
-    )
+    .values({name: bindparam(name) for name in _PROGRESS})
 )
 
 
 def save_progress(tx: Transaction, webhook: Webhook, me: str) -> bool:
     """Write the state of an endpoint. Returns False and writes nothing if another worker has leased it meanwhile."""
-    return bool(
-        tx.execute(
-            _SAVE,
-            webhook=webhook.id,
-            me=me,
-            failures=webhook.failures,
-            failing_since=webhook.failing_since,
-            attempted_at=webhook.attempted_at,
-            paused_until=webhook.paused_until,
-        )
-    )
+    return bool(tx.execute(_SAVE, webhook=webhook.id, me=me, **{name: getattr(webhook, name) for name in _PROGRESS}))

@@ -1,7 +1,7 @@
 """The outbox: one row for each event and subscribed endpoint. It waits until it is due, and then stays as the delivery's log."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import sqlalchemy as sa
@@ -54,8 +54,8 @@ COLUMNS: Final = tuple(_c[name] for name in _NAMES)
 
 _e = events.c
 _EVENT_NAMES: Final = tuple(Event.__slots__)
-_JSON: Final = frozenset({"actor", "before", "after", "changed", "touched"})
-_RECORDS: Final = frozenset({"actor", "before", "after", "touched"})
+_RECORDS: Final = frozenset({"actor", "before", "after", "touched", "approved_by"})
+_JSON: Final = _RECORDS | {"changed"}
 _EVENTS_AFTER = Statement(
     sa.select(*(sa.null().label(name) if name in _RECORDS else _e[name] for name in _EVENT_NAMES))
     .where(_e.seq > bindparam("cursor"))
@@ -84,6 +84,12 @@ def _event(row: Sequence[Any], tx: Transaction) -> Event:
 def insert(tx: Transaction, delivery: Delivery) -> int:
     """Insert a row; return its id."""
     return int(tx.fetch(_INSERT, **{name: getattr(delivery, name) for name in _NAMES if name != "id"})[0][0])
+
+
+def find_creation_time(tx: Transaction, now: str) -> str:
+    """Return the time of a row that is written now: not before that of an earlier one, since a search by time goes by the ids."""
+    newest: str | None = tx.connection.execute(sa.select(_c.created_at).order_by(_c.id.desc()).limit(1)).scalar()
+    return now if newest is None else max(now, newest)
 
 
 def withdraw_untried(tx: Transaction, webhook: int) -> int | None:
@@ -148,6 +154,7 @@ _UPDATED: Final = ("state", "step", "due_at", "early_attempts", "attempted_at")
 _UPDATE = Statement(
     sa.update(deliveries).where(_c.id == bindparam("delivery")).values({name: bindparam("new_" + name) for name in _UPDATED})
 )
+_FIND_PLAN = Statement(sa.select(_c.step, _c.due_at).where(_c.id == bindparam("delivery")))
 _LOG = Statement(sa.insert(attempts).values({name: bindparam(name) for name in ("delivery_id", *Attempt._fields)}))
 _BRING_FORWARD = Statement(
     sa.update(deliveries)
@@ -161,10 +168,19 @@ _BRING_FORWARD = Statement(
 )
 
 
-def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
-    """Record the outcome of an attempt, unless the row has been withdrawn meanwhile."""
-    if tx.execute(_UPDATE, delivery=delivery.id, **{"new_" + name: getattr(delivery, name) for name in _UPDATED}):
-        tx.execute(_LOG, delivery_id=delivery.id, **attempt._asdict())
+def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt, before: Delivery) -> None:
+    """Record the outcome of an attempt, unless the row has been withdrawn meanwhile. `before` is the delivery before the attempt.
+
+    One that failed and was restarted meanwhile stays as it was restarted.
+    """
+    rows = tx.fetch(_FIND_PLAN, delivery=delivery.id)
+    if not rows:
+        return
+    if delivery.state != "delivered" and tuple(rows[0]) != (before.step, before.due_at):
+        step, due_at = rows[0]
+        delivery = replace(before, step=step, due_at=due_at, early_attempts=0, attempted_at=delivery.attempted_at)
+    tx.execute(_UPDATE, delivery=delivery.id, **{"new_" + name: getattr(delivery, name) for name in _UPDATED})
+    tx.execute(_LOG, delivery_id=delivery.id, **attempt._asdict())
 
 
 def bring_forward(tx: Transaction, webhook: int, since: str, now: str, most_early: int) -> None:

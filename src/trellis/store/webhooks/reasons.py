@@ -15,6 +15,7 @@ TIMED_OUT: Final = mark("There was no complete response within {seconds} seconds
 NOT_CONNECTED: Final = mark("The connection failed: {reason}")
 NOT_RESOLVED: Final = mark("The host could not be resolved: {reason}")
 INTERRUPTED: Final = mark("The connection was interrupted: {reason}")
+NO_CERTIFICATES: Final = mark("The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read: {reason}")
 NOT_ALLOWED: Final = mark("The address {reason}")
 NO_SUBSCRIBER: Final = mark("The webhook no longer gets this alarm.")
 PURGED: Final = mark("The event has been purged, so it cannot be sent.")
@@ -38,6 +39,7 @@ REASONS: Final = Stored(
     NOT_CONNECTED,
     NOT_RESOLVED,
     INTERRUPTED,
+    NO_CERTIFICATES,
     NOT_ALLOWED,
     NO_SUBSCRIBER,
     PURGED,

@@ -109,7 +109,7 @@ function request(form) {
 
 function curl({ method, url, headers, body }) {
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const lines = [`curl${method === "GET" || body !== undefined ? "" : ` -X ${method}`} ${quoted(url)}`, '-H "Authorization: Bearer $API_KEY"'];
+  const lines = [`curl${method === (body === undefined ? "GET" : "POST") ? "" : ` -X ${method}`} ${quoted(url)}`, '-H "Authorization: Bearer $API_KEY"'];
   for (const [name, text] of Object.entries(headers)) lines.push(`-H ${quoted(`${name}: ${text}`)}`);
   if (body !== undefined) lines.push(`-d ${quoted(body)}`);
   return lines.join(" \\\n  ");
@@ -152,12 +152,14 @@ function answered(body) {
   try { return coloured(JSON.stringify(JSON.parse(body), null, 2)); } catch { return [body]; }
 }
 
+const bytes = (text) => String.fromCharCode(...new TextEncoder().encode(text)); // UTF-8: a header of fetch takes nothing above ÿ
+
 async function send(form) {
   const outcome = form.querySelector(".outcome");
   const sent = request(form);
   const key = form.querySelector(".key").value.trim();
-  const headers = new Headers(sent.headers);
-  if (key) headers.set("Authorization", `Bearer ${key}`);
+  const headers = new Headers(Object.entries(sent.headers).map(([name, text]) => [name, bytes(text)]));
+  if (key) headers.set("Authorization", bytes(`Bearer ${key}`));
   const started = performance.now();
   try {
     const answer = await fetch(sent.url, { method: sent.method, headers, body: sent.body, cache: "no-store", credentials: "omit" });
@@ -181,7 +183,12 @@ function fill(form) {
   if (json && !json.hidden) json.querySelector("textarea").value = JSON.stringify(given, null, 2);
   for (const control of all('[data-in="body"]', form)) {
     const shown = given[control.dataset.name];
-    const text = (one) => (one === undefined ? "" : Array.isArray(one) ? one.join(",") : String(one));
+    const plain = (one) => typeof one !== "object";
+    const text = (one) => {
+      if (one === undefined) return "";
+      if (Array.isArray(one) && one.every(plain)) return one.join(",");
+      return plain(one) ? String(one) : JSON.stringify(one, null, 2);
+    };
     if (control.dataset.as === "permissions") for (const input of all("[data-option]", control)) input.value = text(shown?.[input.dataset.option]);
     else control.value = text(shown);
   }

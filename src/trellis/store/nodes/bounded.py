@@ -1,0 +1,60 @@
+"""Reading very many nodes, each of which may have long texts, without taking more memory for them than there is room for."""
+
+from collections.abc import Sequence
+from sys import getsizeof
+from typing import Any, Final
+
+from trellis.store.engine import Transaction
+from trellis.store.nodes.rows import AT_ONCE, Node, find_by_ids, split_into_batches
+
+MOST_BYTES: Final = 64 * 2**20  # of nodes that are in memory together
+_NODE: Final = 1024  # bytes of a node without its texts, about
+_NUMBER: Final = 40  # and of a number in a list
+
+
+class TooMuch(Exception):
+    """Raised where there is more than there is room for: too many nodes, or, where `mib` is given, too much text in them."""
+
+    def __init__(self, mib: int | None = None) -> None:
+        super().__init__()
+        self.mib = mib
+
+
+class Room:
+    """How many more nodes may be read, and how many bytes of what they hold."""
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes = nodes
+        self.size = self._most = MOST_BYTES
+
+    def take(self, node: Node) -> None:
+        """Make less of the room by a node that was read. Raises TooMuch."""
+        self.size -= _NODE + weigh(node.fields) + weigh(node.permissions)
+        if self.size < 0:
+            raise TooMuch(self._most >> 20)
+
+
+def weigh(value: Any) -> int:
+    """Return how many bytes of memory a value of a JSON column takes, about: the same on both engines."""
+    if isinstance(value, str):
+        return getsizeof(value)
+    if isinstance(value, dict):
+        return sum(map(weigh, value.values()))
+    return _NUMBER * len(value) if isinstance(value, list) else 0
+
+
+def read_nodes(tx: Transaction, kind: str, ids: Sequence[int], room: Room) -> list[Node]:
+    """Read nodes in the order of their ids in a list; those that are not there are left out. Raises TooMuch.
+
+    No more is read than there is room for, and what one statement reads.
+    """
+    room.nodes -= len(ids)
+    if room.nodes < 0:
+        raise TooMuch
+    read: list[Node] = []
+    for batch in split_into_batches(ids, AT_ONCE):
+        found = find_by_ids(tx, kind, batch)
+        for node in (found[number] for number in batch if number in found):
+            room.take(node)
+            read.append(node)
+    return read

@@ -1,0 +1,120 @@
+"""A tree has a hundred levels: whatever would make it deeper is refused, since each record has the names of all above it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.api_fixtures import database
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import Run, RunForEvent
+from tests.node_rows import insert_below
+from trellis.core.gate import Gate
+from trellis.errors import Refused
+
+__all__ = ["database"]
+
+DEEPEST = 100
+
+
+def grow(run: Run, levels: int, parent: int | None = None) -> list[int]:
+    """Make forums, each under the one before, by copying what there is under itself; return their ids."""
+    made = [int(run("forums.create", name="F", **({} if parent is None else {"parentId": parent}))["id"])]
+    while len(made) < levels:
+        part = min(len(made), levels - len(made))
+        if part < len(made):
+            made.append(int(run("forums.create", name="F", parentId=made[-1])["id"]))
+            continue
+        first = int(run("forums.copy", made[0], withChildren=True, parentId=made[-1])["id"])
+        made += range(first, first + part)
+    return made
+
+
+def refuse(database: DatabaseState, operation: Callable[[], Any], message: str, field: str | None = "parentId") -> Refused:
+    with database.unchanged(), pytest.raises(Refused) as refusal:
+        operation()
+    assert refusal.value.message == message, refusal.value
+    assert [fault.field for fault in refusal.value.faults] == ([field] if field else [])
+    assert "more than 100 levels" in refusal.value.detail
+    return refusal.value
+
+
+def test_a_hundred_levels_and_no_more_are_made(run: Run, community: Community, database: DatabaseState) -> None:
+    line = grow(run, DEEPEST)
+    assert run("forums.get", line[-1])["path"] == " > ".join(["F"] * DEEPEST)
+    assert run("forums.tree", root=line[0])["total"] == DEEPEST - 1
+    refuse(database, lambda: run("forums.create", name="F", parentId=line[-1]), "INVALID_PARENT")
+    refuse(database, lambda: run("forums.copy", community.help, parentId=line[-1]), "INVALID_PARENT")
+    refuse(database, lambda: run("forums.update", community.help, parentId=line[-1]), "INVALID_PARENT")
+    entry = {"externalId": "new", "name": "New"}
+    run("forums.update", line[-1], externalId="deepest")
+    document = {"format": "trellis/1", "name": "site", "under": "deepest", "forums": [entry]}
+    refuse(database, lambda: run("structure.apply", document=document), "INVALID_DOCUMENT", "forums[0]")
+
+
+def test_what_is_below_a_node_counts_wherever_it_goes(run: Run, community: Community, database: DatabaseState) -> None:
+    line, part = grow(run, DEEPEST - 10), grow(run, 11)
+    refuse(database, lambda: run("forums.update", part[0], parentId=line[-1]), "INVALID_PARENT")
+    refuse(database, lambda: run("forums.copy", part[0], withChildren=True, parentId=line[-1]), "INVALID_PARENT")
+    assert run("forums.copy", part[0], parentId=line[-1])["path"].count(" > ") == DEEPEST - 10
+    assert run("forums.update", part[1], parentId=line[-1])["path"].count(" > ") == DEEPEST - 10
+    assert run("forums.get", part[-1])["path"].count(" > ") == DEEPEST - 1
+
+
+def test_children_that_a_delete_moves_may_come_too_deep(run: Run, community: Community, database: DatabaseState) -> None:
+    line, part = grow(run, DEEPEST - 10), grow(run, 12)
+    refuse(
+        database,
+        lambda: run("forums.delete", part[0], deleteChildrenOrMove=line[-1]),
+        "INVALID_TARGET",
+        "deleteChildrenOrMove",
+    )
+    run("forums.delete", part[0], deleteChildrenOrMove=line[-2])
+    assert run("forums.get", part[-1])["path"].count(" > ") == DEEPEST - 1
+
+
+def test_undo_brings_nothing_back_that_would_be_too_deep(
+    run: Run, community: Community, database: DatabaseState, do: RunForEvent
+) -> None:
+    line, part = grow(run, DEEPEST - 10), grow(run, 12)
+    deleted = do("forums.delete", part[1], deleteChildrenOrMove=-1)
+    run("forums.update", part[0], parentId=line[-1])
+    refuse(database, lambda: run("forums.restore", deleted), "PARENT_NEEDED", None)
+    refuse(database, lambda: run("forums.restore", deleted, parentId=line[-1]), "INVALID_PARENT")
+    assert run("forums.restore", deleted, parentId=line[-2])["restored"]["count"] == 11
+
+
+def test_undo_moves_nothing_back_that_would_be_too_deep(
+    run: Run, community: Community, database: DatabaseState, do: RunForEvent
+) -> None:
+    line, part = grow(run, DEEPEST - 10), grow(run, 12)
+    moved = do("forums.update", part[1], parentId=None)
+    run("forums.update", part[0], parentId=line[-1])
+    refuse(database, lambda: run("forums.restore", moved), "PARENT_NEEDED", None)
+    run("forums.restore", moved, parentId=line[-2])
+    assert run("forums.get", part[-1])["path"].count(" > ") == DEEPEST - 1
+
+
+def test_undo_of_an_undo_moves_no_children_too_deep(
+    run: Run, community: Community, database: DatabaseState, do: RunForEvent
+) -> None:
+    line, part, target = grow(run, DEEPEST - 10), grow(run, 12), community.help
+    deleted = do("forums.delete", part[0], deleteChildrenOrMove=target)
+    restored = do("forums.restore", deleted)
+    run("forums.update", target, parentId=line[-1])
+    with database.unchanged(), pytest.raises(Refused) as refusal:
+        run("forums.restore", restored, deleteCreated=True)
+    assert refusal.value.message == "CHANGED_SINCE"
+
+
+def test_what_was_deeper_before_there_was_a_limit_can_be_put_right(gate: Gate, run: Run, community: Community) -> None:
+    line = grow(run, DEEPEST)
+    added = insert_below(gate, line[-1], 20)
+    assert run("forums.update", added[-1], name="Renamed")["path"].count(" > ") == DEEPEST + 19
+    sibling = run("forums.get", added[3])["parentId"]
+    run("forums.update", added[5], parentId=sibling)  # higher than it was
+    assert run("forums.get", added[-1])["path"].count(" > ") == DEEPEST + 17
+    run("forums.delete", added[4], deleteChildrenOrMove=-1)
+    run("forums.update", added[5], parentId=None)
+    assert run("forums.get", added[-1])["path"].count(" > ") == 14

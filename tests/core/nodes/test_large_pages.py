@@ -1,0 +1,87 @@
+"""Pages of records with very long texts: no more is read than there is room for, however a list is filtered and sorted."""
+
+from typing import Any
+
+import pytest
+
+from tests.community import Community
+from tests.fixture_types import Run
+from tests.memory_meter import MemoryMeter
+from trellis.errors import Refused
+from trellis.store.lists import pages
+from trellis.store.nodes import bounded
+
+LONGEST = "x" * 20_000
+ROOM = 2**20  # bytes
+SORTS = ("id", "name", "position", "createdAt", "updatedAt")
+FILTERS: tuple[dict[str, Any], ...] = (
+    {},
+    {"parentId": "top"},
+    {"type": "discussions"},
+    {"type": "discussions,category"},
+    {"search": "part"},
+    {"search": "pa"},
+    {"under": "top"},
+    {"updatedSince": "2020-01-01"},
+    {"ids": list(range(1, 1000))},
+)
+
+
+@pytest.fixture(autouse=True)
+def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "MOST_BYTES", ROOM)
+    monkeypatch.setattr(bounded, "AT_ONCE", 10)
+    monkeypatch.setattr(pages, "_WHOLE_AT_ONCE", 20)
+    monkeypatch.setattr(pages, "_ALWAYS_SORTED", 20)
+
+
+@pytest.fixture
+def top(run: Run, community: Community) -> int:
+    """A forum with 10 MB of descriptions in its children and theirs."""
+    top = int(run("forums.create", name="Top")["id"])
+    part = int(run("forums.create", name="Part", parentId=top, description=LONGEST, permissions={"read": "*"})["id"])
+    for _ in range(8):
+        run("forums.copy", part, withChildren=True, parentId=part)
+    for _ in range(256):
+        run("forums.copy", part, parentId=top)
+    return top
+
+
+def test_pages_of_very_long_texts_are_refused_before_they_are_read(run: Run, top: int) -> None:
+    large: dict[str, int] = {}
+    for given in FILTERS:
+        given = {name: top if value == "top" else value for name, value in given.items()}  # noqa: PLW2901
+        for sort in SORTS:
+            for direction in ("asc", "desc"):
+                for page in (1, 2):
+                    asked = {**given, "sortBy": sort, "sortDir": direction, "page": page, "perPage": 120}
+                    with MemoryMeter() as meter, pytest.raises(Refused) as refusal:
+                        run("forums.list", **asked)
+                    assert refusal.value.message == "PAGE_TOO_LARGE"
+                    assert "more than 1 MiB of text. Ask for fewer at once" in refusal.value.detail
+                    large[str(asked)] = meter.peak
+    assert {asked: peak for asked, peak in large.items() if peak > 3 * ROOM} == {}
+
+
+def test_a_smaller_page_is_answered_whatever_it_is_chosen_from(run: Run, top: int) -> None:
+    large: dict[str, int] = {}
+    for given in FILTERS:
+        given = {name: top if value == "top" else value for name, value in given.items()}  # noqa: PLW2901
+        for sort in SORTS:
+            for page in (1, 3):
+                asked = {**given, "sortBy": sort, "page": page, "perPage": 10}
+                with MemoryMeter() as meter:
+                    assert len(run("forums.list", **asked)["results"]) == 10
+                large[str(asked)] = meter.peak
+    assert {asked: peak for asked, peak in large.items() if peak > 2 * ROOM} == {}
+
+
+def test_a_level_of_very_long_texts_is_refused(run: Run, top: int) -> None:
+    with pytest.raises(Refused, match="PAGE_TOO_LARGE"):
+        run("forums.level", parentId=top, perPage=120)
+    assert len(run("forums.level", parentId=top, perPage=20)["results"]) == 20
+
+
+def test_what_a_group_may_do_in_nodes_with_very_long_texts_is_refused(run: Run, top: int) -> None:
+    with pytest.raises(Refused, match="PAGE_TOO_LARGE"):
+        run("access.view", group=3, resource="forums", perPage=200)

@@ -1,0 +1,67 @@
+"""What a call would make of what it reads: approving it does that, or nothing."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.proposals.conftest import Act, MakeAgent
+from tests.fixture_types import Run
+from tests.memory_meter import MemoryMeter
+from trellis.core.actor import Actor
+
+OPEN = {"view": "*", "read": "*", "add": "*", "reply": "*"}
+
+
+@pytest.fixture
+def staff(run: Run) -> int:
+    """A forum that nobody sees."""
+    return int(run("forums.create", name="Staff")["id"])
+
+
+@pytest.mark.parametrize("by", ["inheriting", "copying permissions", "copying"])
+def test_a_call_that_would_now_open_more_than_was_shown_is_outdated(
+    make_agent: MakeAgent, ada: Actor, act: Act, run: Run, staff: int, by: str
+) -> None:
+    agent = make_agent("forums.create", "forums.update", "forums.copy")
+    other = run("forums.create", name="Other")["id"]
+    calls: dict[str, tuple[str, int | None, dict[str, Any]]] = {
+        "inheriting": ("forums.create", None, {"name": "Pay", "parentId": staff}),
+        "copying permissions": ("forums.update", other, {"copyPermissionsFrom": staff, "name": "Pay"}),
+        "copying": ("forums.copy", staff, {"withChildren": True, "name": "Pay"}),
+    }
+    operation, target, raw = calls[by]
+    shown = act(agent, operation, target, **raw).value
+    assert shown["effects"][0]["after"]["permissions"]["view"] == []
+    run("forums.update", staff, permissions=OPEN)
+    refused = act.refuse(ada, "proposals.approve", shown["id"])
+    assert refused.message == "PROPOSAL_OUTDATED"
+    assert [(one["field"], one["now"]["view"]) for one in refused.facts["differences"]] == [("permissions", "*")]
+
+
+def test_what_is_below_a_node_to_be_copied_counts_too(make_agent: MakeAgent, ada: Actor, act: Act, run: Run, staff: int) -> None:
+    below = run("forums.create", name="Pay", parentId=staff)["id"]
+    agent = make_agent("forums.copy")
+    number = act(agent, "forums.copy", staff, withChildren=True).value["id"]
+    run("forums.update", below, permissions=OPEN)
+    assert act.refuse(ada, "proposals.approve", number).message == "PROPOSAL_OUTDATED"
+    run("forums.update", below, permissions={key: [] for key in OPEN})
+    run("forums.create", name="Another", parentId=staff, position=0)
+    run("forums.delete", run("forums.list", search="Another")["results"][0]["id"])
+    assert act(ada, "proposals.approve", number).value["state"] == "approved"
+
+
+def test_a_call_with_many_events_keeps_little_of_each_and_is_still_compared(
+    make_agent: MakeAgent, ada: Actor, act: Act, run: Run
+) -> None:
+    """Of what is not shown, only versions are kept: they tell whether a record has changed since."""
+    agent = make_agent("forums.update")
+    top = run("forums.create", name="Top")["id"]
+    ids = [run("forums.create", name=f"F{n}", parentId=top, description="x" * 50_000)["id"] for n in range(120)]
+    with MemoryMeter(of_write=True) as meter:
+        made = act(agent, "forums.order", parentId=top, ids=ids[::-1]).value
+    assert (made["counts"]["moved"], len(made["effects"]), made["about"]) == (119, 50, "Top > F119")
+    assert meter.peak < 20 * 2**20
+    assert act(ada, "proposals.approve", made["id"]).value["state"] == "approved"
+    back = act(agent, "forums.order", parentId=top, ids=ids).value
+    run("forums.update", ids[-2], description="Another")  # the last but one that it would move
+    assert act.refuse(ada, "proposals.approve", back["id"]).message == "PROPOSAL_OUTDATED"

@@ -1,0 +1,146 @@
+"""What happens while a message is on its way: somebody changes something, or the outcome cannot be written."""
+
+import asyncio
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from tests.fixture_types import Clock, Run
+from tests.wait import wait_in_loop_until
+from tests.webhook_receiver import Received, Receiver, respond_with
+from tests.webhooks.conftest import Off, deliveries
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
+from trellis.webhooks import Worker
+from trellis.webhooks.retries import STEPS
+
+
+@pytest.mark.parametrize("status", [410, 503])
+def test_what_the_old_address_answers_is_not_held_against_the_new_one(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock, status: int
+) -> None:
+    with Receiver() as other:
+
+        def moving(handler: Any, received: Received) -> None:
+            clock.move(seconds=1)
+            run("webhooks.update", 1, url=other.url)
+            respond_with(status, retry_after="86400")(handler, received)
+
+        receiver.answer = moving
+        run("forums.create", name="News")
+        work_off()
+        assert (run("webhooks.get", 1)["state"], other.ids) == ("on", receiver.ids)
+    assert [attempt["status"] for attempt in deliveries(run)[0]["attempts"]] == [status, 200]
+
+
+def test_who_has_given_another_address_before_the_old_one_is_switched_off_keeps_it_on(
+    gate: Gate, run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = gate.submit
+    with Receiver() as other:
+
+        def submit_late(call: Call) -> Any:
+            if call.operation == "webhooks.disable":
+                run("webhooks.update", 1, url=other.url)
+            return submit(call)
+
+        monkeypatch.setattr(gate, "submit", submit_late)
+        receiver.answer = respond_with(410)
+        run("forums.create", name="News")
+        work_off()
+        assert (run("webhooks.get", 1)["state"], other.ids) == ("on", receiver.ids)
+
+
+def test_a_webhook_that_is_switched_on_again_is_not_switched_off_for_the_week_before(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    receiver.answer = respond_with(503)
+    for _ in range(7):
+        run("forums.create", name="News")
+        work_off()
+        clock.move(days=1)
+
+    def switching(handler: Any, received: Received) -> None:
+        run("webhooks.update", 1, enabled=False)
+        run("webhooks.update", 1, enabled=True)
+        receiver.answer = respond_with(200)
+        respond_with(503)(handler, received)
+
+    receiver.answer = switching
+    work_off()
+    assert run("webhooks.get", 1)["state"] == "on"
+    assert {one["state"] for one in deliveries(run)} == {"delivered"}
+
+
+def test_a_webhook_that_is_deleted_was_not_taken_over(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, caplog: pytest.LogCaptureFixture
+) -> None:
+    def deleting(handler: Any, received: Received) -> None:
+        run("webhooks.delete", 1)
+        respond_with(200)(handler, received)
+
+    receiver.answer = deleting
+    run("forums.create", name="News")
+    work_off()
+    assert len(receiver.received) == 1
+    assert "taken over" not in caplog.text
+
+
+def test_a_message_that_is_to_be_sent_again_while_its_last_attempt_fails_is(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    receiver.answer = respond_with(400)
+    run("forums.create", name="News")
+    for wait in STEPS[1:]:
+        work_off()
+        clock.move(seconds=1.2 * wait)
+
+    def repeating(handler: Any, received: Received) -> None:
+        receiver.answer = respond_with(200)
+        assert run("webhooks.redeliver", 1, delivery=1)["count"] == 1
+        respond_with(400)(handler, received)
+
+    receiver.answer = repeating
+    work_off()
+    clock.move(minutes=1)  # it has refused ten in a row
+    work_off()
+    (delivery,) = deliveries(run)
+    assert (delivery["state"], len(delivery["attempts"])) == ("delivered", len(STEPS) + 1)
+
+
+@pytest.mark.parametrize("all_fail", [False, True], ids=["too many writes wait", "the disk is full"])
+def test_a_message_is_not_sent_again_and_again_while_its_outcome_cannot_be_written(
+    gate: Gate, run: Run, receiver: Receiver, hook: dict[str, Any], monkeypatch: pytest.MonkeyPatch, all_fail: bool
+) -> None:
+    run("forums.create", name="News")
+    write, refused, is_over = gate.store.write, 0, False
+
+    def refusing(work: Any, *, quiet: bool = False) -> Future[Any]:
+        nonlocal refused
+        if is_over or not receiver.received or (quiet and not all_fail):
+            return write(work, quiet=quiet)
+        refused += 1
+        future: Future[Any] = Future()
+        future.set_exception(Refused("BUSY", "Not now."))
+        return future
+
+    monkeypatch.setattr(type(gate.store), "write", staticmethod(refusing))
+
+    async def scene() -> None:
+        nonlocal is_over
+        worker = Worker(gate, lease=2.0)
+        running = asyncio.create_task(worker.run())
+        try:
+            await wait_in_loop_until(lambda: refused >= (30 if all_fail else 5))
+            assert len(receiver.received) == 1
+            is_over = True
+            await wait_in_loop_until(lambda: deliveries(run)[0]["state"] == "delivered")
+        finally:
+            is_over = True
+            worker.stop()
+            await running
+
+    asyncio.run(scene())
+    assert len(receiver.received) <= 2

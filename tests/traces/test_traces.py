@@ -56,6 +56,13 @@ def test_without_the_packages_it_is_said_how_to_get_them(caplog: pytest.LogCaptu
     assert "Install trellis-community[traces]." in caplog.text
 
 
+@pytest.mark.parametrize("name", ["OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_BSP_SCHEDULE_DELAY"])
+def test_a_value_that_cannot_be_used_is_said(name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "-1")
+    assert load_traces(ENDPOINT) is None
+    assert "There are no traces: a variable of OpenTelemetry has a wrong value (" in caplog.text
+
+
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_service_without_an_endpoint_loads_nothing_for_them(settings: Settings) -> None:
     program = "import sys; from trellis.asgi import create; create(); print(*sys.modules)"

@@ -31,7 +31,11 @@ def load_traces(environment: Mapping[str, str] = os.environ) -> Traces | None:
             error,
         )
         return None
-    return SentTraces()
+    try:
+        return SentTraces()
+    except ValueError as error:
+        log.warning("There are no traces: a variable of OpenTelemetry has a wrong value (%s).", error)
+        return None
 
 
 def _is_off(environment: Mapping[str, str]) -> bool:

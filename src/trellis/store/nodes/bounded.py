@@ -1,6 +1,6 @@
 """Reading very many nodes, each of which may have long texts, without taking more memory for them than there is room for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from sys import getsizeof
 from typing import Any, Final
 
@@ -34,13 +34,17 @@ class Room:
             raise TooMuch(self._most >> 20)
 
 
-def weigh(value: Any) -> int:
-    """Return how many bytes of memory a value of a JSON column takes, about: the same on both engines."""
-    if isinstance(value, str):
-        return getsizeof(value)
-    if isinstance(value, dict):
-        return sum(map(weigh, value.values()))
-    return _NUMBER * len(value) if isinstance(value, list) else 0
+def weigh(value: Mapping[str, Any] | None) -> int:
+    """Return how many bytes of memory the value of a JSON column takes, about: the same on both engines. None takes none."""
+    size = 0
+    for part in (value or {}).values():  # most of them are neither, and a call for each would double the time of a list
+        if isinstance(part, str):
+            size += getsizeof(part)
+        elif isinstance(part, list):
+            size += _NUMBER * len(part)
+        elif isinstance(part, dict):
+            size += weigh(part)
+    return size
 
 
 def read_nodes(tx: Transaction, kind: str, ids: Sequence[int], room: Room) -> list[Node]:

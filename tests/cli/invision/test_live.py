@@ -101,6 +101,24 @@ def test_a_record_that_comes_to_another_page_meanwhile_is_not_lost(bring: Import
     assert "Staff" in [one["name"] for one in read()["forums"]]
 
 
+def test_a_record_that_comes_to_a_page_that_was_read_already_is_not_lost(bring: Import, old: OldCommunity, read: Read) -> None:
+    forums = old.lists["forums/forums"]
+    gone = next(one for one in forums if one["name"] == "Betas")
+    old.before = {"/api/forums/forums?page=2": lambda: forums.remove(gone) if gone in forums else None}
+    brought = bring("--per-page", "3")
+    assert brought.exit_code == 0, brought.output
+    (projects,) = (one for one in read()["forums"] if one["name"] == "Projects")
+    assert [one["externalId"] for one in projects["children"]] == ["invision:forum:3", "invision:forum:5"]
+    assert "asked twice" not in brought.stderr
+
+
+def test_a_list_that_changes_each_time_it_is_read_is_told(bring: Import, old: OldCommunity) -> None:
+    forums = old.lists["forums/forums"]
+    old.before = {"/api/forums/forums?page=2": lambda: forums.remove(forums[0])}
+    sentence = "forums/forums: the community told of different numbers on its pages, though asked twice."
+    assert sentence in " ".join(bring("--per-page", "3").stderr.split())
+
+
 def test_a_release_that_has_no_page_behind_the_last_is_read(bring: Import, old: OldCommunity) -> None:
     old.told = {}
     old.instead = {"/api/forums/forums?page=4": Interruption(404, {}, b'{"errorCode": "1F294/1", "errorMessage": "NO_PAGE"}')}

@@ -34,30 +34,31 @@ class Reader:
     def _read_list(self, path: str, cautions: list[str]) -> list[Any] | None:
         """Return the pages of a list. One whose records move to other pages meanwhile is read twice."""
         done = self._done
-        pages, missing = self._read_pages(path)
-        if pages is not None and missing:
+        pages, doubt = self._read_pages(path)
+        if pages is not None and doubt:
             self._done = done
-            pages, missing = self._read_pages(path)
-        if pages is not None and missing:
-            cautions.append(
-                f"{path}: the community tells of {missing:,} more than it sent, though asked twice. Is somebody at work there?"
-            )
+            pages, doubt = self._read_pages(path)
+        if pages is not None and doubt:
+            cautions.append(f"{path}: the community {doubt}, though asked twice. Is somebody at work there?")
         return pages
 
-    def _read_pages(self, path: str) -> tuple[list[Any] | None, int]:
-        """Read a list to its end: an empty page, the last one, or one with nothing new. Return also how many are missing."""
+    def _read_pages(self, path: str) -> tuple[list[Any] | None, str]:
+        """Read a list to its end: an empty page, the last one, or one with nothing new. Return also what is doubtful about it."""
         seen: set[int] = set()
         pages: list[Any] = []
         fresh = secrets.token_hex(4)  # an answer may come from a cache, but not from that of another run
+        totals: set[int] = set()
         total = 0
         while len(pages) < _MOST_PAGES:
             number = len(pages) + 1
             answer = self._client.get(path, page=number, perPage=self._per_page, _=fresh)
             if answer is None and not pages:
-                return None, 0
+                return None, ""
             if answer is None:
                 break
             page = parse_page(answer, f"{path}, page {number}")
+            if page.total is not None:
+                totals.add(page.total)
             if pages and page.records.keys() <= seen:
                 break  # empty, or a release that knows no pages and sends all each time
             pages.append(answer)
@@ -69,7 +70,10 @@ class Reader:
         else:
             raise ReadingFailed(f"{path} has no end: {_MOST_PAGES:,} pages were read. Ask for more at once with --per-page.")
         self._done += len(seen)
-        return pages, max(0, total - len(seen))
+        if (missing := total - len(seen)) > 0:
+            return pages, f"tells of {missing:,} more than it sent"
+        # Where a record is deleted, another comes from the next page to one that was read already, and as many are there as before.
+        return pages, "told of different numbers on its pages" if len(totals) > 1 else ""
 
     def _tell(self, seen: int, total: int) -> None:
         self._total = max(self._total, self._done + max(seen, total))

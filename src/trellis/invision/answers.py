@@ -31,6 +31,12 @@ class Answers:
             found |= parse_page(answer, f"{path}, page {number}").records
         return [found[number] for number in sorted(found)]
 
+    def count_missing(self, path: str) -> int:
+        """Return how many more records the pages of a list tell of than they have. Raises ReadingFailed."""
+        pages = [parse_page(answer, f"{path}, page {number}") for number, answer in enumerate(self.pages[path], 1)]
+        seen = {number for page in pages for number in page.records}
+        return max(0, (pages[-1].total or 0) - len(seen)) if pages else 0
+
 
 class Page(NamedTuple):
     """A page of a list: its records by id, and how many records and pages there are, if it says so."""

@@ -32,6 +32,9 @@ def read_saved(source: Path, paths: Iterable[str]) -> Answers:
         raise ReadingFailed(f"{error.filename or source} could not be read: {error.strerror or error}.") from None
     if not answers.pages:
         raise ReadingFailed(f"{source}: {_NOTHING}")
+    for path in answers.pages:
+        if missing := answers.count_missing(path):
+            answers.cautions.append(f"{path}: the answers tell of {missing:,} more than were saved. Save all pages of the list.")
     return answers
 
 

@@ -54,6 +54,18 @@ def test_a_single_file_has_answers_by_their_paths(trellis: Trellis, read: Read) 
     assert "5 groups, 7 forums, 2 blogs, 2 calendars, 2 download categories; 2 left out." in brought.stdout
 
 
+def test_a_list_of_which_only_a_part_was_saved_is_told(trellis: Trellis) -> None:
+    lists: dict[str, Any] = {path: page(records) for path, records in make_lists().items()}
+    lists["forums/forums"] = {**page(lists["forums/forums"]["results"][:4]), "totalResults": 9, "totalPages": 3}
+    Path("saved.json").write_text(json.dumps(lists), encoding="utf-8")
+    sentence = "forums/forums: the answers tell of 5 more than were saved. Save all pages of the list."
+    brought = trellis("import", "invision", "--from", "saved.json", "--report", "report.txt")
+    assert (brought.exit_code, sentence in " ".join(brought.stderr.split())) == (0, True), brought.output
+    assert sentence in Path("report.txt").read_text(encoding="utf-8")
+    save_lists(Path("saved"), page_1=json.dumps({**page([forum(1, "News")]), "totalResults": 6, "totalPages": 6}))
+    assert trellis("import", "invision", "--from", "saved").stderr.count("5 more than were saved") == 1
+
+
 def test_it_does_not_overwrite_what_was_saved(bring: Import, old: OldCommunity) -> None:
     Path("saved").mkdir()
     assert bring("--save", "saved").exit_code == 0

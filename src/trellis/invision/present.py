@@ -7,6 +7,7 @@ from typing import Any
 from trellis.core.kind import NodeKind
 from trellis.core.paging import MOST_PER_PAGE
 from trellis.core.verbs import LIST
+from trellis.invision.answers import ReadingFailed
 
 Ask = Callable[[str, Mapping[str, Any]], Any]
 
@@ -40,10 +41,14 @@ def list_all(ask: Ask, kind: NodeKind) -> list[Mapping[str, Any]]:
 
 
 def list_pages(ask: Ask, kind: NodeKind, per_page: int) -> Iterator[Mapping[str, Any]]:
-    """Yield the pages of a list, by the ids of the records."""
+    """Yield the pages of a list, by the ids of the records. Raises ReadingFailed if some are deleted meanwhile."""
     number = pages = 1
+    total = 0
     while number <= pages:
         page = ask(kind.operation(LIST.name), {"page": number, "perPage": per_page})
+        if page["totalResults"] < total:  # what was to come next is on a page that was read already
+            raise ReadingFailed(f"Some {kind.title.lower()} were deleted while they were read. Nothing was written; begin again.")
+        total = page["totalResults"]
         yield page
         pages = page["totalPages"]
         number += 1

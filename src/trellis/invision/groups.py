@@ -90,7 +90,7 @@ class GroupMatcher:
         own = name_external(self._kind, number)
         if (record := self._find_own(number)) is not None:
             return Match(own, record)
-        taken = {match.external_id for match in self._found.values()}
+        taken = {match.external_id for match in self._found.values()} | {name_external(self._kind, one) for one in self._old}
         same = [one for one in self._present.groups if fold(one["name"]) == name and self._name(one) not in taken]
         external_id = self._name(same[0]) if unique and len(same) == 1 else None
         if external_id is not None:

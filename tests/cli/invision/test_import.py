@@ -382,6 +382,21 @@ def test_a_group_that_is_here_is_never_taken_for_another_one(
 
 
 @translation
+def test_a_group_that_gets_the_name_that_another_one_had_is_not_merged_with_it(
+    bring: Import, trellis: Trellis, run: Run, read: Read, old: OldCommunity
+) -> None:
+    run("groups.create", name="Patrons", externalId="patrons")
+    assert bring("--section", "groups").exit_code == 0
+    settle(trellis)
+    patrons, moderators = (one for one in old.lists["core/groups"] if one["id"] in {4, 6})
+    patrons["name"], moderators["name"] = "Moderators", "Crew"
+    assert bring().exit_code == 0
+    found = {one["name"]: one["externalId"] for one in read()["groups"]}
+    assert (found["Moderators"], found["Crew"]) == ("invision:group:4", "invision:group:6")
+    assert read()["forums"][0]["permissions"]["view"] == ["administrators", "invision:group:6"]
+
+
+@translation
 @pytest.mark.parametrize(
     "options",
     [("--rate", "nan"), ("--timeout", "nan"), ("--report", "./invision.yaml"), ("--report", "a.txt", "--report", "a.txt")],

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from trellis.core.kind import NodeKind
-from trellis.core.paging import MOST_PER_PAGE
 from trellis.core.verbs import LIST
 from trellis.invision.answers import ReadingFailed
 
 Ask = Callable[[str, Mapping[str, Any]], Any]
+_PER_PAGE: Final = 100  # as many of the longest records as a page may have
 
 
 @dataclass(slots=True)
@@ -28,16 +28,19 @@ def read_present(ask: Ask, kinds: Iterable[NodeKind]) -> Present:
     """Read our community. `ask` runs an operation and returns its value."""
     present = Present()
     for kind in kinds:
-        records = list_all(ask, kind)
-        present.nodes[kind.name] = {record["externalId"]: record for record in records if record["externalId"] is not None}
-        if kind.is_group:
-            present.groups = records
+        known = present.nodes[kind.name] = {}
+        for record in list_all(ask, kind):
+            if record["externalId"] is not None:
+                known[record["externalId"]] = record
+            if kind.is_group:
+                present.groups.append(record)
     return present
 
 
-def list_all(ask: Ask, kind: NodeKind) -> list[Mapping[str, Any]]:
-    """Return all records of a kind, by their ids."""
-    return [record for page in list_pages(ask, kind, MOST_PER_PAGE) for record in page["results"]]
+def list_all(ask: Ask, kind: NodeKind) -> Iterator[Mapping[str, Any]]:
+    """Yield all records of a kind, by their ids."""
+    for page in list_pages(ask, kind, _PER_PAGE):
+        yield from page["results"]
 
 
 def list_pages(ask: Ask, kind: NodeKind, per_page: int) -> Iterator[Mapping[str, Any]]:

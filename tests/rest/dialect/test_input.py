@@ -174,6 +174,16 @@ def test_permissions_that_are_not_sent_at_all_mean_nobody_too(invision: ApiClien
     assert run("forums.get", created["id"])["permissions"] == dict.fromkeys(FORUM, "*")
 
 
+def test_permissions_are_inherited_where_that_is_asked_for(invision: ApiClient, community: Community, run: Run) -> None:
+    inherited = {"title": "New", "parent": community.help, "inheritPermissions": "1"}
+    created = invision.post("/forums/forums", data=inherited).json()
+    assert run("forums.get", created["id"])["permissions"] == dict.fromkeys(FORUM, "*")
+    created = invision.post("/forums/forums", data={**inherited, "permissions[add]": "3", "permissions[reply]": ""}).json()
+    assert run("forums.get", created["id"])["permissions"] == dict.fromkeys(FORUM, "*") | {"add": [3], "reply": []}
+    created = invision.post("/forums/forums", data={**inherited, "inheritPermissions": "0"}).json()
+    assert run("forums.get", created["id"])["permissions"] == {option: [] for option in FORUM}
+
+
 def test_an_option_that_is_left_out_of_an_update_stays(invision: ApiClient, community: Community, run: Run) -> None:
     invision.post(f"/forums/forums/{community.help}", data={"permissions[read]": "3", "permissions[add]": ""})
     held = run("forums.get", community.help)["permissions"]

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from trellis.core.dialect import Dialect, Shape
 from trellis.core.fields import (
+    Boolean,
     Field,
     Groups,
     Html,
@@ -44,15 +45,22 @@ def read_input(dialect: Dialect, shape: Shape | None, operation: Operation, raw:
 
 
 def _complete(shape: Shape, operation: Operation, taken: dict[str, Any], at: str) -> dict[str, Any]:
-    """Add what a new record has where nothing was sent. Nobody may do what was left out, under a parent too."""
+    """Add what a new record has where nothing was sent. Nobody may do what was left out, unless it is to be inherited."""
     defaults = {name: value.format(at=at) if isinstance(value, str) else value for name, value in shape.defaults.items()}
     taken |= {name: value for name, value in defaults.items() if not str(taken.get(name) or "").strip()}
     field = operation.form.find("permissions")
-    if field is not None and isinstance(field.type, Permissions) and "copyPermissionsFrom" not in taken:
+    if field is not None and isinstance(field.type, Permissions) and "copyPermissionsFrom" not in taken and not _inherits(taken):
         sent = taken.get(field.name, {})
         if isinstance(sent, Mapping):
             taken[field.name] = {**dict.fromkeys(field.type.options, ()), **sent}
     return taken
+
+
+def _inherits(taken: Mapping[str, Any]) -> bool:
+    try:
+        return Boolean().parse(taken.get("inheritPermissions", False))
+    except Invalid:
+        return False  # the operation says what is wrong with it
 
 
 def _clean(dialect: Dialect, shape: Shape | None, field: Field, value: Any) -> Any:

@@ -8,8 +8,10 @@ from trellis.core.dialect import Dialect, Who
 from trellis.core.fields import EVERYONE
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.paging import MOST_PER_PAGE
+from trellis.core.paging import MOST_PER_PAGE, refusing_large_pages
 from trellis.core.verbs import LIST
+from trellis.core.version import encode_json
+from trellis.store.nodes import Room
 
 
 class AllGroups:
@@ -19,14 +21,21 @@ class AllGroups:
         self._gate = gate
         self._dialect = dialect
         self._found: Mapping[int, dict[str, Any]] | None = None
+        self._sizes: Mapping[int, int] = {}
+        self._room = Room(0)
 
     def find(self, who: Who) -> list[dict[str, Any]]:
-        """Return the groups with these ids, or all of them, in the order of their ids."""
+        """Return the groups with these ids, or all of them, in the order of their ids.
+
+        Raises Refused (PAGE_TOO_LARGE) if the answer, in which many records may each have all groups, becomes too large.
+        """
         if self._found is None:
             self._found = self._read()
-        if who == EVERYONE:
-            return list(self._found.values())
-        return [self._found[one] for one in who if isinstance(one, int) and one in self._found]
+            self._sizes = {number: len(encode_json(group)) for number, group in self._found.items()}
+        named = self._found.keys() if who == EVERYONE else [one for one in who if isinstance(one, int) and one in self._found]
+        with refusing_large_pages():
+            self._room.take_bytes(sum(self._sizes[one] for one in named))
+        return [self._found[one] for one in named]
 
     def _read(self) -> dict[int, dict[str, Any]]:
         kind = self._gate.environment.group_kind

@@ -29,7 +29,11 @@ class Room:
 
     def take(self, node: Node) -> None:
         """Make less of the room by a node that was read. Raises TooMuch."""
-        self.size -= _NODE + weigh(node.fields) + weigh(node.permissions)
+        self.take_bytes(_NODE + weigh(node.fields) + weigh(node.permissions))
+
+    def take_bytes(self, count: int) -> None:
+        """Make less of the room by so many bytes. Raises TooMuch."""
+        self.size -= count
         if self.size < 0:
             raise TooMuch(self._most >> 20)
 

@@ -59,6 +59,18 @@ def test_children_that_have_nowhere_to_go_are_not_found(invision: ApiClient, api
     assert invision.get(f"/forums/forums/{community.releases}").json()["parentId"] == community.help
 
 
+@pytest.mark.parametrize("target", ["0", "x", "999"])
+def test_it_does_not_matter_where_children_would_go_of_what_has_none(
+    invision: ApiClient, api: ApiClient, community: Community, target: str
+) -> None:
+    sent = {"deleteChildrenOrMove": target}
+    for client, number in ((invision, community.meetups), (api, community.holidays)):
+        deleted = client.delete(f"/calendar/calendar/{number}", params=sent)
+        assert (deleted.status_code, deleted.json()) == (200, None)
+    assert invision.delete(f"/core/groups/{community.patrons}", params=sent).json() is None
+    assert invision.delete(f"/blog/blogs/{community.notebook}", params=sent).json() is None
+
+
 def test_a_refusal_before_an_endpoint_is_found_is_in_the_dialect_once_the_key_is_known(
     make_api: MakeApiClient, community: Community, key: MakeKey
 ) -> None:

@@ -112,11 +112,17 @@ class ParentId:
 
 @dataclass(frozen=True, slots=True)
 class ChildrenFate:
-    """What happens to the children of a deleted node: -1 deletes them, the id of a node moves them there."""
+    """What happens to the children of a deleted node: -1 deletes them, the id of a node moves them there.
 
+    `ignored`: there are none, and it does not matter what is sent.
+    """
+
+    ignored: bool = False
     widget: str = "node"
 
-    def parse(self, raw: Any) -> int:
+    def parse(self, raw: Any) -> int | None:
+        if self.ignored:
+            return None
         number = parse_whole_number(raw)
         if number is None or number < -1 or number == 0 or number > MAX_ID:
             raise Invalid(

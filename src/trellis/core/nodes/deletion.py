@@ -28,7 +28,11 @@ _FATE: Final = Field(
     brief="-1 deletes them; an id moves them there",
 )
 _NO_FATE: Final = replace(
-    _FATE, doc="Accepted as for trees but ignored, since there are no children.", example=None, for_agents=False
+    _FATE,
+    type=ChildrenFate(ignored=True),
+    doc="Accepted as for trees but ignored, since there are no children.",
+    example=None,
+    for_agents=False,
 )
 
 

@@ -136,6 +136,7 @@ def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, log: Log)
         ("2S291/3", "The key lacks this operation NO_PERMISSION 2S291/3"),
         ("1F363/1", "There is no such record INVALID_ID 1F363/1"),
         ("1L364/2", "A name is needed NO_TITLE 1L364/2"),
+        ("2B302/2", "There is no such record INVALID_ID 2B302/2"),
         ("4T104/2", "Something went wrong on our side INTERNAL_ERROR"),
         ("0X000/0", "The request was refused 0X000/0"),
     ],

@@ -15,6 +15,7 @@ from trellis.core.hello import HELLO
 from trellis.core.requests import FILTERS, METHODS
 from trellis.errors import Refused
 from trellis.http.routes import find_in_reference
+from trellis.kinds.invision import INVISION
 from trellis.refusals import REFUSALS, Refusal
 from trellis.sentences import say
 
@@ -128,7 +129,7 @@ def _reference(request: PageRequest, operation: str | None) -> str:
 
 
 def _find_refusal(request: PageRequest, code: str | None) -> Refusal | None:
-    """Find what an error code means, among the codes of all resources."""
+    """Find what an error code means, among the codes of all resources, also those that only a dialect has."""
     if not code:
         return None
     codes = {refusal.code: refusal for refusal in REFUSALS.values()}
@@ -136,6 +137,10 @@ def _find_refusal(request: PageRequest, code: str | None) -> Refusal | None:
         its_codes = {message: operation.recode(message) for message in REFUSALS} | dict(operation.refusals)
         for message, its_code in its_codes.items():
             codes.setdefault(its_code, REFUSALS[message])
+    for shape in INVISION.kinds.values():
+        for ours, theirs in shape.codes.items():
+            if ours in codes:
+                codes.setdefault(theirs, codes[ours])
     return codes.get(code)
 
 

@@ -17,9 +17,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.bounds import ProposalNeeded, count_uses, count_whole, judge_calls, judge_end, judge_touched, refuse_not_granted
+from trellis.core.bounds import ProposalNeeded, Use, count_uses, counting, judge_calls, judge_end, judge_touched, refuse_not_granted
 from trellis.core.catalogue import Catalogue
-from trellis.core.events import Overdue, Recorder
+from trellis.core.events import Overdue, Recorder, refuse_overdue
 from trellis.core.fields import Input, format_timestamp
 from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
 from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, judge_role, renew_actor
@@ -124,27 +124,26 @@ class Gate:
         if operation.writes:
             return self.submit(call).result()
         given = operation.form.read(call.raw)
-        if call.actor.bounds and not call.again:
-            call = self._count_read([name for name in operation.grants if call.actor.counts(name)], call)
-        if not (operation.snapshot or call.actor.bounds):
-            return self.store.read_single(lambda tx: self._read(operation, call, given, tx))
-        with self.store.reading() as tx:
-            return self._read(operation, call, given, tx)
+        with counting(self.store, call.actor) as counted:
+            if call.actor.bounds and not call.again:
+                call = self._count_read(operation, call, counted)
+            if not (operation.snapshot or call.actor.bounds):
+                return self.store.read_single(lambda tx: self._read(operation, call, given, tx, counted))
+            with self.store.reading() as tx:
+                return self._read(operation, call, given, tx, counted)
 
-    def _count_read(self, grants: Sequence[str], call: Call) -> Call:
+    def _count_read(self, operation: Operation, call: Call, counted: list[Use]) -> Call:
         """Count a read as a use of the grants that it needs, and return it as `_renew` does. Raises Refused (GRANT_USED_UP)."""
-        if not grants:
+        if not (grants := [name for name in operation.grants if call.actor.counts(name)]):
             return call
 
-        def count(tx: Transaction) -> Call:
-            now = self.now()
-            renewed = self._renew(call, tx, now)
-            for name in grants:
-                count_uses(tx, renewed.actor, name, now)
-            count_whole(tx, renewed.actor, now)
-            return renewed
+        def count(tx: Transaction) -> tuple[Call, list[Use]]:
+            renewed = self._renew(call, tx, now := self.now())
+            return renewed, count_uses(tx, renewed.actor, grants, now)
 
-        return self.store.write(count, quiet=True).result()
+        call, uses = self.store.write(count, quiet=True).result()
+        counted += uses
+        return call
 
     def _renew(self, call: Call, tx: Transaction, now: str) -> Call:
         """Return a call whose turn has come, with what its actor may do by now. Raises Refused."""
@@ -153,9 +152,11 @@ class Gate:
         self.authorise(call.operation, actor, call.target)
         return call._replace(actor=actor)
 
-    def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
+    def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction, counted: list[Use]) -> Result:
         now = self.now()
-        outcome = operation.run(self._build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now)))
+        recorder = Recorder(tx, operation, call, now)
+        recorder.counted = counted
+        outcome = operation.run(self._build_context(operation, call, given, tx, now, recorder))
         if call.actor.bounds:  # within bounds it depends on what stands above, too
             outcome = outcome._replace(shows=None, recount=None)
         recount = outcome.recount and partial(self.store.read_single, outcome.recount)
@@ -167,10 +168,10 @@ class Gate:
         if not call.actor.bounds:
             return operation.run(context)
         if recorder.reads:
-            self._count_read([name for name in operation.grants if call.actor.counts(name)], call)
+            self._count_read(operation, call, recorder.counted)
         else:
-            judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=recorder.find_approval(operation))
-            recorder.counted |= not (operation.writes or recorder.dry) and any(map(call.actor.counts, operation.judged_by))
+            uses = judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=recorder.find_approval(operation))
+            recorder.counted += [] if operation.writes or recorder.dry else uses
         outcome = operation.run(context)
         judge_touched(tx, call.actor, operation.name, outcome.list_touched(operation.resource))
         return outcome
@@ -347,12 +348,7 @@ class Gate:
         except ProposalNeeded:
             return self._propose(call, given, tx)
         except Overdue:
-            detail = say(
-                "Nothing was done: {name} had not finished after {limit} seconds, while all other writes waited. Send it in parts.",
-                name=operation.name,
-                limit=limit,
-            )
-            raise Refused("TOO_LONG", detail) from None
+            raise refuse_overdue(operation.name, limit) from None
         finally:
             if (held := time.monotonic() - began) > _LONG:
                 told = operation.name, held, call.request_id or "-"
@@ -362,7 +358,7 @@ class Gate:
             raise Rollback(Result(kept, dry=True))
         event = recorder.record(operation, call, outcome)
         verb = outcome.verb or operation.verb
-        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=recorder.counted), kept
+        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(recorder.counted)), kept
 
     def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Make a proposal of a call that its key may not run by itself, or that runs what it may only propose."""

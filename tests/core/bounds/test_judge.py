@@ -106,6 +106,30 @@ def test_what_a_read_runs_is_counted_too(actor: MakeActor, act: Act, refused: Re
     assert refused(caller, "structure.export", sections=["calendars"]).message == "GRANT_USED_UP"
 
 
+@pytest.mark.parametrize("limit", [{"bounds": {"forums.*": {"perDay": 1}}}, {"perDay": 1}], ids=["grants", "key"])
+def test_a_read_that_is_refused_is_no_use(
+    gate: Gate, key: MakeKey, run: Run, act: Act, refused: Refuse, limit: dict[str, Any]
+) -> None:
+    forum = run("forums.create", name="News")["id"]
+    text = key(["forums.get", "forums.list"], **limit)
+    caller = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    for _ in range(2):
+        assert refused(caller, "forums.get", forum + 1).message == "INVALID_ID"
+        assert refused(caller, "forums.list", page=0).message == "INVALID_VALUE"
+    assert act(caller, "forums.get", forum).value["name"] == "News"
+    assert refused(caller, "forums.get", forum).message == "GRANT_USED_UP"
+
+
+def test_what_a_refused_read_has_run_is_no_use(actor: MakeActor, act: Act, refused: Refuse) -> None:
+    grants = ["structure.export", "calendars.list", "categories.list", "groups.list"]
+    caller = actor(grants, calendars__list={"perDay": 1}, categories__list={"perDay": 0})
+    for _ in range(2):
+        answer = refused(caller, "structure.export", sections=["calendars", "categories"])
+        assert (answer.message, answer.facts["operation"]) == ("GRANT_USED_UP", "categories.list")
+    act(caller, "structure.export", sections=["calendars"])
+    assert refused(caller, "structure.export", sections=["calendars"]).message == "GRANT_USED_UP"
+
+
 @pytest.mark.parametrize("limit", [{"bounds": {"forums.get": {"perDay": 3}}}, {"perDay": 3}], ids=["grant", "key"])
 def test_a_batch_that_only_reads_counts_what_it_reads(
     gate: Gate, key: MakeKey, run: Run, act: Act, refused: Refuse, limit: dict[str, Any]

@@ -14,7 +14,7 @@ from trellis.core.bounds.bound import (
 )
 from trellis.core.bounds.judge import ProposalNeeded, find_broken_condition, judge_calls, judge_end, refuse_not_granted
 from trellis.core.bounds.reach import Reach, find_reach, is_own_only, judge_touched
-from trellis.core.bounds.uses import count_uses, count_whole, find_uses
+from trellis.core.bounds.uses import Use, count_uses, counting, find_uses
 
 __all__ = [
     "ALLOW",
@@ -26,8 +26,9 @@ __all__ = [
     "Bounds",
     "ProposalNeeded",
     "Reach",
+    "Use",
     "count_uses",
-    "count_whole",
+    "counting",
     "describe_per_day",
     "digest_reach",
     "find_broken_condition",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from trellis.core.bounds.bound import Bound, Holder
-from trellis.core.bounds.uses import count_uses, count_whole
+from trellis.core.bounds.uses import Use, count_uses
 from trellis.core.fields import isolate
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -85,8 +85,8 @@ def refuse_not_granted(actor: Holder, missing: str, named: str = "") -> Refused:
     )
 
 
-def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: int, now: str, *, approved: bool | None) -> None:
-    """Judge calls of one operation by the bounds of the grants that it needs, and count them as uses of these.
+def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: int, now: str, *, approved: bool | None) -> list[Use]:
+    """Judge calls of one operation by the bounds of the grants that it needs, and count them as uses of these, which it returns.
 
     `approved` is None for what changes nothing that is kept, and true for what somebody else has to approve, or has.
     Raises Refused (GRANT_ENDED, DRY_RUN_ONLY, GRANT_USED_UP), ProposalNeeded.
@@ -95,9 +95,7 @@ def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: in
         judge_end(actor, name, now)  # it may have ended while the call waited for its turn
         if approved is not None:
             _judge_write(actor, name, approved=approved)
-        count_uses(tx, actor, name, now, times)
-    if grants:
-        count_whole(tx, actor, now, times)
+    return count_uses(tx, actor, grants, now, times)
 
 
 def _judge_write(actor: Holder, operation: str, *, approved: bool) -> None:

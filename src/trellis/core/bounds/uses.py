@@ -1,17 +1,26 @@
 """Counting how often a grant is used in a day, where its bound limits that."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from trellis.core.bounds.bound import WHOLE, Holder, describe_per_day
 from trellis.core.fields import isolate
 from trellis.errors import Refused
 from trellis.sentences import say
-from trellis.store.engine import Transaction
+from trellis.store.engine import Store, Transaction
 from trellis.store.keys import uses
 
 _ASK: Final = say("An administrator can change that on the key's page.")
+
+
+class Use(NamedTuple):
+    """Uses of a grant, or of WHOLE, that were counted on a day."""
+
+    grant: str
+    day: str
+    times: int
 
 
 def find_uses(tx: Transaction, key: int, operation: str, at: str) -> int:
@@ -19,17 +28,36 @@ def find_uses(tx: Transaction, key: int, operation: str, at: str) -> int:
     return uses.find_times(tx, key, operation, at[:10])
 
 
-def count_uses(tx: Transaction, actor: Holder, operation: str, now: str, times: int = 1) -> None:
-    """Count uses of a grant, in the transaction of what it is used for. Raises Refused (GRANT_USED_UP) if too few are left.
+def count_uses(tx: Transaction, actor: Holder, grants: Sequence[str], now: str, times: int = 1) -> list[Use]:
+    """Count uses of each of some grants, and of all together, in the transaction of what they are used for; return them.
 
-    Only if the transaction commits has the grant been used: what is refused or rolled back does not count.
+    Only if the transaction commits have the grants been used: what is refused or rolled back does not count.
+    Raises Refused (GRANT_USED_UP) if too few are left.
     """
-    _count(tx, actor, operation, now, times, say("run {name}", name=operation))
+    for name in grants:
+        _count(tx, actor, name, now, times, say("run {name}", name=name))
+    if grants:
+        _count(tx, actor, WHOLE, now, times, say("run operations"))
+    limited = (*grants, WHOLE) if grants else ()
+    return [Use(name, now[:10], times) for name in limited if (bound := actor.bounds.get(name)) and bound.per_day is not None]
 
 
-def count_whole(tx: Transaction, actor: Holder, now: str, times: int = 1) -> None:
-    """Count uses of any grants against what the actor may do in a day in all, as `count_uses` does for one grant."""
-    _count(tx, actor, WHOLE, now, times, say("run operations"))
+@contextmanager
+def counting(store: Store, actor: Holder) -> Iterator[list[Use]]:
+    """Take the uses that are added to the list off again if what they were counted for is refused or fails."""
+    counted: list[Use] = []
+    try:
+        yield counted
+    except Exception:
+        if counted:
+            with suppress(Refused):  # while nothing can be written, it is the first refusal that tells what was wrong
+                store.write(lambda tx: _take_off(tx, actor, counted), quiet=True).result()
+        raise
+
+
+def _take_off(tx: Transaction, actor: Holder, counted: Iterable[Use]) -> None:
+    for grant, day, times in counted:
+        uses.take_off(tx, actor.id or 0, grant, day, times)
 
 
 def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int, what: str) -> None:

@@ -14,7 +14,7 @@ from trellis.core.events.event import (
     singular_of,
 )
 from trellis.core.events.feed import EVENT_LIST, EVENTS
-from trellis.core.events.recorder import Overdue, Recorder
+from trellis.core.events.recorder import Overdue, Recorder, refuse_overdue
 from trellis.core.events.undo_state import find_undoing_events, is_past_undo, serialize_with_undo
 from trellis.core.operation import Operation
 
@@ -33,6 +33,7 @@ __all__ = [
     "is_past_undo",
     "list_types",
     "operations",
+    "refuse_overdue",
     "serialize_event",
     "serialize_with_undo",
     "show_event",

@@ -3,9 +3,12 @@
 import time
 from collections.abc import Sequence
 
+from trellis.core.bounds import Use
 from trellis.core.events.event import build_event
 from trellis.core.operation import Call, Operation, Outcome
 from trellis.core.passwords import Plain, refuse_proposed
+from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import alarms, events
 from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
@@ -13,6 +16,18 @@ from trellis.store.engine import Transaction
 
 class Overdue(Exception):
     """Raised where a call that runs others has taken too long. Not a refusal of the other: it must not pass for one."""
+
+
+def refuse_overdue(operation: str, limit: float | None) -> Refused:
+    """Return the refusal of a call that was ended since it took more than so many seconds."""
+    return Refused(
+        "TOO_LONG",
+        say(
+            "Nothing was done: {name} had not finished after {limit} seconds, while all other writes waited. Send it in parts.",
+            name=operation,
+            limit=limit,
+        ),
+    )
 
 
 class Recorder:
@@ -38,7 +53,7 @@ class Recorder:
         self.apart = apart
         self.reads = not operation.writes
         self.until = until
-        self.counted = False  # whether it has run a read that is a use of a grant
+        self.counted: list[Use] = []  # of grants, by what it has read
         self.digests: dict[tuple[Plain, str | None], str] = {}  # of passwords, made while other writes wait
         self._tx = tx
         self._operation = operation.name

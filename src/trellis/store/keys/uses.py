@@ -22,6 +22,19 @@ def take(tx: Transaction, key: int, operation: str, day: str, most: int, times: 
     return times <= most and bool(tx.fetch(_TAKE, key=key, operation=operation, day=day, most=most, more=times))
 
 
+_TAKE_OFF = Statement(
+    sa.text(
+        "UPDATE grant_uses SET times = times - :less "
+        "WHERE key_id = :key AND operation = :operation AND day = :day AND times >= :less"
+    )
+)
+
+
+def take_off(tx: Transaction, key: int, operation: str, day: str, times: int) -> None:
+    """Take uses of a grant on a day off again that were counted."""
+    tx.execute(_TAKE_OFF, key=key, operation=operation, day=day, less=times)
+
+
 _THIS = (_u.key_id == bindparam("key"), _u.operation == bindparam("operation"), _u.day == bindparam("day"))
 _FIND = Statement(sa.select(_u.times).where(*_THIS))
 

@@ -171,7 +171,7 @@ class Gate:
             self._count_read(operation, call, recorder.counted)
         else:
             uses = judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=recorder.find_approval(operation))
-            recorder.counted += [] if operation.writes or recorder.dry else uses
+            recorder.counted += [] if operation.writes else uses
         outcome = operation.run(context)
         judge_touched(tx, call.actor, operation.name, outcome.list_touched(operation.resource))
         return outcome
@@ -340,10 +340,12 @@ class Gate:
         """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
         now, began = self.now(), time.monotonic()
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
-        dry = operation.is_plan or bool(given.get(DRY_RUN.name))
+        tried = bool(given.get(DRY_RUN.name))
+        dry = operation.is_plan or tried
         recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=dry)
+        step = tx.trial if tried else tx.savepoint if call.actor.proposes else nullcontext
         try:
-            with tx.savepoint() if call.actor.proposes else nullcontext():  # it may be found out when something is written already
+            with step():  # that it has to be approved may be found out when something is written already
                 outcome = self._perform(operation, call, given, tx, now, recorder)
         except ProposalNeeded:
             return self._propose(call, given, tx)
@@ -354,11 +356,14 @@ class Gate:
                 told = operation.name, held, call.request_id or "-"
                 log.warning("%s held the write lock for %.1f s (request %s).", *told, extra=call.log_fields)
         kept = outcome.result if outcome.plan is None else outcome.plan
-        if given.get(DRY_RUN.name):
-            raise Rollback(Result(kept, dry=True))
+        counted = [] if dry and not operation.results_in else recorder.counted
+        if tried:
+            for use in counted:  # what was read is known, though all else is rolled back
+                use.count_again(tx, call.actor)
+            return Result(kept, dry=True, counted=bool(counted)), kept
         event = recorder.record(operation, call, outcome)
         verb = outcome.verb or operation.verb
-        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(recorder.counted)), kept
+        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(counted)), kept
 
     def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Make a proposal of a call that its key may not run by itself, or that runs what it may only propose."""

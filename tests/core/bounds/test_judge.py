@@ -138,13 +138,30 @@ def test_a_batch_that_only_reads_counts_what_it_reads(
     text = key(["forums.get", "forums.update"], **limit)
     caller = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
     twice = [{"operation": "forums.get", "id": forum}] * 2
-    assert act(caller, "core.batch", operations=twice, dryRun=True).dry
     with DatabaseState(gate).new_events() as events:
         done = act(caller, "core.batch", operations=twice)
     assert (done.event, done.change_set, events()) == (None, None, [])
     assert refused(caller, "core.batch", operations=twice).facts["problem"].message == "GRANT_USED_UP"
     act(caller, "forums.get", forum)
     assert refused(caller, "forums.get", forum).message == "GRANT_USED_UP"
+
+
+@pytest.mark.parametrize("limit", [{"bounds": {"forums.get": {"perDay": 3}}}, {"perDay": 3}], ids=["grant", "key"])
+def test_a_dry_run_of_a_batch_counts_what_it_reads_and_nothing_else(
+    gate: Gate, key: MakeKey, run: Run, act: Act, refused: Refuse, limit: dict[str, Any]
+) -> None:
+    forum = run("forums.create", name="News")["id"]
+    text = key(["forums.get", "forums.update"], **limit)
+    caller = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    change = {"operation": "forums.update", "id": forum, "body": {"name": "Bulletin"}}
+    read = {"operation": "forums.get", "id": forum}
+    with DatabaseState(gate).new_events() as events:
+        tried = act(caller, "core.batch", operations=[change, read, read], dryRun=True)
+    assert [one["result"]["name"] for one in tried.value["results"]] == ["Bulletin"] * 3
+    assert (tried.dry, tried.event, events(), run("forums.get", forum)["name"]) == (True, None, [], "News")
+    assert refused(caller, "core.batch", operations=[read, read], dryRun=True).facts["problem"].message == "GRANT_USED_UP"
+    act(caller, "forums.get", forum)
+    assert refused(caller, "core.batch", operations=[read], dryRun=True).facts["problem"].message == "GRANT_USED_UP"
 
 
 def test_a_plan_counts_nothing_that_it_reads_and_keeps_nothing(actor: MakeActor, act: Act, run: Run, refused: Refuse) -> None:

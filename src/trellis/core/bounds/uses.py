@@ -22,6 +22,14 @@ class Use(NamedTuple):
     day: str
     times: int
 
+    def count_again(self, tx: Transaction, actor: Holder) -> None:
+        """Count these uses of an actor's grant anew, which were rolled back."""
+        uses.take(tx, actor.id or 0, self.grant, self.day, actor.bounds[self.grant].per_day or 0, self.times)
+
+    def take_off(self, tx: Transaction, actor: Holder) -> None:
+        """Take these uses of an actor's grant off again."""
+        uses.take_off(tx, actor.id or 0, self.grant, self.day, self.times)
+
 
 def find_uses(tx: Transaction, key: int, operation: str, at: str) -> int:
     """Return how often a key's grant was used on the day of a time."""
@@ -56,8 +64,8 @@ def counting(store: Store, actor: Holder) -> Iterator[list[Use]]:
 
 
 def _take_off(tx: Transaction, actor: Holder, counted: Iterable[Use]) -> None:
-    for grant, day, times in counted:
-        uses.take_off(tx, actor.id or 0, grant, day, times)
+    for use in counted:
+        use.take_off(tx, actor)
 
 
 def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int, what: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import from_url
 
 from tests.api_client import ApiClient, read_refusal
 from tests.api_fixtures import MakeApiClient
@@ -293,6 +294,17 @@ def test_when_redis_is_away_requests_are_served_and_the_log_says_so(
     assert left(one, text) == ("2", "1")
     assert left(one, text) == ("2", "0")
     read_refusal(one.get(LIST, key=text), 429, "RATE_LIMITED")
+
+
+def test_a_window_in_redis_that_has_lost_its_end_gets_one(make_api: MakeApiClient, redis: Redis, key: MakeKey) -> None:
+    """It ends between two commands of a round trip, perhaps, and begins anew with the second one, without an end."""
+    one, two = shared(make_api, redis)
+    text = key("calendars.list", rateLimit=3)
+    with from_url(redis.url) as known:
+        known.set(name := f"trellis/key/{text.split('_')[1]}", 1)
+        assert [left(one, text), left(two, text)] == [("3", "1"), ("3", "0")]
+        assert 0 < known.ttl(name) <= 60
+        read_refusal(one.get(LIST, key=text), 429, "RATE_LIMITED")
 
 
 @pytest.fixture

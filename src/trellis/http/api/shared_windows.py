@@ -150,6 +150,7 @@ class SharedWindows:
                 pipeline.pttl(_PREFIX + name)
             async with asyncio.timeout(_PATIENCE):
                 answers = await pipeline.execute()
+                lefts = await self._find_ends(list(sent), answers[2::3])
         except TimeoutError:
             self._silent_until = time.monotonic() + _REST
             self._give_up(f"it took longer than {_PATIENCE:g} s")
@@ -157,7 +158,7 @@ class SharedWindows:
             self._give_up(error)
         else:
             now = time.monotonic()
-            for (name, window), count, left in zip(changed.items(), answers[1::3], answers[2::3], strict=True):
+            for (name, window), count, left in zip(changed.items(), answers[1::3], lefts, strict=True):
                 window.told, window.heard_at = int(count), now
                 window.untold -= sent[name]
                 window.end = now + max(0, int(left)) / 1000
@@ -165,6 +166,13 @@ class SharedWindows:
             self._exchange = None
             if self._changed and self._timer is None:  # counted meanwhile
                 self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
+
+    async def _find_ends(self, names: list[str], lefts: list[int]) -> list[int]:
+        """Return in how many milliseconds windows end; give an end to one that ended between two commands, and began anew without."""
+        endless = [name for name, left in zip(names, lefts, strict=True) if left < 0]
+        for name in endless:
+            await self._redis.expire(_PREFIX + name, self._seconds)
+        return [self._seconds * 1000 if name in endless else left for name, left in zip(names, lefts, strict=True)]
 
     def _give_up(self, reason: object) -> None:
         self._open.clear()

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -216,6 +217,7 @@ def _summary(context: Context) -> Outcome:
     begins = _find_days(context, DAYS)
     counted = _count_by_day(context, [key.id], begins)
     used = requests.count_uses(context.tx, key.id)
+    grants = _Grants(context, used)
     return Outcome(
         {
             "days": [
@@ -230,7 +232,8 @@ def _summary(context: Context) -> Outcome:
                 {"operation": u.operation, "times": u.times, "lastAt": u.last_at, "refused": u.refused, "refusedAt": u.refused_at}
                 for u in used
             ],
-            "unused": _find_unused(context, key, used),
+            "lastUses": grants.last_uses,
+            "unused": _find_unused(context, key, grants),
         }
     )
 
@@ -258,13 +261,35 @@ def _count_by_day(context: Context, keys: Sequence[int], begins: Sequence[dateti
     return counted
 
 
-def _find_unused(context: Context, key: Key, used: Sequence[requests.OperationUse]) -> list[str] | None:
-    """Return the grants that a key has had for 30 days without using them; None if its requests were not always logged."""
+class _Grants:
+    """The grants of a key as it uses them. `last_uses` are the times when each was used last, as far as that is known."""
+
+    def __init__(self, context: Context, used: Sequence[requests.OperationUse]) -> None:
+        self._known = {one.name: one for one in context.environment.load_operations()}
+        self._used = [(use.operation, use.last_at) for use in used if use.last_at]
+        self.last_uses: dict[str, str] = {}
+        for name, at in self._used:
+            for grant in self._list_needed(name):
+                self.last_uses[grant] = max(at, self.last_uses.get(grant, ""))
+
+    def _list_needed(self, name: str) -> tuple[str, ...]:
+        operation = self._known.get(name)
+        return (name,) if operation is None else operation.needs or (name,)
+
+    def list_used(self, since: str) -> list[str]:
+        """Return the grants that were used since a time, and patterns of those that may have been: by a batch, for example."""
+        used = [name for name, at in self._used if at >= since]
+        run = [self._known[name] for name in used if name in self._known]
+        return [grant for name in used for grant in self._list_needed(name)] + [may for one in run for may in one.runs + one.uses]
+
+
+def _find_unused(context: Context, key: Key, grants: _Grants) -> list[str] | None:
+    """Return the grants that a key has had for 30 days and surely not used; None if its requests were not always logged."""
     since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests
     for event in events.search(context.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:
         before = event.before or {"grants": [], "logRequests": True}
         held &= set(before["grants"])
         logged = logged and before["logRequests"]
-    recently = {use.operation for use in used if use.last_at and use.last_at >= since}
-    return sorted(held - recently) if logged else None
+    used = grants.list_used(since)
+    return sorted(name for name in held if not any(fnmatchcase(name, one) for one in used)) if logged else None

@@ -85,6 +85,47 @@ def test_what_was_held_for_30_days_without_use_can_be_taken_away(
     assert again["bounds"]["blogs.delete"]["perDay"] == 3
 
 
+def test_a_grant_that_only_other_operations_need_is_used(admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, run: Run) -> None:
+    key(["forums.list", "forums.create", "forums.update", "forums.delete"])
+    clock.move(days=31)
+    _asked(gate, clock, "forums.tree")
+    _asked(gate, clock, "forums.put_external")
+    admin.sign_in()
+    assert run("requests.summary", key=1)["unused"] == ["forums.delete"]
+    page = page_text(admin.get("/keys/1"))
+    assert "1 operation granted but not used in 30 days" in page
+    assert "List forums GET / forums/ forums just now" in page
+    assert "Delete a forum DELETE / forums/ forums/ {id} not used yet" in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "unused"),
+    [
+        ("core.batch", []),
+        ("structure.apply", ["forums.copy", "forums.restore", "webhooks.list"]),
+        ("structure.export", ["forums.copy", "forums.delete", "forums.restore", "webhooks.list"]),
+        ("changesets.restore", ["forums.copy", "forums.delete", "forums.list", "webhooks.list"]),
+    ],
+)
+def test_a_grant_that_something_larger_may_have_used_is_not_called_unused(
+    admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, asked: str, unused: list[str]
+) -> None:
+    key(
+        [
+            "forums.list",
+            "forums.copy",
+            "forums.delete",
+            "forums.restore",
+            "webhooks.list",
+            *([asked] if "structure" in asked else []),
+        ]
+    )
+    clock.move(days=31)
+    _asked(gate, clock, asked)
+    admin.sign_in()
+    assert re.findall(r'name="operation" value="([^"]+)"', admin.get("/keys/1/ungrant").text) == unused
+
+
 def test_what_was_granted_lately_is_not_called_unused(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
     key(["forums.list"])
     clock.move(days=25)

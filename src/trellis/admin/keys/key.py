@@ -70,7 +70,7 @@ async def show(request: PageRequest) -> Response:
         bounds=describe_bounds(key["bounds"], request.clock.short),
         grid=grid,
         chart=build_chart(summary["days"], [(request.language.day(day), request.language.date(day)) for day in days]),
-        uses={use["operation"]: use for use in summary["operations"]},
+        uses=summary["lastUses"],
         refused=[use for use in summary["operations"] if use["refused"] and use["operation"] in grid.names - set(key["grants"])],
         unused=summary["unused"],
         requests=latest["results"],

@@ -291,6 +291,7 @@ class Operation:
     reads_nodes: bool = False
     brief: str = ""
     runs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
     is_announced: bool = False
     find_alarm: Callable[[Event], Raised | None] | None = None
     for_proposers: bool = False

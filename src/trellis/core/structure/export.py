@@ -62,6 +62,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         slow=True,
         varies=True,
         reads_nodes=True,
+        uses=tuple(kind.operation(LIST.name) for kind in kinds),
         text_type=_YAML,
     )
 

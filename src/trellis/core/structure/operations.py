@@ -17,7 +17,7 @@ from trellis.core.structure.entries import Document
 from trellis.core.structure.reach import hide_outside, limit_actor, list_missing
 from trellis.core.structure.run import Options, Run
 from trellis.core.structure.text import LONGEST
-from trellis.core.verbs import Body, Response, Verb
+from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE, Body, Response, Verb
 from trellis.core.version import encode_json
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
@@ -117,6 +117,7 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         most_bytes=LONGEST,
         calls=_list_calls,
         reads_nodes=True,
+        uses=tuple(kind.operation(one.name) for kind in kinds for one in (LIST, CREATE, UPDATE, DELETE)),
     )
     plan = replace(
         shared,

@@ -168,7 +168,10 @@ class SharedWindows:
                 self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
 
     async def _find_ends(self, names: list[str], lefts: list[int]) -> list[int]:
-        """Return in how many milliseconds windows end; give an end to one that ended between two commands, and began anew without."""
+        """Return in how many milliseconds windows end.
+
+        One that ended between two commands, and began anew without an end, gets one.
+        """
         endless = [name for name, left in zip(names, lefts, strict=True) if left < 0]
         for name in endless:
             await self._redis.expire(_PREFIX + name, self._seconds)

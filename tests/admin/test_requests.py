@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.admin.conftest import Visitor, page_text
-from tests.fixture_types import Clock, Events, Run
+from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.core.actor import Actor
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
+from trellis.core.keys import authenticate
 from trellis.core.operation import Call
 from trellis.store import requests
 from trellis.store.requests import KeylessCount, Request
@@ -158,6 +159,80 @@ def test_a_request_leads_to_the_event_that_it_made_and_back(admin: Visitor, log:
     assert f'href="/admin/events/{seq}"' in admin.get("/requests/1").text
     assert 'href="/admin/requests/1"' in admin.get(f"/events/{seq}").text
     assert "/admin/requests/1" not in admin.get(f"/events/{seq - 1}").text
+
+
+def _find_actor(gate: Gate, text: str) -> Actor:
+    return gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+
+
+_CHANGE = {"operation": "forums.update", "id": 1, "body": {"name": "Bulletin"}}
+
+
+@pytest.mark.parametrize(
+    ("operation", "raw", "caused"),
+    [
+        ("forums.update", {"name": "Bulletin"}, "forums.update"),
+        ("forums.put_external", {"externalId": "new", "name": "New"}, "forums.create"),
+        ("forums.put_external", {"externalId": "news", "name": "Bulletin"}, "forums.update"),
+        ("forums.order", {"ids": [2, 1]}, "forums.update"),
+        ("core.batch", {"operations": [_CHANGE]}, "forums.update"),
+        (
+            "structure.apply",
+            {"document": {"format": "trellis/1", "name": "a", "calendars": [{"externalId": "b", "name": "B"}]}},
+            "calendars.create",
+        ),
+        ("changesets.restore", {}, "forums.restore"),
+        ("calendars.delete", {}, "proposals.create"),
+    ],
+)
+def test_a_request_leads_to_an_event_of_what_it_has_run_and_back(
+    admin: Visitor,
+    log: Log,
+    gate: Gate,
+    run: Run,
+    clock: Clock,
+    *,
+    key: MakeKey,
+    events: Events,
+    operation: str,
+    raw: Any,
+    caused: str,
+) -> None:
+    """It was carried out five seconds after it was received."""
+    run("forums.create", name="News", externalId="news")
+    run("forums.create", name="Talk")
+    run("calendars.create", name="Meetings")
+    text = key("*", bounds={"calendars.delete": {"level": "propose"}})
+    actor = _find_actor(gate, text)
+    set_of = gate.run(Call("core.batch", actor, {"operations": [_CHANGE]}, request_id="before")).change_set
+    if operation != "changesets.restore":
+        run("forums.update", 1, name="News")
+    target = {"forums.update": 1, "calendars.delete": 1, "changesets.restore": set_of}.get(operation)
+    log(0, operation=operation, method="POST", request_id="mine")
+    log(0, operation="forums.list", request_id="mine")
+    clock.move(seconds=5)
+    before = len(events())
+    gate.run(Call(operation, actor, raw, target, request_id="mine"))
+    first = events()[before]
+    assert first["operation"] == caused
+    assert run("requests.get", 1)["event"] == first["seq"]
+    assert run("requests.get", 2)["event"] is None
+    assert run("events.get", first["seq"])["request"] == 1
+    assert f'href="/admin/events/{first["seq"]}"' in admin.get("/requests/1").text
+    assert 'href="/admin/requests/1"' in admin.get(f"/events/{first['seq']}").text
+
+
+def test_what_was_approved_leads_to_the_request_that_approved_it(log: Log, gate: Gate, run: Run, key: MakeKey) -> None:
+    made = [key(["forums.create"], bounds={"forums.create": {"level": "propose"}}), key(["proposals.approve"])]
+    proposer, approver = (_find_actor(gate, text) for text in made)
+    proposed = gate.run(Call("forums.create", proposer, {"name": "News"}, request_id="same")).value["id"]
+    log(0, operation="forums.create", method="POST", status=202, request_id="same")
+    approved = gate.run(Call("proposals.approve", approver, {}, proposed, request_id="same"))
+    log(0, operation="proposals.approve", method="POST", key_id=2, request_id="same")
+    made_by = run("proposals.get", proposed)["event"]
+    assert [run("events.get", seq)["request"] for seq in (made_by, approved.event)] == [2, 2]
+    assert run("events.get", run("requests.get", 1)["event"])["operation"] == "proposals.create"
+    assert run("requests.get", 2)["event"] == approved.event
 
 
 def test_a_refused_request_leads_to_no_event(admin: Visitor, log: Log, run: Run) -> None:

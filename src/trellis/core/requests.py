@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from trellis.core.events import LONGEST, list_caused
 from trellis.core.fields import (
     PLAIN_ZONE,
     Choice,
@@ -33,13 +34,11 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.sentences import say
 from trellis.store import events, requests
 from trellis.store.keys import Key
-from trellis.store.requests import LoggedRequest, LogPosition
+from trellis.store.requests import LoggedRequest, LogPosition, Request
 
 DAYS: Final = 30
 CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-_BEFORE: Final = timedelta(minutes=1)  # a write may wait this long before its response is sent and logged
-_AFTER: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +199,18 @@ def _get(context: Context) -> Outcome:
     logged = requests.find(context.tx, context.call.target or 0)
     if logged is None:
         raise invalid_id("request", context.call.target, "1T107/1")
-    request, event = logged.request, None
-    if request.operation is not None and request.status < 400:
-        at = datetime.fromisoformat(request.at)
-        since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
-        event = events.find_by_request(context.tx, request.operation, request.request_id, since, until)
-    return Outcome(serialize_request(logged) | {"event": event})
+    return Outcome(serialize_request(logged) | {"event": _find_event(context, logged.request)})
+
+
+def _find_event(context: Context, request: Request) -> int | None:
+    """Return the number of the event that a request caused, or of the first one."""
+    operations = {one.name: one for one in context.environment.load_operations()}
+    operation = operations.get(request.operation or "")
+    if operation is None or request.key_id is None or request.status >= 400:
+        return None
+    caused = list_caused(operation, operations.values())
+    until = format_timestamp(datetime.fromisoformat(request.at) + timedelta(microseconds=request.duration) + LONGEST)
+    return events.find_by_request(context.tx, caused, request.key_id, request.request_id, (request.at, until))
 
 
 # --- the usage of a key -------------------------------------------------------------------------------------------

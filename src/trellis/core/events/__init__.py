@@ -2,6 +2,7 @@
 
 from trellis.core.events import audit, feed
 from trellis.core.events.audit import FILTERS
+from trellis.core.events.causes import LONGEST, list_caused
 from trellis.core.events.event import (
     build_event,
     changed_members,
@@ -22,6 +23,7 @@ __all__ = [
     "EVENTS",
     "EVENT_LIST",
     "FILTERS",
+    "LONGEST",
     "Overdue",
     "Recorder",
     "build_event",
@@ -31,6 +33,7 @@ __all__ = [
     "find_undoing_events",
     "is_caused_by",
     "is_past_undo",
+    "list_caused",
     "list_types",
     "operations",
     "refuse_overdue",

@@ -1,16 +1,17 @@
 """The event log for administrators: search by actor, operation, record and time; one event with its request."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
+from trellis.core.events.causes import LONGEST, list_causes
 from trellis.core.events.event import EventTypes, find_wanted
 from trellis.core.events.undo_state import serialize_with_undo
 from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, format_timestamp, invalid_id
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import events, requests
+from trellis.store.events import Event
 
-_BEFORE: Final = timedelta(seconds=1)
-_AFTER: Final = timedelta(minutes=1)  # a write may wait this long before its response is sent and logged
+_APPROVE: Final = "proposals.approve"
 
 FILTERS: Final = (
     Field("type", EventTypes(), "Only events of this type, such as forum.moved, or of one of several."),
@@ -84,11 +85,17 @@ def _get(context: Context) -> Outcome:
     event, actor = events.find(context.tx, context.call.target or 0), context.call.actor
     if event is None or not actor.sees(event.resource):
         raise invalid_id("event", context.call.target, "1T107/2")
-    request = None
-    if event.request_id and event.actor["type"] == "key" and actor.may("requests.get"):
-        at = datetime.fromisoformat(event.at)
-        since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
-        request = requests.find_by_request_id(context.tx, event.operation, event.request_id, since, until)
+    request = _find_request(context, event) if actor.may("requests.get") else None
     resources = None if actor.permit is None else actor.permit.resources
     count = 0 if event.change_set is None else events.count_of_change_set(context.tx, event.change_set, resources)
     return Outcome(serialize_with_undo(context, [event])[0] | {"request": request, "changeSetCount": count})
+
+
+def _find_request(context: Context, event: Event) -> int | None:
+    """Return the number of the request that caused an event: of the one that approved it, if somebody had to."""
+    by, name = (event.actor, event.operation) if event.approved_by is None else (event.approved_by, _APPROVE)
+    if not event.request_id or by["type"] != "key":
+        return None
+    causes = list_causes(name, context.environment.load_operations())
+    since = format_timestamp(datetime.fromisoformat(event.at) - LONGEST)
+    return requests.find_by_request_id(context.tx, causes, by["id"], event.request_id, (since, event.at))

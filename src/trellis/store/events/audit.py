@@ -1,6 +1,6 @@
 """Searching the event log: newest first, a limited number of events at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -87,12 +87,14 @@ def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     return found + [sa.cast(JsonMember(_c.actor, name), sa.Text) == value for name, value in actor]
 
 
-def find_by_request(tx: Transaction, operation: str, request_id: str, since: str, until: str) -> int | None:
-    """Find the event of a request to an operation within a span of time; return its sequence number."""
+def find_by_request(tx: Transaction, operations: Collection[str], key: int, request_id: str, span: tuple[str, str]) -> int | None:
+    """Find the first event of some operations that a key's request has caused within a span of time; return its number."""
+    since, until = span
+    by_key = _conditions({"actor_type": "key", "actor_id": key})
     statement = (
         sa.select(_c.seq)
-        .where(_c.at >= since, _c.at <= until, _c.request_id == request_id, _c.operation == operation)
-        .order_by(_c.at.desc())
+        .where(_c.at >= since, _c.at <= until, _c.request_id == request_id, _c.operation.in_(sorted(operations)), *by_key)
+        .order_by(_c.at, _c.seq)
         .limit(1)
     )
     return tx.connection.execute(statement).scalar()

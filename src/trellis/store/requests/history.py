@@ -5,7 +5,7 @@ after another, newest first, as wide as has not too many of them. Where the shap
 examines chunks of all rows. It ends at its time limit, and returns where to continue.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -232,13 +232,16 @@ def find_all_by_request_id(tx: Transaction, request_id: str, limit: int) -> list
     return [_decode(row) for row in tx.connection.execute(statement)]
 
 
-def find_by_request_id(tx: Transaction, operation: str, request_id: str, since: str, until: str) -> int | None:
-    """Find the successful request to an operation with a request id, within a span of time; return its number."""
-    shapes = sa.select(_s.id).where(_s.operation == operation, _s.status < 400)
+def find_by_request_id(
+    tx: Transaction, operations: Collection[str], key: int, request_id: str, span: tuple[str, str]
+) -> int | None:
+    """Find the last successful request of a key to some operations with a request id, within a span of time; return its number."""
+    since, until = span
+    shapes = sa.select(_s.id).where(_s.key_id == key, _s.operation.in_(sorted(operations)), _s.status < 400)
     statement = (
         sa.select(_c.id)
         .where(_c.shape.in_(shapes), _c.at >= since, _c.at <= until, WithoutIndex(_c.request_id) == request_id)
-        .order_by(_c.at)
+        .order_by(_c.at.desc(), _c.id.desc())
         .limit(1)
     )
     return tx.connection.execute(statement).scalar()

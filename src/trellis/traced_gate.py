@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final
 
+from trellis.core.bounds import Use
 from trellis.core.fields import Input
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call, Operation
@@ -83,10 +84,10 @@ class TracedGate(Gate):
         future.add_done_callback(record_commit)
         return future
 
-    def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
+    def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction, counted: list[Use]) -> Result:
         began = time.time_ns()
         try:
-            return super()._read(operation, call, given, tx)
+            return super()._read(operation, call, given, tx, counted)
         finally:
             facts = {_ENGINE: self.store.engine.dialect.name, "trellis.operation": operation.name}
             self._traces.record("transaction", call.traceparent, began, time.time_ns(), facts)

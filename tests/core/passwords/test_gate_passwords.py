@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fixture_types import Events, Run
+from tests.wait import wait_until
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.admins import create_first_run_token
 from trellis.core.gate import Gate, Result
@@ -148,3 +149,16 @@ def test_the_passwords_in_a_batch_become_digests_before_the_writer(gate: Gate, s
     with pytest.raises(Refused, match=r"^BATCH_REFUSED"):
         run("core.batch", operations=[{"operation": "forums.update", "id": 999, "body": {"password": _WORD}}])
     assert len(slow.threads) == made + 2
+
+
+def test_a_write_with_a_password_that_is_withdrawn_while_it_waits_for_the_writer_is_never_begun(gate: Gate, run: Run) -> None:
+    go_on = threading.Event()
+    held = gate.store.write(lambda _: go_on.wait(_PATIENCE))
+    wait_until(lambda: not gate.store.writes_waiting)
+    waiting = gate.submit(_call("forums.create", name="Staff", password=_WORD))
+    wait_until(lambda: gate.store.writes_waiting == 1)
+    assert waiting.cancel()
+    go_on.set()
+    assert held.result(_PATIENCE)
+    run("forums.create", name="News")
+    assert [forum["name"] for forum in run("forums.list")["results"]] == ["News"]

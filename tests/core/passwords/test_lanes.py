@@ -122,3 +122,18 @@ def test_what_was_cancelled_is_not_begun(held: Held) -> None:
     held.futures.pop()
     held.release()
     assert (begun, "cancelled" in held.done) == ([], False)
+
+
+def test_what_waits_for_its_second_step_can_be_cancelled_and_what_has_begun_that_cannot() -> None:
+    firsts, seconds = [Future[int]() for _ in range(3)], [Future[str]() for _ in range(3)]
+    chained = [chain(first, seconds.__getitem__) for first in firsts]
+    for number, first in enumerate(firsts):
+        first.set_result(number)
+    assert chained[0].cancel()
+    assert (seconds[0].cancelled(), chained[0].cancelled()) == (True, True)
+    assert seconds[1].set_running_or_notify_cancel()
+    assert not chained[1].cancel()
+    seconds[1].set_result("done")
+    assert chained[1].result(_PATIENCE) == "done"
+    seconds[2].cancel()
+    assert chained[2].cancelled()

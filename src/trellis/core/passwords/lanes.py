@@ -119,29 +119,45 @@ def _group(lane: str) -> str:
 
 
 def chain(first: Future[T], then: Callable[[T], Future[U]]) -> Future[U]:
-    """Return the future of what `then` starts with the result of the first one. Once it is cancelled, nothing is started."""
-    both: Future[U] = Future()
-
-    def finish(second: Future[U]) -> None:
-        if (error := second.exception()) is not None:
-            both.set_exception(error)
-        else:
-            both.set_result(second.result())
-
-    def go_on(done: Future[T]) -> None:
-        if not both.set_running_or_notify_cancel():
-            return
-        try:
-            second = then(done.result())
-        except BaseException as error:  # noqa: BLE001  # as above
-            both.set_exception(error)
-        else:
-            second.add_done_callback(finish)
-
-    def cancel(done: Future[U]) -> None:
-        if done.cancelled():
-            first.cancel()
-
-    both.add_done_callback(cancel)
-    first.add_done_callback(go_on)
+    """Return the future of what `then` starts with the result of the first one. Cancelling it withdraws what has not begun."""
+    both: _Chained[U] = _Chained(first)
+    first.add_done_callback(lambda done: both.go_on(lambda: then(done.result())))
     return both
+
+
+class _Chained(Future[U]):
+    """The future of the second of two steps, which there is once the first has ended."""
+
+    def __init__(self, first: Future[Any]) -> None:
+        super().__init__()
+        self._first = first
+        self._second: Future[U] | None = None
+        self._guard = threading.RLock()  # what is cancelled calls back in the same thread
+
+    def cancel(self) -> bool:
+        """Withdraw the step that waits; return false if the second one has begun."""
+        with self._guard:
+            if self._second is not None and not self._second.cancel():
+                return False
+            cancelled = super().cancel()
+        self._first.cancel()
+        return cancelled
+
+    def go_on(self, start: Callable[[], Future[U]]) -> None:
+        """Start the second step, unless it was cancelled."""
+        with self._guard:
+            if not self.cancelled():
+                try:
+                    self._second = start()
+                except BaseException as error:  # noqa: BLE001  # as above
+                    self.set_exception(error)
+        if self._second is not None:
+            self._second.add_done_callback(self._finish)
+
+    def _finish(self, second: Future[U]) -> None:
+        if second.cancelled():
+            super().cancel()
+        elif (error := second.exception()) is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(second.result())

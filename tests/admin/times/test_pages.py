@@ -98,3 +98,18 @@ def test_a_theme_is_in_the_page_itself(admin: Visitor) -> None:
     assert '<meta name="color-scheme" content="dark">' in admin.get("/account").text
     admin.post("/account/view", {"zone": "", "theme": "light"})
     assert sheets() == []
+
+
+def test_a_key_that_expires_at_the_end_of_9999_is_shown_in_every_zone(admin: Visitor, run: Run) -> None:
+    """As programs write it that know no 'never': in a zone east of UTC, that moment would be in the year 10000."""
+    end = "9999-12-31T23:59:59Z"
+    run("keys.create", name="Importer", grants=["forums.list"], expires=end, bounds={"forums.list": {"until": end}})
+    admin.post("/account/view", {"zone": "Europe/Berlin", "theme": ""})
+    for path in ("/keys", "/keys/1", "/keys/1/edit", "/keys/new?copy=1"):
+        page = admin.get(path)
+        assert page.status_code == 200, path
+        assert "31 Dec 9999, 23:59 UTC" in page.text or "9999-12-31T23:59:59+00:00" in page.text, path
+    saved = admin.post("/keys/1/edit", _form(admin, "/keys/1/edit", name="Importer", expires="keep", grants=["", "forums.list"]))
+    assert saved.status_code == 303
+    key = run("keys.get", 1)
+    assert (key["expiresAt"], key["bounds"]["forums.list"]["until"]) == ("9999-12-31T23:59:59.000Z",) * 2

@@ -35,9 +35,16 @@ class Clock:
         return find_zone(self.name) or ZoneInfo(PLAIN_ZONE)
 
     def at(self, moment: str) -> datetime:
-        """Return a moment in this time zone. It may be without an offset, and is in UTC then."""
+        """Return a moment in this time zone. It may be without an offset, and is in UTC then.
+
+        One so near to an end of the calendar that this zone has no date for it is in UTC: a key may expire at the end of 9999.
+        """
         when = datetime.fromisoformat(moment)
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(self.zone)
+        when = (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
+        try:
+            return when.astimezone(self.zone)
+        except OverflowError:
+            return when
 
     def day(self, moment: str) -> str:
         """Return the date of a moment: `2026-03-29`."""

@@ -236,6 +236,21 @@ def test_the_password_is_asked_for_again_only_where_more_is_granted(
     assert (events() == before) == (asks or values == {"grants": ["", "forums.list", "forums.get"]})
 
 
+@pytest.mark.parametrize("values", [{"expires": "30d"}, {"bounds.forums.list.until": "12h"}])
+def test_a_span_in_a_form_that_is_sent_twice_counts_from_the_first_time(
+    admin: Visitor, key: MakeKey, clock: Clock, events: Events, values: dict[str, str]
+) -> None:
+    key(["forums.list"])
+    sent = _edit(admin, **values)
+    before = len(events())
+    for _ in range(2):
+        clock.move(seconds=1)
+        response = admin.post("/keys/1/edit", sent)
+        assert response.status_code == 303, page_text(response)
+        assert "Saved." in page_text(admin.get("/keys/1"))
+    assert len(events()) == before + 1
+
+
 def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, key: MakeKey, run: Run, events: Events) -> None:
     key(["forums.list"])
     sent = _edit(admin, name="Mine", grants=["", "forums.list", "forums.get"])

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from trellis.admin.chart import build_chart
 from trellis.admin.confirm import Confirmation, fetch_made_webhooks
-from trellis.admin.conflicts import VERSION, compare_settings, find_saved
+from trellis.admin.conflicts import VERSION, compare_settings, fetch_last_event, find_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
@@ -20,7 +20,17 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, IpAddress, Text, isolate
 from trellis.core.gate import Result
 from trellis.core.hello import HELLO
-from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, WHY_PAUSED, describe_bounds, is_key_widened, key_version, list_bounds
+from trellis.core.keys import (
+    KEEP_WEBHOOKS,
+    OVERLAP,
+    REASON,
+    WHY_PAUSED,
+    describe_bounds,
+    is_key_widened,
+    key_version,
+    list_bounds,
+    settle_spans,
+)
 from trellis.errors import Refused
 from trellis.sentences import join, mark, say
 
@@ -167,11 +177,17 @@ async def update(request: PageRequest) -> Response:
         result = await request.perform("keys.update", raw, key["id"], expected=expected)
     except Refused as refused:
         if refused.status == 412 and not request.stale:
-            if (saved := await find_saved(request, key, form.settings(), "keys", key_version)) is not None:
+            if (saved := await _find_saved(request, key, form.settings())) is not None:
                 return _go_back(request, saved)
             return _show_form(request, 409, key, form, theirs=await _compare(request, form, key))
         return _show_form(request, 400, key, form.add_refusal(refused), shown)
     return _go_back(request, result)
+
+
+async def _find_saved(request: PageRequest, key: Mapping[str, Any], raw: Mapping[str, Any]) -> Result | None:
+    """Return the change that this form made when it was sent before, from which moment on its spans count; None if it was not."""
+    last = await fetch_last_event(request, _SECTION, key["id"])
+    return None if last is None else await find_saved(request, key, settle_spans(raw, last["at"]), _SECTION, key_version)
 
 
 def _go_back(request: PageRequest, result: Result) -> Response:

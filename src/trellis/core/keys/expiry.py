@@ -38,3 +38,20 @@ _SPANS: Final[Mapping[str, str]] = {"d": "days", "h": "hours"}
 def settle_expiry(expires: str | timedelta | None, now: str) -> str | None:
     """Return the time that an expiry stands for, now."""
     return format_timestamp(datetime.fromisoformat(now) + expires) if isinstance(expires, timedelta) else expires
+
+
+def settle_spans(raw: Mapping[str, Any], at: str) -> dict[str, Any]:
+    """Return settings of a key as they are typed, with each span as the time that it stood for at a moment."""
+
+    def settle(typed: Any) -> Any:
+        try:
+            return settle_expiry(Expiry().parse(typed), at)
+        except Invalid:
+            return typed
+
+    def settle_bound(bound: Any) -> Any:
+        return {**bound, "until": settle(bound["until"])} if bound and "until" in bound else bound
+
+    settled = {name: settle(value) if name == "expires" else value for name, value in raw.items()}
+    bounds = {name: settle_bound(bound) for name, bound in raw.get("bounds", {}).items()}
+    return settled | ({"bounds": bounds} if bounds else {})

@@ -12,6 +12,7 @@ from trellis.sentences import say
 
 VERSION: Final = "_version"  # the name under which a form carries the version that it was made from
 _MAX_TRIES: Final = 5
+_PLACE: Final = frozenset(("parentId", "position", "before", "after"))
 
 
 class Conflict(Exception):
@@ -74,6 +75,8 @@ async def find_saved(
     planned = await request.dry_run(update, raw, record["id"])
     if version_of({name: planned.get(name) for name in record}) != version_of(record):
         return None
+    if not _PLACE.isdisjoint(raw) and planned["position"] != record["position"]:
+        return None  # the versions of nodes leave their positions out, since siblings shift them
     return Result(record, last["seq"])
 
 

@@ -107,6 +107,24 @@ def test_one_that_has_moved_meanwhile_is_noticed(admin: Visitor, community: Comm
     assert admin.post(f"{path}/move", find_form(response, "/move").filled(place="first", parentId="")).status_code == 303
 
 
+@pytest.mark.parametrize("headers", [{}, _JSON], ids=["form", "script"])
+def test_ones_own_change_in_another_tab_is_not_taken_for_the_move(
+    admin: Visitor, community: Community, run: Run, events: Events, headers: dict[str, str]
+) -> None:
+    path = f"/forums/{community.staff}"
+    form = find_form(admin.get(f"{path}/move"), "/move")
+    place = {"place": "first", "_action": "save"} if not headers else {"before": str(community.news)}
+    sent = form.filled(without=() if not headers else {name for name, _ in form.pairs} - {"_version"}, **place)
+    other = find_form(admin.get(path), path).filled(name="Renamed", _action="save")
+    assert admin.post(path, other).status_code == 303
+    before = events()
+    answer = admin.post(f"{path}/move", sent, headers=headers)
+    assert answer.status_code in {409, 412}
+    assert "Nothing was moved." in page_text(answer)
+    assert events() == before
+    assert _order(run, parentId="root") == ["News", "Help", "Wiki", "Renamed"]
+
+
 def test_a_shift_among_the_siblings_is_no_conflict(admin: Visitor, community: Community, run: Run) -> None:
     path = f"/forums/{community.staff}"
     drawn = find_form(admin.get(f"{path}/move"), "/move")

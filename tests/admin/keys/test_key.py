@@ -251,6 +251,18 @@ def test_a_span_in_a_form_that_is_sent_twice_counts_from_the_first_time(
     assert len(events()) == before + 1
 
 
+def test_what_somebody_else_has_saved_just_so_is_told(admin: Visitor, key: MakeKey, run: Run, events: Events) -> None:
+    key(["forums.list"])
+    sent = _edit(admin, name="Renamed")
+    run("keys.update", 1, name="Renamed")
+    before = events()
+    conflict = admin.post("/keys/1/edit", sent)
+    assert conflict.status_code == 409
+    said = page_text(conflict)
+    assert "Somebody else changed this key in the meantime Both versions are the same now: there is nothing left to save." in said
+    assert events() == before
+
+
 def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, key: MakeKey, run: Run, events: Events) -> None:
     key(["forums.list"])
     sent = _edit(admin, name="Mine", grants=["", "forums.list", "forums.get"])

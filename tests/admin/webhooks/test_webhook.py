@@ -127,6 +127,17 @@ def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, gate: Ga
     assert run("webhooks.get", 1)["description"] == "Mine"
 
 
+def test_what_somebody_else_has_saved_just_so_is_told(admin: Visitor, gate: Gate, run: Run) -> None:
+    form = open_form(admin, "/webhooks/1/edit", description="Theirs")
+    run("webhooks.update", 1, description="Theirs")
+    before = stored_rows(gate)
+    conflict = admin.post("/webhooks/1/edit", form)
+    assert conflict.status_code == 409
+    said = page_text(conflict)
+    assert "This webhook has changed in the meantime Both versions are the same now: there is nothing left to save." in said
+    assert stored_rows(gate) == before
+
+
 def test_being_delivered_to_is_no_conflict(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
     form = open_form(admin, "/webhooks/1/edit", description="Mine")
     update_webhook(gate, 1, attempted_at=clock.text, failing_since=clock.text)

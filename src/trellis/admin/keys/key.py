@@ -201,7 +201,7 @@ def _show_form(  # what the page shows
     key: Mapping[str, Any],
     form: KeyForm,
     version: str = "",
-    theirs: tuple[tuple[str, str, str], ...] = (),
+    theirs: tuple[tuple[str, str, str], ...] | None = None,
     wanted: str = "",
 ) -> Response:
     return request.page(

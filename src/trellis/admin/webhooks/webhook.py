@@ -84,7 +84,7 @@ def _show_form(
     webhook: Mapping[str, Any],
     form: WebhookForm,
     *,
-    theirs: tuple[tuple[str, str, str], ...] = (),
+    theirs: tuple[tuple[str, str, str], ...] | None = None,
     version: str = "",
 ) -> Response:
     return request.page(

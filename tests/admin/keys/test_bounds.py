@@ -98,6 +98,19 @@ def test_a_conflict_shows_how_bounds_differ(admin: Visitor, key: MakeKey, run: R
     assert "Bounds forums.list: Only within forums:7. forums.update: Only 2 times a day. forums.update: Only 5 times a day." in said
 
 
+def test_a_conflict_shows_in_the_zone_of_the_page_when_a_key_would_expire(
+    admin: Visitor, key: MakeKey, run: Run, clock: Clock
+) -> None:
+    admin.post("/account/view", {"zone": "Europe/Berlin", "theme": ""})
+    key(["forums.list"], bounds={"forums.list": {"until": "1d"}})
+    (form,) = (form for form in read_forms(admin.get("/keys/1/edit")) if form.all("grants"))
+    run("keys.update", 1, expires="9d", bound={"forums.list": {"until": "2d"}})
+    clock.move(seconds=20)
+    said = page_text(admin.post("/keys/1/edit", form.filled(("bounds.forums.list.until", "2d"), expires="30d")))
+    assert "Expires 2026-02-09 10:30:00 UTC+1 2026-03-02 10:30:20 UTC+1" in said
+    assert "Only until 2026-02-02 10:30:00 UTC+1. forums.list: Only until 2026-02-02 10:30:20 UTC+1." in said
+
+
 def test_widening_a_bound_asks_for_the_password(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
     key(["forums.update"], bounds={"forums.update": {"perDay": 5, "under": [12]}})
     admin.sign_in()

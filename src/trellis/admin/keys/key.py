@@ -218,13 +218,18 @@ def _show_form(  # what the page shows
 
 
 async def _compare(request: PageRequest, form: KeyForm, key: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """Compare what another administrator has saved meanwhile with what was typed; bounds as they would be, in words."""
-    typed, bounds = dict[str, Any](), key["bounds"]
+    """Compare what another administrator has saved meanwhile with what was typed; expiry and bounds as they would be, in words."""
+    clock = request.clock
+
+    def tell(one: Mapping[str, Any]) -> dict[str, str]:
+        expires = clock.exact(one["expiresAt"]) if one["expiresAt"] else ""
+        return {"expires": expires, "bounds": join(list_bounds(one["bounds"], clock.exact))}
+
+    typed, planned = dict[str, Any](), key
     with suppress(Refused):
         typed = form.settings()
-        bounds = (await request.dry_run("keys.update", typed, key["id"]))["bounds"]
-    saved, mine = (join(list_bounds(one, request.clock.short)) for one in (key["bounds"], bounds))
-    return compare_settings(form, {**key, "expires": key["expiresAt"], "bounds": saved}, {**typed, "bounds": mine}, _format)
+        planned = await request.dry_run("keys.update", typed, key["id"])
+    return compare_settings(form, {**key, **tell(key)}, {**typed, **tell(planned)}, _format)
 
 
 def _format(name: str, value: Any) -> str:

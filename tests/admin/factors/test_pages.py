@@ -238,6 +238,8 @@ def test_a_reset_names_the_factors_that_stay(admin: Visitor, gate: Gate, run: Ru
     assert "Second factors (app) stay as they are" in page_text(page)
     admin.post(f"/administrators/{ada}/password", {"password": "another long password"})
     assert "Their second factors (app) stay" in page_text(admin.get(f"/administrators/{ada}"))
+    admin.post(f"/administrators/{ada}/password", {"password": "yet a longer password"}, headers={"accept-language": "de"})
+    assert "Die zweiten Faktoren bleiben (App)" in page_text(admin.get(f"/administrators/{ada}"))
 
 
 def test_guesses_at_codes_are_slowed_like_those_at_passwords(visitor: MakeVisitor, app: str, clock: Clock) -> None:

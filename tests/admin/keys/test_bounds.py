@@ -111,6 +111,17 @@ def test_a_conflict_shows_in_the_zone_of_the_page_when_a_key_would_expire(
     assert "Only until 2026-02-02 10:30:00 UTC+1. forums.list: Only until 2026-02-02 10:30:20 UTC+1." in said
 
 
+def test_what_is_wrong_with_a_bound_and_how_bounds_differ_is_said_in_german(admin: Visitor, key: MakeKey, run: Run) -> None:
+    admin.client.headers["accept-language"] = "de"
+    key(["forums.update", "forums.list"], bounds={"forums.update": {"perDay": 5}})
+    (form,) = (form for form in read_forms(admin.get("/keys/1/edit")) if form.all("grants"))
+    refused = page_text(admin.post("/keys/1/edit", form.filled(**{f"{UPDATE}.perDay": "x", f"{UPDATE}.until": ""})))
+    assert "Wie oft am Tag von forums.update: muss eine ganze Zahl von 0 bis" in refused
+    run("keys.update", 1, bound={"forums.update": {"perDay": 2}})
+    conflict = page_text(admin.post("/keys/1/edit", form.filled(name="Mine")))
+    assert "Grenzen forums.update: Nur 2 Mal am Tag. forums.update: Nur 5 Mal am Tag." in conflict
+
+
 def test_widening_a_bound_asks_for_the_password(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
     key(["forums.update"], bounds={"forums.update": {"perDay": 5, "under": [12]}})
     admin.sign_in()

@@ -83,6 +83,9 @@ def test_html_is_shown_in_a_frame_as_it_would_be_saved(admin: Visitor, run: Run,
     assert find_form(page, f"/forums/{number}")["description"] == typed
     page = admin.post(f"/forums/{number}", form.filled(description="x" * 100_001, _action="preview.description"))
     assert "Description" in unescape(re.findall(r"<iframe [^>]*>", page.text)[0])
+    nested = form.filled(description="<b>" * 3000, _action="preview.description")
+    page = admin.post(f"/forums/{number}", nested, headers={"accept-language": "de"})
+    assert "Beschreibung hat 3.000 Tags" in unescape(re.findall(r"<iframe [^>]*>", page.text)[0])
     assert "There is nothing to show." in page_text(admin.post(f"/forums/{number}", form.filled(_action="preview.description")))
     assert events() == known
 

@@ -175,3 +175,15 @@ def test_hostile_names_never_run(admin: Visitor, run: Run, community: Community,
     for path in (f"/events/{seq}/undo", f"/events/{changed}/undo"):
         assert "<script>alert" not in admin.get(path).text, path
         assert "&lt;script&gt;alert" in admin.get(path).text, path
+
+
+def test_a_stale_form_that_undoes_a_change_of_a_key_is_refused_in_german(admin: Visitor, run: Run, events: Events) -> None:
+    run("keys.create", name="Importer")
+    run("keys.update", 1, name="Renamed")
+    before = events()
+    path = f"/events/{before[-1]['seq']}/undo"
+    drawn = find_form(admin.get(path), "/undo")
+    stale = admin.post(path, drawn.filled(_action="undo"), csrf="0" * 64, headers={"accept-language": "de"})
+    assert stale.status_code == 409
+    assert "Dieses Formular war so lange offen" in page_text(stale)
+    assert events() == before

@@ -87,7 +87,7 @@ async def set_password(request: PageRequest) -> Response:
         result = await request.perform("admins.set_password", form.raw(), request.number("id"))
     except Refused as refused:
         return await _show(request, 400, None, form.add_refusal(refused))
-    name, factors = result.value["name"], ", ".join(result.value["secondFactors"])
+    name, factors = result.value["name"], join((say(one) for one in result.value["secondFactors"]), ", ")
     message = say("{name} was signed out everywhere and must choose their own password at the next sign-in.", name=isolate(name))
     if factors:
         stay = say("Their second factors ({factors}) stay and are still required after the password.", factors=factors)

@@ -237,7 +237,9 @@ def _format(name: str, value: Any) -> str:
         return ", ".join(str(one) for one in (sorted(value) if name == "grants" else value)) or say("none")
     if name == _IS_LOGGED:
         return say("yes") if value in (True, "1") else say("no")
-    return say("none") if value in (None, "", "never") else str(value)
+    if value in (None, "", "never"):
+        return say("none")
+    return value if isinstance(value, str) else str(value)  # a sentence stays one
 
 
 # --- rotating and revoking ----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, raise_faults
-from trellis.sentences import join, say
+from trellis.sentences import adapt, join, say
 
 ACTION: Final = "_action"  # the name of a form's buttons: "save", or something that only shows the form again
 PREVIEW: Final = "preview."  # before a field's name, as an action: show its HTML
@@ -95,7 +95,8 @@ class NodeForm:
         try:
             return str(self.form.fields[name].type.parse(self.typed.get(name, "")))
         except Invalid as invalid:
-            return escape(f"{self.form[name].label} {invalid.detail}")
+            label = self.form[name].label
+            return adapt(invalid.detail, lambda said, find: escape(f"{find(label)} {said}"))
 
     @property
     def asks_for_kind(self) -> str:

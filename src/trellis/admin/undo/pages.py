@@ -76,7 +76,7 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
     try:
         result = await request.perform(RESTORE, target=event["seq"])
     except Refused as refused:  # a stale form, or somebody else was faster
-        return await _show(request, await _preview(request), 409, str(refused.detail))
+        return await _show(request, await _preview(request), 409, refused.detail)
     name = isolate(plan.record["name"])
     message = (
         say("{name} is as it was before event {seq:,}.", name=name, seq=event["seq"])

@@ -130,7 +130,7 @@ class BoundsByOperation:
 
 def _invalid(where: str, detail: str) -> Invalid:
     path = f"bounds.{where}"
-    return Invalid(detail, parts=((path, f"{path} {detail}"),))
+    return Invalid(detail, parts=((path, join((path, detail))),))
 
 
 # --- settling what was entered ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from trellis.admin.times import EXACT, Clock
 from trellis.errors import Refused
 from trellis.sentences import say
 
+RETYPE: Final = "_retype."  # before the name of a password that was typed, and is neither carried nor sent back
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
 _MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; encoded, each may take three
@@ -96,7 +97,10 @@ class Submitted(Mapping[str, str]):
         return blake2b(orjson.dumps([path, sent]), digest_size=16).hexdigest()
 
     def carried(self) -> tuple[tuple[str, str], ...]:
-        """Return what may be carried through another page: everything but tokens and passwords, unless it is too much."""
+        """Return what may be carried through another page: everything but tokens and passwords, unless it is too much.
+
+        That there was a password is carried: its form asks for it again.
+        """
         return () if self.is_too_large_to_carry else self._find_typed()
 
     @property
@@ -106,4 +110,6 @@ class Submitted(Mapping[str, str]):
         return len(kept) > _MAX_PAIRS or sum(len(f"{n}{v}".encode(errors="replace")) for n, v in kept) > _MAX_CARRIED
 
     def _find_typed(self) -> tuple[tuple[str, str], ...]:
-        return tuple((n, v) for n, v in self.pairs if n != CSRF and "password" not in n.lower())
+        passwords = {n for n in self if "password" in n.lower() and not n.startswith("_")}
+        kept = tuple((n, v) for n, v in self.pairs if n != CSRF and n not in passwords)
+        return (*kept, *((RETYPE + n, "1") for n in sorted(passwords) if self[n]))

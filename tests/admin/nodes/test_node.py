@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import LOGIN, MakeVisitor, Visitor, page_text
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.community import MEMBERS, Community
 from tests.fixture_types import Events, Run
@@ -13,6 +13,7 @@ from trellis.core.kind import NodeKind
 from trellis.kinds import KINDS
 
 _VISITED: set[str] = set()
+_RETYPE = "Password: type it again"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
@@ -143,6 +144,51 @@ def test_a_password_is_set_left_and_taken_away(admin: Visitor, community: Commun
     assert "not both" in page_text(both)
     send(("_remove.password", "1"))
     assert run("forums.get", community.help)["passwordProtected"] is False
+
+
+def test_a_password_that_was_typed_is_asked_for_again_wherever_the_form_comes_back(
+    admin: Visitor, community: Community, run: Run, events: Events
+) -> None:
+    before = events()
+    for path, ending in (("/forums/new", "/new"), (f"/forums/{community.help}", f"/{community.help}")):
+        form = find_form(admin.get(path), ending)
+        typed = {"name": "Secret room", "password": "open sesame"}
+        run("forums.update", community.help, minContent=len(events()))  # somebody else, so that it is a conflict
+        for changes, how in (
+            (typed | {"name": "", "_action": "save"}, {}),
+            (typed | {"_action": "search"}, {}),
+            (typed | {"_action": "save"}, {"csrf": "0" * 64}),
+            *(((typed | {"_action": "save"}, {}),) if ending != "/new" else ()),
+        ):
+            page = admin.post(path, form.filled(**changes), **how)
+            assert page.status_code in {200, 400, 409}
+            assert page_text(page).count(_RETYPE) == 2, changes  # above the form, and at its field
+            assert "open sesame" not in page.text
+        assert _RETYPE not in page_text(admin.post(path, form.filled(name="Secret room", password="", _action="search")))
+    assert [event["operation"] for event in events()[len(before) :]] == ["forums.update"] * 2
+    assert not run("forums.get", community.help)["passwordProtected"]
+
+
+def test_that_a_password_was_typed_or_removed_is_known_after_signing_in_again(
+    admin: Visitor, community: Community, run: Run
+) -> None:
+    run("forums.update", community.help, password="sesame")
+    path = f"/forums/{community.help}"
+    form = find_form(admin.get(path), path)
+    for changes, said in (
+        ({"password": "open sesame"}, _RETYPE),
+        ({"_remove.password": "1"}, 'name="_remove.password" value="1" checked'),
+    ):
+        admin.client.cookies.clear()
+        admin.get("/sign-in")
+        ended = admin.post(path, form.filled(_action="save", **changes))
+        assert ended.status_code == 401
+        assert "open sesame" not in ended.text
+        back = admin.post("/sign-in", find_form(ended, "/sign-in").filled(login=LOGIN, password=PASSWORD))
+        assert "_submission" not in page_text(back)
+        assert "_retype" not in page_text(back)
+        again = admin.post(path, find_form(back, path).filled(), csrf="")
+        assert said in again.text
 
 
 # --- copying permissions ------------------------------------------------------------------------------------------

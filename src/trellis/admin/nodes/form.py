@@ -12,7 +12,7 @@ from trellis.admin.nodes.grid import FILTER, FILTERED, Grid, build_grid
 from trellis.admin.nodes.names import GroupNames, fetch_groups
 from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import RETYPE, Submitted
 from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, raise_faults
@@ -64,6 +64,13 @@ class NodeForm:
         for fault in self.form.faults:
             if (name := self.form.field_of(fault)) in self.pickers:
                 self.pickers[name] = replace(self.pickers[name], fault=self.form.text_of(fault))
+
+    def ask_for_secrets(self) -> None:
+        """Ask for what was typed and is not sent back: whoever does not see that would save the form without it."""
+        for secret in self.kind.secrets:
+            is_lost = self.typed is not None and (self.typed.get(secret.name) or self.typed.get(RETYPE + secret.name))
+            if is_lost and not any(self.form.field_of(fault) == secret.name for fault in self.form.faults):
+                self.form.add_fault(secret.name, say("{name}: type it again, since a form does not keep it.", name=secret.name))
 
     def removes_secret(self, name: str) -> bool:
         """Return whether the box that removes a secret is ticked."""

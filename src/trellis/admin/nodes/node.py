@@ -42,6 +42,7 @@ async def create(kind: NodeKind, request: PageRequest) -> Response:
 
 
 def _show_new(kind: NodeKind, request: PageRequest, node_form: NodeForm, status: int = 200) -> Response:
+    node_form.ask_for_secrets()
     return request.page(
         "nodes/new.html",
         status=status,
@@ -75,6 +76,7 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
 async def _show(
     kind: NodeKind, request: PageRequest, record: Mapping[str, Any], node_form: NodeForm, status: int, **context: Any
 ) -> Response:
+    node_form.ask_for_secrets()
     raw = {"resource": kind.name, "resourceId": record["id"], "order": "newest", "limit": _MAX_EVENTS}
     return request.page(
         "nodes/show.html",
@@ -112,6 +114,7 @@ async def update(kind: NodeKind, request: PageRequest) -> Response:
 
 async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], node_form: NodeForm) -> Response:
     """Show both versions; the form below has the typed values, and saving it replaces theirs."""
+    node_form.ask_for_secrets()
     change = await last_change(request, kind, theirs["id"])
     rows = compare_versions(node_form.compare(None if change is None else change.base, theirs))
     return await _show(kind, request, theirs, node_form, 409, conflict=rows, change=change)

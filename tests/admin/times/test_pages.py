@@ -113,3 +113,15 @@ def test_a_key_that_expires_at_the_end_of_9999_is_shown_in_every_zone(admin: Vis
     assert saved.status_code == 303
     key = run("keys.get", 1)
     assert (key["expiresAt"], key["bounds"]["forums.list"]["until"]) == ("9999-12-31T23:59:59.000Z",) * 2
+
+
+def test_a_day_is_the_same_where_keys_are_listed_and_where_they_are_revoked(
+    admin: Visitor, gate: Gate, clock: Clock, run: Run
+) -> None:
+    run("keys.create", name="Calendar sync")
+    clock.at = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)  # the next day in Berlin
+    _log(gate, clock.at - timedelta(hours=2))
+    admin.sign_in()
+    admin.post("/account/view", {"zone": "Europe/Berlin", "theme": ""})
+    assert "1 request in 14 days, 0 today" in page_text(admin.get("/keys"))
+    assert "1 request in 30 days, 0 today" in page_text(admin.post("/keys/many/revoke", {"ids": "1"}))

@@ -220,7 +220,8 @@ async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) ->
     changing = [key for key in keys if action.deletes or set(results[key["id"]]["key"]["grants"]) != set(key["grants"])]
     told = [_tell(key, results[key["id"]], action) for key in changing]
     webhooks = await _fetch_webhooks(request, results.values())
-    uses = await request.fetch("requests.daily", {"keys": [key["id"] for key in changing], "days": _DAYS}) if changing else {}
+    daily = {"keys": [key["id"] for key in changing], "days": _DAYS, "zone": request.clock.name}
+    uses = await request.fetch("requests.daily", daily) if changing else {}
     ran = {
         key["id"]: _sort_uses(await request.fetch("requests.summary", {"key": key["id"]}, slow=True))
         for key in changing[:_DETAILED]

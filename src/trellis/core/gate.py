@@ -124,7 +124,7 @@ class Gate:
         if operation.writes:
             return self.submit(call).result()
         given = operation.form.read(call.raw)
-        with counting(self.store, call.actor) as counted:
+        with counting(self.store, call.actor) if call.actor.bounds else nullcontext(list[Use]()) as counted:
             if call.actor.bounds and not call.again:
                 call = self._count_read(operation, call, counted)
             if not (operation.snapshot or call.actor.bounds):

@@ -213,6 +213,27 @@ def test_a_dry_run_is_not_kept(api: ApiClient, database: DatabaseState) -> None:
     assert api.post(FORUMS, BODY, headers=token("a-1")).status_code == 201
 
 
+def test_a_batch_that_only_reads_is_not_kept_but_one_that_may_change_something_is(
+    api: ApiClient, community: Community, key: MakeKey, database: DatabaseState
+) -> None:
+    """A key that may only read could fill the disk with 8 MiB at a time."""
+    reading = key(["forums.get", "structure.plan", "forums.list", "groups.list"])
+    read = {"operation": "forums.get", "id": community.staff}
+    document = {"format": "trellis/1", "name": "a", "forums": [{"externalId": "new", "name": "New"}]}
+    batch = {"operations": [read, {"operation": "structure.plan", "body": {"document": document}}]}
+    for name in ("Team", "Crew"):
+        api.post(f"{FORUMS}/{community.staff}", {"name": name})
+        with database.unchanged():
+            answer = api.post("/core/batch", batch, headers=token("a-1"), key=reading)
+        assert (answer.status_code, answer.json()["results"][0]["result"]["name"]) == (200, name)
+        assert "idempotent-replayed" not in answer.headers
+    as_it_is = {"operations": [{"operation": "forums.update", "id": community.staff, "body": {"name": "Crew"}}]}
+    assert api.post("/core/batch", as_it_is, headers=token("a-2")).json()["results"][0]["event"] is None
+    api.post(f"{FORUMS}/{community.staff}", {"name": "Team"})
+    assert api.post("/core/batch", as_it_is, headers=token("a-2")).headers["idempotent-replayed"] == "true"
+    assert api.get(f"{FORUMS}/{community.staff}").json()["name"] == "Team"
+
+
 def test_it_is_judged_after_the_key_and_the_grant(api: ApiClient, key: MakeKey, run: object) -> None:
     first = api.post(FORUMS, BODY, headers=token("a-1"))
     read_refusal(api.post(FORUMS, BODY, headers=token("a-1"), key=key("forums.list")), 403, "NO_PERMISSION")

@@ -331,18 +331,14 @@ class Gate:
         return Input({**given.values, **digests}) if digests else given
 
     def _write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
-        result, _ = self._run_write(operation, self._renew(call, tx, self.now()), given, tx)
-        if result.event is None and not result.counted:  # nothing was changed: the data version stays, whatever shares the commit
-            raise Rollback(result._replace(change_set=None))
-        return result
+        return _end(self._run_write(operation, self._renew(call, tx, self.now()), given, tx)[0])
 
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
         now, began = self.now(), time.monotonic()
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
         tried = bool(given.get(DRY_RUN.name))
-        dry = operation.is_plan or tried
-        recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=dry)
+        recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=operation.is_plan or tried)
         step = tx.trial if tried else tx.savepoint if call.actor.proposes else nullcontext
         try:
             with step():  # that it has to be approved may be found out when something is written already
@@ -356,13 +352,12 @@ class Gate:
                 told = operation.name, held, call.request_id or "-"
                 log.warning("%s held the write lock for %.1f s (request %s).", *told, extra=call.log_fields)
         kept = outcome.result if outcome.plan is None else outcome.plan
-        counted = [] if dry and not operation.results_in else recorder.counted
+        counted = [] if recorder.dry and not operation.results_in else recorder.counted
         if tried:
             for use in counted:  # what was read is known, though all else is rolled back
                 use.count_again(tx, call.actor)
             return Result(kept, dry=True, counted=bool(counted)), kept
-        event = recorder.record(operation, call, outcome)
-        verb = outcome.verb or operation.verb
+        event, verb = recorder.record(operation, call, outcome), outcome.verb or operation.verb
         return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(counted)), kept
 
     def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
@@ -382,8 +377,7 @@ class Gate:
             value, verb = replay(kept, operation, call.fingerprint, self.catalogue, trace)
             return Result(value, replayed=True, verb=verb)
         result, storable = self._run_write(operation, call, given, tx)
-        keep(tx, claim, call.fingerprint, operation.name, result.verb, storable, self.now())
-        return result
+        return result if keep(tx, call, operation, result.verb, storable, self.now(), self.catalogue) else _end(result)
 
     def _trace(self, tx: Transaction, call: Call, created: Created) -> Trace | None:
         """Return what has become of a record that an earlier call of the same caller created; None if it may not any more."""
@@ -394,6 +388,12 @@ class Gate:
             return Trace(is_there=True)
         recorder = Recorder(tx, operation, call, now)
         return operation.trace(self._build_context(operation, call, Input({}), tx, now, recorder), created.id)
+
+
+def _end(result: Result) -> Result:
+    if result.event is None and not result.counted:  # nothing was changed: the data version stays, whatever shares the commit
+        raise Rollback(result._replace(change_set=None))
+    return result
 
 
 def _has_password(given: Input) -> bool:

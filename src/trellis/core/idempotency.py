@@ -58,11 +58,24 @@ def find_same(tx: Transaction, key: int, call: Call, since: str) -> Any:
 
 
 def keep(
-    tx: Transaction, claim: tuple[int, str], fingerprint: str, operation: str, verb: Verb | None, response: Any, at: str
-) -> None:
-    """Keep the response of a write under the key and the token that claim it. It must not contain a secret."""
+    tx: Transaction, call: Call, operation: Operation, verb: Verb | None, response: Any, at: str, catalogue: Catalogue
+) -> bool:
+    """Keep the response of a write under the key and the token of its call; return whether it is. It must not contain a secret.
+
+    That of a batch that only read is not kept: read once more, it does nothing twice, and a key that may only read fills no disk.
+    """
     member = _PROPOSAL if verb is not None and verb.records_at else _RESPONSE
-    idempotency.save_response(tx, *claim, fingerprint, {_OPERATION: operation, member: response}, at)
+    if member == _RESPONSE and operation.results_in and not _has_written(operation, response, catalogue):
+        return False
+    kept = {_OPERATION: operation.name, member: response}
+    idempotency.save_response(tx, call.actor.id or 0, call.token or "", call.fingerprint, kept, at)
+    return True
+
+
+def _has_written(operation: Operation, response: Any, catalogue: Catalogue) -> bool:
+    """Return whether any of the operations that another one ran may have changed something."""
+    run = [catalogue.find(one["operation"]) for one in _list_results(operation, response)]
+    return any(one.writes and not one.is_plan for one in run)
 
 
 def replay(kept: Kept, operation: Operation, fingerprint: str, catalogue: Catalogue, trace: TraceOf) -> tuple[Any, Verb | None]:

@@ -235,6 +235,20 @@ def test_what_was_approved_leads_to_the_request_that_approved_it(log: Log, gate:
     assert run("requests.get", 2)["event"] == approved.event
 
 
+@pytest.mark.parametrize(
+    ("operation", "missing"),
+    [("forums.list", "forums.list"), ("forums.tree", "forums.list"), ("forums.put_external", "forums.update")],
+)
+def test_a_request_that_lacked_a_grant_leads_to_giving_it(
+    admin: Visitor, log: Log, key: MakeKey, operation: str, missing: str
+) -> None:
+    key(["forums.create"])
+    log(0, operation=operation, status=403, error="2S291/3")
+    page = admin.get("/requests/1")
+    assert f"Grant {missing}…" in page_text(page)
+    assert f'href="/admin/keys/1/edit?grant={missing}"' in page.text
+
+
 def test_a_refused_request_leads_to_no_event(admin: Visitor, log: Log, run: Run) -> None:
     log(0, operation="forums.create", status=403)
     assert "What this request changed" not in page_text(admin.get("/requests/1"))

@@ -44,6 +44,22 @@ def test_a_key_shows_its_requests_grants_and_settings(admin: Visitor, key: MakeK
     assert "All requests with this key" in page
 
 
+def test_a_call_that_needed_the_grants_of_others_leads_to_the_one_that_is_missing(
+    admin: Visitor, key: MakeKey, gate: Gate, clock: Clock
+) -> None:
+    key(["forums.create"])
+    _asked(gate, clock, "forums.tree", status=403)
+    _asked(gate, clock, "forums.list", status=403, times=2)
+    _asked(gate, clock, "forums.put_external", status=403)
+    page = admin.get("/keys/1")
+    assert "Requested, but not granted forums.list 3 times" in page_text(page)
+    assert "forums.update 1 time" in page_text(page)
+    assert 'href="/admin/keys/1/edit?grant=forums.list"' in page.text
+    assert 'href="/admin/keys/1/edit?grant=forums.update"' in page.text
+    form = admin.get("/keys/1/edit?grant=forums.list").text
+    assert re.search(r'value="forums\.list"[^>]* checked', form)
+
+
 def test_what_was_held_for_30_days_without_use_can_be_taken_away(
     admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, events: Events, run: Run
 ) -> None:

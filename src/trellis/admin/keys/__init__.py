@@ -5,7 +5,7 @@ from typing import Final
 from trellis.admin.keys import activity, index, key, many, presets, trying, ungrant
 from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import fetch_key_names
-from trellis.admin.keys.key import RESTORE_OF_KEY, build_path_from_refused, build_selection_form
+from trellis.admin.keys.key import RESTORE_OF_KEY, MissingGrant, build_selection_form, find_refused_grant
 from trellis.admin.keys.recipes import RECIPES
 from trellis.admin.page import Page
 
@@ -14,9 +14,10 @@ __all__ = [
     "RECIPES",
     "RESTORE_OF_KEY",
     "Grid",
-    "build_path_from_refused",
+    "MissingGrant",
     "build_selection_form",
     "fetch_key_names",
+    "find_refused_grant",
 ]
 
 PAGES: Final[tuple[Page, ...]] = (

@@ -4,7 +4,7 @@ Everything in it comes from the catalogue. Ticking a row, a column, or all readi
 `press` does on the server what the script does in the page.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -74,6 +74,7 @@ class Grid:
             for name, found in by_resource.items()
         )
         self.others = tuple(others)
+        self._needed = {one.name: one.needs or (one.name,) for one in catalogue.values() if one.path is not None}
 
     @cached_property
     def boxes(self) -> tuple[Box, ...]:
@@ -84,6 +85,11 @@ class Grid:
     def names(self) -> frozenset[str]:
         """The names of all operations that can be granted."""
         return frozenset(box.name for box in self.boxes)
+
+    def find_missing(self, operation: str | None, grants: Collection[str]) -> str:
+        """Return the first grant that is missing of those that an operation needs; "" if none is, or none can be given."""
+        needed = self._needed.get(operation or "", ())
+        return next((name for name in needed if name in self.names and name not in grants), "")
 
     @cached_property
     def reading(self) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """One API key: its usage and grants, changing it, rotating it, removing grants, revoking it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
@@ -81,14 +81,14 @@ async def show(request: PageRequest) -> Response:
         grid=grid,
         chart=build_chart(summary["days"], [(request.language.day(day), request.language.date(day)) for day in days]),
         uses=summary["lastUses"],
-        refused=[use for use in summary["operations"] if use["refused"] and use["operation"] in grid.names - set(key["grants"])],
+        refused=_list_refused(grid, key, summary["operations"]),
         unused=summary["unused"],
         requests=latest["results"],
         first=first,
         events=events["results"],
         may=may_form,
-        missing=_build_path_to_grant(grid, key, request.query.get("operation")),
-        first_missing=build_path_from_refused(grid, key, first),
+        missing=_find_missing_grant(grid, key, request.query.get("operation")),
+        first_missing=find_refused_grant(grid, key, first),
         answer=answer,
         selection=build_selection_form(request, RESTORE_OF_KEY),
         address=f"{find_base(request)}/mcp",
@@ -150,15 +150,33 @@ async def edit(request: PageRequest) -> Response:
     return _show_form(request, 200, key, KeyForm(grid, key=filled, clock=request.clock), wanted=wanted)
 
 
-def build_path_from_refused(grid: Grid, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
-    """Return the path that leads to granting what a request was refused for; "" if it was not, or has been granted since."""
-    return _build_path_to_grant(grid, key, logged["operation"]) if logged and logged["status"] == _REFUSED else ""
+class MissingGrant(NamedTuple):
+    """An operation that a key has not been granted, and the path of the key's form in which it is ticked."""
+
+    operation: str
+    path: str
 
 
-def _build_path_to_grant(grid: Grid, key: Mapping[str, Any], operation: str | None) -> str:
-    """Return the path of a key's form with an operation ticked that it may be granted and has not; "" otherwise."""
-    is_missing = key["state"] != "revoked" and operation in grid.names - set(key["grants"])
-    return f"/keys/{key['id']}/edit?{_GRANT}={operation}" if is_missing else ""
+def find_refused_grant(grid: Grid, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> MissingGrant | None:
+    """Return the grant for want of which a request was refused; None if it was not, or has been given since."""
+    return _find_missing_grant(grid, key, logged["operation"]) if logged and logged["status"] == _REFUSED else None
+
+
+def _find_missing_grant(grid: Grid, key: Mapping[str, Any], operation: str | None) -> MissingGrant | None:
+    """Return a grant that a key needs for an operation, may be given and has not."""
+    missing = grid.find_missing(operation, key["grants"]) if key["state"] != "revoked" else ""
+    return MissingGrant(missing, f"/keys/{key['id']}/edit?{_GRANT}={missing}") if missing else None
+
+
+def _list_refused(grid: Grid, key: Mapping[str, Any], uses: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the grants for want of which requests were refused, with their number and the time of the last one."""
+    found: dict[str, dict[str, Any]] = {}
+    for use in uses:
+        if use["refused"] and (missing := grid.find_missing(use["operation"], key["grants"])):
+            one = found.setdefault(missing, {"operation": missing, "refused": 0, "refusedAt": ""})
+            one["refused"] += use["refused"]
+            one["refusedAt"] = max(one["refusedAt"], use["refusedAt"])
+    return [found[name] for name in sorted(found)]
 
 
 async def update(request: PageRequest) -> Response:

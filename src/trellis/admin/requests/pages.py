@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form
-from trellis.admin.keys import Grid, build_path_from_refused, fetch_key_names
+from trellis.admin.keys import Grid, MissingGrant, fetch_key_names, find_refused_grant
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, Text, isolate
@@ -109,15 +109,15 @@ async def show(request: PageRequest) -> Response:
     )
 
 
-async def _find_missing(request: PageRequest, found: Mapping[str, Any]) -> str:
-    """Return the path that leads to granting its key what a request was refused for; "" if there is none."""
+async def _find_missing(request: PageRequest, found: Mapping[str, Any]) -> MissingGrant | None:
+    """Return the grant for want of which a request was refused; None if there is none."""
     if found["keyId"] is None:
-        return ""
+        return None
     try:
         key = await request.fetch("keys.get", target=found["keyId"])
     except Refused:  # a log that was brought here without its keys
-        return ""
-    return build_path_from_refused(Grid(request.catalogue), key, found)
+        return None
+    return find_refused_grant(Grid(request.catalogue), key, found)
 
 
 def _reference(request: PageRequest, operation: str | None) -> str:

@@ -249,6 +249,14 @@ def test_a_request_that_lacked_a_grant_leads_to_giving_it(
     assert f'href="/admin/keys/1/edit?grant={missing}"' in page.text
 
 
+def test_requests_to_each_operation_of_the_api_can_be_chosen(admin: Visitor, gate: Gate) -> None:
+    page = admin.get("/requests").text
+    offered = re.findall(r'<option value="([a-z_]+\.[a-z_]+)"', page)
+    assert {"core.hello", "core.batch", "forums.tree", "forums.put_external", "forums.restore", "proposals.withdraw"} <= {*offered}
+    assert {one.name for one in gate.catalogue.values() if one.path is not None} <= {*offered}
+    assert len(offered) == len({*offered})
+
+
 def test_a_refused_request_leads_to_no_event(admin: Visitor, log: Log, run: Run) -> None:
     log(0, operation="forums.create", status=403)
     assert "What this request changed" not in page_text(admin.get("/requests/1"))

@@ -14,7 +14,7 @@ from trellis.core.fields import Field, Text, isolate
 from trellis.core.hello import HELLO
 from trellis.core.requests import FILTERS, METHODS
 from trellis.errors import Refused
-from trellis.http.routes import find_in_reference
+from trellis.http.routes import build_routes, find_in_reference
 from trellis.kinds.invision import INVISION
 from trellis.refusals import REFUSALS, Refusal
 from trellis.sentences import say
@@ -65,14 +65,15 @@ async def index(request: PageRequest) -> Response:
 
 
 def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form:
-    grid = Grid(request.catalogue)
+    asked = dict.fromkeys(route.operation.name for route in build_routes(request.catalogue))
+    asked |= dict.fromkeys(box.name for box in Grid(request.catalogue).boxes)  # what an address that forks leads to, too
     keys = [(number, f"{isolate(name)} ({number})") for number, name in names.items()]
     return Form(
         (*FILTERS, _BEFORE),
         query,
         choices={
             "key": [("", say("Any key")), (_NO_KEY, say("Without a valid key")), *keys],
-            "operation": [("", say("Any operation")), *((box.name, box.name) for box in grid.boxes), (HELLO.name, HELLO.name)],
+            "operation": [("", say("Any operation")), *((name, name) for name in asked)],
             "method": [("", say("Any method")), *((name, name) for name in METHODS)],
             "status": [("", say("Any status")), *_CLASS_LABELS.items(), *_statuses(query)],
         },

@@ -160,6 +160,8 @@ def test_a_change_may_be_on_condition_of_the_version_that_was_read(agent: AgentC
     newer = agent.call("forums.update", change, meta={"trellis/ifMatch": tag})["_meta"]["trellis/etag"]
     assert agent.problem("forums.update", change | {"name": "No"}, meta={"trellis/ifMatch": tag})["status"] == 412
     assert agent.value("forums.update", change | {"name": "Yes"}, meta={"trellis/ifMatch": f'"{newer}"'})["name"] == "Yes"
+    in_dialect = f"{agent.call('forums.get', {'id': change['id']})['_meta']['trellis/etag']}.0123456789abcdef01234567"
+    assert agent.value("forums.update", change | {"name": "So"}, meta={"trellis/ifMatch": in_dialect})["name"] == "So"
 
 
 def test_a_reason_and_a_change_set_stand_in_the_event(agent: AgentClient, database: DatabaseState) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from trellis.core.fields import MAX_ID, Field, Input, Integer, Invalid, ListOf, NodeId, Nullable, Record, Text, quote, split_list
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress
 from trellis.core.verbs import Body, Response, Verb
+from trellis.core.version import find_own_version
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
 from trellis.sentences import say
@@ -197,7 +198,7 @@ def _build_call(context: Context, step: Step, references: "_References") -> Call
             name=operation.name,
         )
         raise refuse_faults(Fault("ifMatch", "INVALID_VALUE", detail))
-    expected = (step.if_match,) if step.if_match else ()
+    expected = (find_own_version(step.if_match),) if step.if_match else ()
     return context.call.build_inner(step.operation, body, _check_target(operation, step, target), expected)
 
 

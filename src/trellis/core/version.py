@@ -10,6 +10,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 ANY_VERSION: Final = "*"
+DIALECT_MARK: Final = "."  # between the version of a record and that of what a dialect shows of it; neither has one
 
 
 def encode_json(record: Any) -> bytes:
@@ -25,6 +26,15 @@ def compute_version(body: bytes) -> str:
 def record_version(record: Mapping[str, Any]) -> str:
     """Return the version of a record, as used in If-Match."""
     return compute_version(encode_json(record))
+
+
+def find_own_version(tag: str) -> str:
+    """Return the version of a record that a tag stands for, which was perhaps read in a dialect.
+
+    No tag becomes any version: only a condition as a whole can be that.
+    """
+    own = tag.partition(DIALECT_MARK)[0]
+    return "" if own == ANY_VERSION != tag else own
 
 
 def check_precondition(expected: tuple[str, ...], before: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from trellis.errors import Fault, refuse_faults
 from trellis.http.api import ApiRequest, build_call
 from trellis.http.json_body import PRETTY, find_pretty
 from trellis.rest.bodies import parse_body, parse_query
-from trellis.rest.dialect import Translator, find_versions
+from trellis.rest.dialect import Translator
 from trellis.sentences import say
 
 
@@ -29,9 +29,7 @@ def read_call(
     """Read the whole request of a writing operation, whose body has come. Raises Refused."""
     raw = read_query(request) | parse_body(request.headers.get(b"content-type", b""), body)
     call = build_call(request, operation, actor, target, _add_path_values(request, raw))
-    if translator is None:
-        return call
-    return call._replace(raw=translator.read(operation, call.raw, request.at), expected=find_versions(call.expected))
+    return call if translator is None else call._replace(raw=translator.read(operation, call.raw, request.at))
 
 
 def _add_path_values(request: ApiRequest, raw: dict[str, Any]) -> dict[str, Any]:

@@ -200,6 +200,20 @@ def test_a_record_can_be_changed_on_condition_that_it_is_the_one_that_was_read(i
     assert read(invision.post(path, data={"title": "Newer"}, headers={"If-Match": "*"}))["name"] == "Newer"
 
 
+def test_a_batch_can_have_that_condition_too(invision: ApiClient, community: Community) -> None:
+    path = f"/forums/forums/{community.news}"
+    read_first = invision.get(path).headers["etag"]
+
+    def rename(name: str, tag: str) -> int:
+        step = {"operation": "forums.update", "id": community.news, "ifMatch": tag, "body": {"name": name}}
+        return invision.post("/core/batch", {"operations": [step]}).status_code
+
+    assert rename("Newer", read_first) == 200
+    assert [rename("Newest", tag) for tag in (read_first, '"*.x"', ".x", ".")] == [409] * 4
+    assert rename("Newest", invision.get(path).headers["etag"]) == 200
+    assert invision.get(path).json()["name"] == "Newest"
+
+
 def test_what_the_dialect_does_not_have_is_answered_as_ours(invision: ApiClient, api: ApiClient, community: Community) -> None:
     copy = invision.post(f"/forums/forums/{community.help}/copy", {"name": "Help too"})
     assert copy.json()["permissions"] == dict.fromkeys(("view", "read", "add", "reply", "attachments"), "*")

@@ -6,6 +6,7 @@ from typing import Any
 from trellis.core.actor import Actor
 from trellis.core.keys import redact_keys
 from trellis.core.operation import Call, Operation
+from trellis.core.version import find_own_version
 from trellis.errors import Refused
 from trellis.http.api.headers import audit_reason, change_set_name, expected_versions, fingerprint, idempotency_token
 from trellis.http.api.request import ApiRequest
@@ -15,7 +16,7 @@ from trellis.sentences import say
 def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: int | None, raw: Mapping[str, Any]) -> Call:
     """Build the call of an operation that writes, from what was sent and the headers. Raises Refused."""
     headers = request.headers
-    expected = expected_versions(headers.get(b"if-match"))
+    expected = tuple(map(find_own_version, expected_versions(headers.get(b"if-match"))))
     if expected and not operation.is_conditional:
         detail = say(
             "{name} does not change an existing record, so If-Match does not apply. Leave If-Match out.",

@@ -1,6 +1,6 @@
 """A dialect at the door: which operations it covers, their requests, answers and refusals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -8,15 +8,13 @@ from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
 from trellis.core.verbs import Response
-from trellis.core.version import ANY_VERSION, compute_version, encode_json, record_version
+from trellis.core.version import DIALECT_MARK, compute_version, encode_json, record_version
 from trellis.errors import Refused
 from trellis.http.json_body import encode_body, end_body
 from trellis.kinds.invision import INVISION
 from trellis.rest.dialect.groups import AllGroups
 from trellis.rest.dialect.input import read_input
 from trellis.store.engine import Shown
-
-_MARK: Final = "."  # between the version of a record and that of what is shown of it; neither has one
 
 
 class Translator:
@@ -79,21 +77,8 @@ def encode_answer(value: Any, shown: Any, response: Response, *, pretty: bool = 
     compact = encode_json(shown)
     version = compute_version(compact)
     if shown is not value and response is Response.RECORD:
-        version = f"{record_version(value)}{_MARK}{version}"
+        version = f"{record_version(value)}{DIALECT_MARK}{version}"
     return encode_body(shown, pretty=True) if pretty else end_body(compact), version
-
-
-def find_versions(expected: Sequence[str]) -> tuple[str, ...]:
-    """Return the versions of our own records that versions of answers in a dialect begin with.
-
-    None of them becomes any version: only If-Match as a whole can be that.
-    """
-    return tuple(version if version == ANY_VERSION else _find_own(version) for version in expected)
-
-
-def _find_own(version: str) -> str:
-    own = version.partition(_MARK)[0]
-    return "" if own == ANY_VERSION else own
 
 
 def _show_record(record: Record, members: tuple[Member, ...], find_groups: FindGroups) -> dict[str, Any]:

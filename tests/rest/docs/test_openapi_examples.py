@@ -140,6 +140,17 @@ def test_an_export_as_yaml_is_told_too(api: ApiClient, openapi: Json, community:
     promise.keeps(answer)
 
 
+def test_an_answer_that_is_known_has_the_headers_that_are_told(api: ApiClient, openapi: Json, community: Community) -> None:
+    for name in ("forums.list", "forums.get", "events.list", "webhooks.list", "core.hello"):
+        (promise,) = (one for one in documented_operations(openapi) if one.name == name)
+        path = promise.path.replace("{id}", str(community.news))
+        for sent in ({}, {"Accept": "application/x-ndjson"}):
+            first = api.get(path, headers=sent)
+            again = api.get(path, headers={**sent, "If-None-Match": first.headers["etag"]})
+            assert again.status_code == 304, name
+            promise.keeps(again)
+
+
 def test_what_a_put_creates_is_answered_as_it_is_told(api: ApiClient, openapi: Json) -> None:
     names = [promise for promise in documented_operations(openapi) if promise.name.endswith(".put_external")]
     assert names

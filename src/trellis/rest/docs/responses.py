@@ -207,7 +207,7 @@ def _successes(route: Route) -> Json:
     if not operation.writes:
         found["304"] = {
             "description": "Nothing has changed: `If-None-Match` names this version.",
-            "headers": headers_of("ETag", *_LIMITS),
+            "headers": headers_of(*headers),
         }
     return dict(sorted(found.items()))
 

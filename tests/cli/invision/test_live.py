@@ -325,6 +325,9 @@ def test_a_redirect_within_the_community_is_followed(bring: Import, old: OldComm
         ("ftp://old.example/", "is not an address"),
         ("old.example", "is not an address"),
         ("https://[", "is not an address"),
+        ("https://old..example/", "is not an address"),
+        (f"https://{'a' * 64}.example/", "is not an address"),
+        ("https://xn--/", "is not an address"),
         ("https://old.example:99999/", "is not an address"),
         ("https://anna:secret@old.example/", "must have no user, password, query or fragment"),
         ("https://old.example/?key=secret", "must have no user, password, query or fragment"),
@@ -354,6 +357,14 @@ def test_a_proxy_or_certificates_that_cannot_be_used_are_named(
     told = refused(trellis("import", "invision", "https://old.example/", "--key-file", key_file))
     assert told.startswith("The proxy or the certificates that the environment names cannot be used: ")
     assert name in told
+
+
+@pytest.mark.usefixtures("nothing_written", "waits")
+def test_a_proxy_whose_host_no_name_can_be_is_told(trellis: Trellis, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.invision.live.find_private_address", lambda _url: None)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy..example:3128")
+    told = refused(trellis("import", "invision", "https://old.example/", "--key-file", key_file, "--rate", "1000"))
+    assert "https://old.example could not be asked" in told
 
 
 def test_no_proxy_is_told_the_key_for_this_machine(bring: Import, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from httpx import URL, InvalidURL
+
 from trellis.core.fields import quote
 from trellis.invision.answers import HELLO, ReadingFailed
 
@@ -17,7 +19,9 @@ def check_url(url: str, *, plain: bool = False) -> str:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
-    except ValueError:
+        asked = URL(url)
+        _, _ = asked.host, asked.raw_host.decode("ascii").encode("idna")  # which a host such as a..b does not have
+    except (ValueError, InvalidURL):
         host, parts = "", urlsplit("")
     if parts.scheme not in {"http", "https"} or not host:
         raise ReadingFailed(

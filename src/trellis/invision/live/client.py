@@ -148,7 +148,7 @@ class Client:
         while True:
             try:
                 answer = self._follow(url)
-            except (httpx.RequestError, httpx.InvalidURL, OSError) as error:
+            except (httpx.RequestError, httpx.InvalidURL, OSError, UnicodeError) as error:  # the last of a proxy whose name is none
                 sentence = f"{_shorten(self._url)} could not be asked: {_explain(error, self._timeout)}"
                 wait = next(retries, None)
             else:

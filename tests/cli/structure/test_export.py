@@ -1,5 +1,6 @@
 """`trellis export` and `trellis schema`."""
 
+import os
 from pathlib import Path
 
 import orjson
@@ -88,3 +89,17 @@ def test_a_file_is_replaced_as_a_whole_and_stays_as_private_as_it_was(community:
     assert trellis("export", "--output", pipe).exit_code == 0
     assert pipe.is_char_device()
     assert sorted(Path().iterdir()) == [link, site]
+
+
+def test_a_pipe_that_has_no_name_of_its_own_is_written_to(community: Community, trellis: Trellis) -> None:
+    for leads_to in ("/dev/fd/{}", "link"):
+        read, write = os.pipe()
+        path = Path(leads_to.format(write))
+        if leads_to == "link":
+            path.symlink_to(f"/dev/fd/{write}")
+        exported = trellis("export", "--output", path)
+        os.close(write)
+        with os.fdopen(read, encoding="utf-8") as opened:
+            text = opened.read()
+        assert exported.exit_code == 0, exported.stderr
+        assert read_document(text)["format"] == "trellis/1"

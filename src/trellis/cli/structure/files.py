@@ -65,8 +65,8 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file, in place of one that may be there: whoever reads it finds the old or the new one. Raises Failure."""
     target = Path(os.path.realpath(path))  # what a link leads to, not the link
     try:
-        if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")  # a device or a pipe
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # a device or a pipe, which may have no name but this link
             return
         work = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
         try:

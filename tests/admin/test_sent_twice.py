@@ -21,6 +21,10 @@ def _make_paused_key(run: Run, community: Community) -> None:
     run("keys.pause", 1)
 
 
+def _make_agent(run: Run, _: Community) -> None:
+    run("keys.create", name="Agent", preset="agent")
+
+
 def _make_webhook(run: Run, _: Community) -> None:
     run("webhooks.create", url="https://hooks.example/trellis", events=["*"])
 
@@ -38,6 +42,8 @@ def _save_filter(run: Run, _: Community) -> None:
         ("/keys/new", "", {"name": "Twice"}, None, "shown once"),
         ("/keys/1/revoke", "", {}, _make_key, "The key is revoked permanently."),
         ("/keys/1/pause", "", {}, _make_key, "The key is paused."),
+        ("/keys/presets/agent/pause", "", {}, _make_agent, "1 key is paused."),
+        ("/keys/1/ungrant", "/keys/1/ungrant", {"operation": "forums.list"}, _make_key, "An unused grant was removed."),
         ("/keys/1/resume", "", {}, _make_paused_key, "The key may be used again."),
         ("/webhooks/new", "", {"url": "https://hooks.example/two", "events": "*"}, None, "shown once"),
         ("/webhooks/1", "/webhooks/1/test", {}, _make_webhook, "A test is being sent."),

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import Submitted, find_form_status
 from trellis.core.keys import PRESET, PRESETS, WHY_PAUSED
 from trellis.errors import Refused
 from trellis.sentences import say, say_many
@@ -36,9 +36,9 @@ async def pause(request: PageRequest) -> Response:
     preset, form = _read_preset(request), _build_form(request.form)
     try:
         raw = form.raw()
-        result = await request.perform(_PAUSE, {**raw, PRESET.name: preset}, reason=raw.get(WHY_PAUSED.name))
+        result = await request.perform_once(_PAUSE, {**raw, PRESET.name: preset}, reason=raw.get(WHY_PAUSED.name))
     except Refused as refused:
-        return await _show(request, preset, form.add_refusal(refused), 400)
+        return await _show(request, preset, form.add_refusal(refused), find_form_status(refused))
     count = result.value["count"]
     if not count:
         return request.redirect("/keys", say("There were no keys left to pause."), "note")
@@ -66,7 +66,13 @@ async def _show(request: PageRequest, preset: str, form: Form, status: int) -> R
     plan = await request.dry_run(_PAUSE, {PRESET.name: preset}, None)
     named: list[Any] = [await request.fetch("keys.get", target=number) for number in plan["keys"][:_SHOWN]]
     return request.page(
-        "keys/pause_preset.html", status=status, title=PRESETS[preset].pause, form=form, count=plan["count"], named=named
+        "keys/pause_preset.html",
+        status=status,
+        title=PRESETS[preset].pause,
+        form=form,
+        count=plan["count"],
+        named=named,
+        submission=request.submission_token(renew=status == 409),
     )
 
 

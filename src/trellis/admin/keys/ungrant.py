@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from trellis.admin.keys.grants import Grid
 from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import SentBefore
 from trellis.core.fields import isolate
 from trellis.sentences import say
 
@@ -24,14 +25,18 @@ async def ask(request: PageRequest) -> Response:
         key=key,
         grid=Grid(request.catalogue),
         unused=summary["unused"] or [],
+        submission=request.submission_token(),
     )
 
 
 async def ungrant(request: PageRequest) -> Response:
     """Remove the grants that are ticked, and no others."""
     number, names = request.number("id"), request.form.all("operation")
-    result = await request.perform("keys.update", {"ungrant": list(names)}, number, reason=request.reason or _REASON)
-    if not result.event:
+    try:
+        result = await request.perform_once("keys.update", {"ungrant": list(names)}, number, reason=request.reason or _REASON)
+    except SentBefore as sent:
+        return request.redirect(f"/keys/{number}/ungrant", sent.detail, "note")
+    if not names or not (result.event or result.replayed):
         return request.redirect(f"/keys/{number}", say("Nothing was changed."))
     message = (
         say("{count} unused grants were removed.", count=len(names)) if len(names) > 1 else say("An unused grant was removed.")

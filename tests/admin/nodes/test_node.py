@@ -209,6 +209,27 @@ def test_the_grid_is_filled_from_another_node_before_anything_is_saved(
     assert events()[-1]["after"]["permissions"]["add"] == "*"
 
 
+def test_what_was_typed_stays_where_the_node_to_copy_from_has_been_deleted(
+    admin: Visitor, community: Community, run: Run, events: Events
+) -> None:
+    paths = ("/forums/new", f"/forums/{community.help}")
+    forms = [find_form(admin.get(path), path) for path in paths]
+    run("forums.delete", community.staff)
+    before = events()
+    for path, form in zip(paths, forms, strict=True):
+        response = admin.post(
+            path, form.filled(("permissions.add", str(MEMBERS)), _copy=str(community.staff), _action="copy", name="Half typed")
+        )
+        assert response.status_code == 200
+        assert "This forum has already been deleted." in page_text(response)
+        kept = find_form(response, path)
+        assert (kept["name"], str(MEMBERS) in kept.all("permissions.add") or "*" in kept.all("permissions.add")) == (
+            "Half typed",
+            True,
+        )
+    assert events() == before
+
+
 def test_a_search_in_a_form_saves_nothing(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     new = find_form(admin.get("/forums/new"), "/new")

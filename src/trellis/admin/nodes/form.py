@@ -276,11 +276,16 @@ def describe_field(f: Field) -> str:
 
 
 async def _copy_permissions(request: PageRequest, kind: NodeKind, typed: Submitted) -> Submitted:
-    """Replace the ticked permissions by those of another node."""
+    """Replace the ticked permissions by those of another node, if it is still there: the picker says so otherwise."""
     source = typed.get(COPY, "")
     if not (source.isascii() and source.isdigit() and len(source) < 19):
         return typed
-    permissions = (await request.fetch(kind.operation("get"), target=int(source)))["permissions"]
+    try:
+        permissions = (await request.fetch(kind.operation("get"), target=int(source)))["permissions"]
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        return typed
     kept = [(name, value) for name, value in typed.pairs if not name.startswith("permissions.")]
     for option, who in permissions.items():
         kept.append((f"permissions.{option}", EVERYONE if who == EVERYONE else ",".join(map(str, who))))
@@ -290,8 +295,12 @@ async def _copy_permissions(request: PageRequest, kind: NodeKind, typed: Submitt
 async def _add_copy_picker(request: PageRequest, node_form: NodeForm) -> NodeForm:
     kind = node_form.kind
     if kind.options:
-        chosen = "" if node_form.typed is None else node_form.typed.get(COPY, "")
+        typed = node_form.typed or Submitted()
+        chosen = typed.get(COPY, "")
         label = say("Same as another {singular}", singular=kind.singular)
         note = say("Fills in the grid; nothing is saved yet.")
-        node_form.pickers[COPY] = await build_picker(request, kind, COPY, chosen, label=label, help=note, parents=False)
+        picker = await build_picker(request, kind, COPY, chosen, label=label, help=note, parents=False)
+        is_gone = bool(chosen) and not picker.value and typed.get(ACTION) == "copy"
+        fault = say("This {singular} has already been deleted.", singular=kind.singular) if is_gone else ""
+        node_form.pickers[COPY] = replace(picker, fault=fault)
     return node_form

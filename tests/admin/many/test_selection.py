@@ -290,3 +290,11 @@ def test_thousands_of_ticks_lead_back_to_the_list_with_how_many_may_be_ticked(ad
     back = admin.post("/forums/many/delete", {"ids": ",".join(map(str, range(1, 10_001))), "_from": "/admin/forums?open=1"})
     assert back.headers["location"] == "/admin/forums?open=1", page_text(back)
     assert "More than 500 forums would change" in page_text(admin.get("/forums?open=1"))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_link_that_undoes_it_is_in_the_language_of_the_panel(admin: Visitor, community: Community) -> None:
+    admin.client.headers["accept-language"] = "de"
+    plan = find_form(admin.post("/forums/many/delete", {"ids": str(community.staff)}), "/delete")
+    assert admin.post("/forums/many/delete", plan.filled(_action="do")).status_code == 303
+    assert "1 Forum gelöscht. Rückgängig machen…" in page_text(admin.get("/forums"))

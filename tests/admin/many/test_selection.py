@@ -122,6 +122,20 @@ def test_branches_are_copied_under_another(admin: Visitor, community: Community,
     assert _names(run, "forums", parentId=community.help) == []
 
 
+def test_those_below_others_are_copied_by_themselves_where_nothing_goes_along(
+    admin: Visitor, community: Community, run: Run
+) -> None:
+    page, form = _start(admin, "forums", "copy", community.releases, community.betas)
+    assert "1 other ticked node is below these and goes with them." in page_text(page)
+    alone = form.filled(_action="plan", where="there", to=str(community.help), withChildren="0")
+    page = admin.post("/forums/many/copy", alone)
+    assert "2 forums would be copied" in page_text(page)
+    assert "goes with them" not in page_text(page)
+    assert admin.post("/forums/many/copy", find_form(page, "/many/copy").filled(_action="do")).status_code == 303
+    assert _names(run, "forums", parentId=community.help) == ["Releases", "Betas"]
+    assert run("forums.tree", root=community.help)["total"] == 2
+
+
 @pytest.mark.parametrize(
     ("how", "groups", "expected"),
     [

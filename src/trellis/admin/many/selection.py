@@ -25,10 +25,11 @@ IDS: Final = "ids"
 class Selection:
     """The nodes that were ticked, in this order. `inside` counts those below others, where they go with these.
 
-    `kept` are the names of those that cannot be deleted.
+    `ids` are those of all that were ticked and are there; `kept` are the names of those that cannot be deleted.
     """
 
     records: tuple[Mapping[str, Any], ...]
+    ids: tuple[int, ...] = ()
     inside: int = 0
     kept: tuple[str, ...] = ()
     pickers: Mapping[str, Picker] = field(default_factory=dict)
@@ -101,8 +102,8 @@ async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selec
     records = [by_id[number] for number in ids if number in by_id]
     kept = tuple(record["name"] for record in records if action.deletes and record["id"] in kind.built_in)
     records = [record for record in records if not (action.deletes and record["id"] in kind.built_in)]
-    count = len(records)
-    if action.takes_along:
+    ticked = tuple(record["id"] for record in records)
+    if action.takes_along and not (action.along and request.form.get(action.along) == "0"):
         records = await leave_out_nested(request, kind, records)
     hidden = [record["id"] for record in records] if action.moves else ()
     pickers = {
@@ -118,4 +119,4 @@ async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selec
         )
         for name, label, none, parents in action.list_pickers(kind)
     }
-    return Selection(tuple(records), count - len(records), kept, pickers)
+    return Selection(tuple(records), ticked, len(ticked) - len(records), kept, pickers)

@@ -126,3 +126,14 @@ def test_another_link_for_somebody_who_is_invited_is_told(gate: Gate, owner: Act
     ada = run("admins.invite", name="Ada Berg", login="ada", role="auditor")["id"]
     run("admins.renew_invitation", ada)
     assert [alarm["name"] for alarm in view(gate, owner, limit=2)] == ["renewed-invitation", "new-administrator"]
+
+
+def test_another_secret_of_a_key_is_told_to_all_but_whoever_asked_for_it(gate: Gate, owner: Actor, run: Run) -> None:
+    made = run("keys.create", name="Plugin", grants=["forums.list"])["id"]
+    mark_read(gate, owner.id or 0, 2**40).result()
+    gate.run(Call("keys.rotate", owner, {}, made))
+    assert count_unread(gate, owner) == 0
+    run("keys.rotate", made)
+    told = view(gate, owner, limit=2)
+    assert [(alarm["name"], alarm["isRead"]) for alarm in told] == [("rotated-key", False), ("rotated-key", True)]
+    assert told[0]["sentence"] == "The terminal gave the API key Plugin a new secret."

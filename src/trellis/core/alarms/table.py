@@ -71,6 +71,7 @@ ALARMS: Final = (
         "{actor} allowed the API key {name} to do more.",
         _is_widened_by(is_key_widened),
     ),
+    AlarmRule("rotated-key", "A key gets a new secret", ("keys.rotate",), "{actor} gave the API key {name} a new secret."),
     AlarmRule("new-webhook", "A webhook is created", ("webhooks.create",), "{actor} created a webhook that sends to {name}."),
     AlarmRule(
         "widened-webhook",

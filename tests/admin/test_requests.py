@@ -313,3 +313,13 @@ def test_requests_without_a_key_are_shown_as_counts_beside_their_examples(admin:
     assert "2001:db8::/64 429 2" in page
     assert "2001:db8::/64" not in page_text(admin.get("/requests?key=0&address=192.0.2.7"))
     assert "12,345" not in page_text(admin.get("/requests"))
+
+
+def test_the_overview_leads_to_the_requests_that_it_has_counted(admin: Visitor, log: Log) -> None:
+    day = 24 * 3600
+    log(2 * day, status=503, path="/old")
+    log(60, status=503, path="/new")
+    page = admin.get("")
+    assert "1 request failed in the last 24 hours." in page_text(page)
+    (link,) = re.findall(r'href="/admin([^"]+)">See them<', page.text)
+    assert _shown(admin.get(link.replace("&amp;", "&"))) == ["/new"]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from trellis.admin.page import FACTORS, PageRequest
 from trellis.admin.view import format_age
@@ -44,18 +45,21 @@ def _of_webhooks(failing: Mapping[str, Any] | None) -> Iterator[Concern]:
 
 
 def _of_requests(hours: list[Mapping[str, Any]] | None) -> Iterator[Concern]:
-    totals = {name: sum(hour[name] for hour in hours or ()) for name in ("2xx", "3xx", "4xx", "5xx")}
+    if not hours:
+        return
+    totals = {name: sum(hour[name] for hour in hours) for name in ("2xx", "3xx", "4xx", "5xx")}
+    since = urlencode({"from": hours[0]["at"]})
     if failed := totals["5xx"]:
         yield Concern(
             "bad",
             say_many(failed, "{count:,} request failed in the last 24 hours.", "{count:,} requests failed in the last 24 hours."),
             say("See them"),
-            "/requests?status=5xx",
+            f"/requests?status=5xx&{since}",
         )
     refused = totals["4xx"]
     if refused >= _MANY_REFUSED and refused * 4 >= sum(totals.values()):
         text = say("{refused:,} of {sum:,} requests were refused in the last 24 hours.", refused=refused, sum=sum(totals.values()))
-        yield Concern("warn", text, say("See why"), "/requests?status=4xx")
+        yield Concern("warn", text, say("See why"), f"/requests?status=4xx&{since}")
 
 
 def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:

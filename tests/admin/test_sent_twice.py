@@ -29,6 +29,10 @@ def _make_webhook(run: Run, _: Community) -> None:
     run("webhooks.create", url="https://hooks.example/trellis", events=["*"])
 
 
+def _add_administrator(run: Run, _: Community) -> None:
+    run("admins.create", name="Ada Berg", login="ada", password="tortoise battery horse", role="auditor")
+
+
 def _save_filter(run: Run, _: Community) -> None:
     run("filters.create", name="Refused", list="requests", query="status=4xx", shared=True)
 
@@ -39,6 +43,8 @@ def _save_filter(run: Run, _: Community) -> None:
     [
         ("/forums/new", "/forums/new", {"name": "Twice", "_action": "save"}, None, "Twice was created."),
         ("/administrators/new", "", {"name": "Ada", "login": "ada"}, None, "shown once"),
+        ("/administrators/2", "", {"name": "Twice"}, _add_administrator, "Saved."),
+        ("/administrators/2/role", "", {"role": "approver"}, _add_administrator, "as of the next request."),
         ("/keys/new", "", {"name": "Twice"}, None, "shown once"),
         ("/keys/1/revoke", "", {}, _make_key, "The key is revoked permanently."),
         ("/keys/1/pause", "", {}, _make_key, "The key is paused."),

@@ -76,10 +76,10 @@ async def set_mail(request: PageRequest) -> Response:
     try:
         ticked = [name for name in _NAMES if name in request.form.all(_ALARMS)]
         raw = {**form.raw(), _ALARMS: [ALL] if len(ticked) == len(_NAMES) else ticked}
-        result = await request.perform("admins.update", raw, request.signed_in.id)
+        await request.perform("admins.update", raw, request.signed_in.id)
     except Refused as refused:
         return await _show(request, 400, _form(request), form.add_refusal(refused))
-    return request.redirect(_HERE, say("Saved.") if result.event else say("Nothing was changed."))
+    return request.redirect(_HERE, say("Saved."))
 
 
 async def set_password(request: PageRequest) -> Response:

@@ -70,10 +70,10 @@ async def update(request: PageRequest) -> Response:
         planned = await request.dry_run("admins.update", raw, number)
         if (planned["login"], planned["email"]) != (before["login"], before["email"]):
             request.require_recent_password()
-        result = await request.perform("admins.update", raw, number)
+        await request.perform("admins.update", raw, number)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused), None)
-    return request.redirect(f"{_HERE}/{request.number('id')}", say("Saved.") if result.event else say("Nothing was changed."))
+    return request.redirect(f"{_HERE}/{request.number('id')}", say("Saved."))
 
 
 async def set_password(request: PageRequest) -> Response:

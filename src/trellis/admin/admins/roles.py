@@ -68,11 +68,7 @@ async def give(request: PageRequest) -> Response:
     except Refused as refused:
         return _show(request, admin, form.add_refusal(refused), 400)
     name, title = isolate(admin["name"]), say(find_role(result.value["role"]).word)
-    told = (
-        say("The role of {name} is {title} as of the next request.", name=name, title=title)
-        if result.event
-        else say("Nothing was changed.")
-    )
+    told = say("The role of {name} is {title} as of the next request.", name=name, title=title)
     own = admin["id"] == request.signed_in.id
     return request.redirect("/account" if own else f"/administrators/{admin['id']}", told)
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.fixture_types import Clock, Run
+from tests.fixture_types import Clock, MakeKey, Run
 from tests.wait import wait_in_loop_until
 from tests.webhook_receiver import Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliveries
 from trellis.core.gate import Gate
+from trellis.core.keys import authenticate
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.webhooks import Worker
@@ -144,3 +145,30 @@ def test_a_message_is_not_sent_again_and_again_while_its_outcome_cannot_be_writt
 
     asyncio.run(scene())
     assert len(receiver.received) <= 2
+
+
+def test_what_was_proposed_for_a_webhook_can_be_approved_after_its_next_message(
+    gate: Gate, run: Run, key: MakeKey, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    """How its delivery goes is nothing that somebody has changed since."""
+    text = key(["webhooks.update"], bounds={"webhooks.update": {"level": "propose"}})
+    agent = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    call = Call("webhooks.update", agent, {"description": "Search"}, 1)
+    number = gate.run(call).value["id"]
+    receiver.answer = respond_with(503)
+    run("forums.create", name="News")
+    work_off()
+    assert run("webhooks.get", 1)["state"] == "failing"
+    assert gate.run(call).value["id"] == number
+    assert run("proposals.approve", number)["state"] == "approved"
+    assert run("webhooks.get", 1)["description"] == "Search"
+
+    number = gate.run(call._replace(raw={"description": "Index"})).value["id"]
+    run("webhooks.update", 1, events=["forum.*"])
+    clock.move(minutes=2)
+    receiver.answer = respond_with(200)
+    work_off()
+    with pytest.raises(Refused) as refused:
+        run("proposals.approve", number)
+    assert refused.value.message == "PROPOSAL_OUTDATED"
+    assert [one["field"] for one in refused.value.facts["differences"]] == ["events"]

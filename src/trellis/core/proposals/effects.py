@@ -13,6 +13,7 @@ from trellis.core.fields import Input
 from trellis.core.operation import Call, Context, Outcome
 from trellis.core.verbs import past_tense
 from trellis.core.version import encode_json, record_version
+from trellis.core.webhooks import PASSING
 from trellis.store import events, nodes, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -110,11 +111,16 @@ def _lighten(event: Event) -> Event:
 def _lighten_record(record: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if record is None:
         return None
-    return {name: str(record[name])[:_NAME] for name in _NAMES if record.get(name)} | {_VERSION: record_version(record)}
+    return {name: str(record[name])[:_NAME] for name in _NAMES if record.get(name)} | {_VERSION: _find_version(record)}
 
 
 def _find_version(record: Mapping[str, Any]) -> str:
-    return str(record[_VERSION]) if _VERSION in record else record_version(record)
+    return str(record[_VERSION]) if _VERSION in record else record_version(_leave_out_passing(record))
+
+
+def _leave_out_passing(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a record without what changes though nobody changes it: of a webhook, how its delivery goes."""
+    return {name: value for name, value in record.items() if name not in PASSING} if record.keys() >= PASSING else record
 
 
 def _count(event: Event) -> list[str]:
@@ -247,7 +253,7 @@ def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
         {"resource": resource, "id": number, "field": name, "then": before.get(name), "now": new[resource, number].get(name)}
         for (resource, number), before in old.items()
         if (resource, number) in new
-        for name in before
+        for name in _leave_out_passing(before)
         if name not in _DERIVED and before[name] != new[resource, number].get(name)
     ]
 

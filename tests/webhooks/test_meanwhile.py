@@ -172,3 +172,27 @@ def test_what_was_proposed_for_a_webhook_can_be_approved_after_its_next_message(
         run("proposals.approve", number)
     assert refused.value.message == "PROPOSAL_OUTDATED"
     assert [one["field"] for one in refused.value.facts["differences"]] == ["events"]
+
+
+def test_a_message_is_not_taken_for_the_one_that_was_skipped_while_it_was_sent(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off
+) -> None:
+    """On SQLite, the row of the one may have the id that the row of the other had."""
+    quick = receiver.answer
+    with Receiver() as other:
+        run("webhooks.create", url=other.url, events=["category.*"])
+
+        def skipping(handler: Any, received: Received) -> None:
+            receiver.answer = quick
+            run("webhooks.update", 1, skipMissed=True)
+            run("categories.create", name="Skins")
+            run("forums.create", name="Help")
+            work_off()  # another process
+            quick(handler, received)
+
+        receiver.answer = skipping
+        run("forums.create", name="News")
+        work_off()
+        assert [one.name for one in other.received] == ["Skins"]
+    assert [one.name for one in receiver.received] == ["News", "Skins", "Help"]
+    assert all(len(one["attempts"]) == 1 for one in deliveries(run))

@@ -154,7 +154,12 @@ _UPDATED: Final = ("state", "step", "due_at", "early_attempts", "attempted_at")
 _UPDATE = Statement(
     sa.update(deliveries).where(_c.id == bindparam("delivery")).values({name: bindparam("new_" + name) for name in _UPDATED})
 )
-_FIND_PLAN = Statement(sa.select(_c.step, _c.due_at).where(_c.id == bindparam("delivery")))
+# By the message too: on SQLite, the id of a row that was withdrawn may be that of another one by now.
+_FIND_PLAN = Statement(
+    sa.select(_c.step, _c.due_at).where(
+        _c.id == bindparam("delivery"), _c.webhook_id == bindparam("webhook"), _c.message == bindparam("message")
+    )
+)
 _LOG = Statement(sa.insert(attempts).values({name: bindparam(name) for name in ("delivery_id", *Attempt._fields)}))
 _BRING_FORWARD = Statement(
     sa.update(deliveries)
@@ -173,7 +178,7 @@ def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt, before
 
     One that failed and was restarted meanwhile stays as it was restarted.
     """
-    rows = tx.fetch(_FIND_PLAN, delivery=delivery.id)
+    rows = tx.fetch(_FIND_PLAN, delivery=delivery.id, webhook=delivery.webhook_id, message=delivery.message)
     if not rows:
         return
     if delivery.state != "delivered" and tuple(rows[0]) != (before.step, before.due_at):

@@ -102,6 +102,26 @@ def test_only_owners_have_alarms_sent_or_sent_elsewhere(
     assert not [one for one in receiver.received if one.path.endswith("/mine")], "what it got before goes nowhere else"
 
 
+def test_only_owners_have_alarms_sent_again_where_that_was_switched_off(gate: Gate, run: Run, receiver: Receiver) -> None:
+    """Where they go was perhaps chosen by the owner who was disabled."""
+    owner = Actor.administrator(run("admins.create", name="Mira", login="mira", password=PASSWORD)["id"], "Mira", None)
+    run("admins.create", name="Olga", login="olga", password=PASSWORD)
+    number = run("admins.create", name="Ada", login="ada", password=PASSWORD, role="key-manager")["id"]
+    manager = Actor.administrator(number, "Ada", gate.environment.permits.find("key-manager"))
+    program = Actor("key", 1, "Plugin", frozenset({"webhooks.update"}))
+    made = act(gate, owner, "webhooks.create", url=receiver.url, events=["*", "alarm.*"])["id"]
+    run("admins.disable", owner.id)
+    for actor in (manager, program):
+        with pytest.raises(Refused) as refused:
+            act(gate, actor, "webhooks.update", made, enabled=True)
+        assert refused.value.message == "ALARMS_ARE_FOR_OWNERS"
+    assert run("webhooks.get", made)["state"] == "off"
+    assert act(gate, program, "webhooks.update", made, enabled=True, events=["*"])["state"] == "on"
+    act(gate, program, "webhooks.update", made, enabled=False)
+    assert run("webhooks.update", made, enabled=True, events=["alarm.*"])["state"] == "on"
+    assert act(gate, manager, "webhooks.update", made, enabled=False)["state"] == "off"
+
+
 def test_who_may_not_read_of_it_sees_no_message(gate: Gate, run: Run, receiver: Receiver, work_off: Off) -> None:
     run("webhooks.create", url=receiver.url, events=["alarm.*"])
     ada = run("admins.create", name="Ada", login="ada", password=PASSWORD, role="key-manager")["id"]

@@ -375,7 +375,7 @@ ROWS: Final = (
             when="There are already 100 webhooks. Delete one that is not needed.",
             example="There are already 100 webhooks. Delete one that is not needed."),
     Refusal("1T107/E", "ALARMS_ARE_FOR_OWNERS", 403, "Alarms are for owners", Scope.DECLARED,
-            when="Only owners can have alarms sent to a webhook, or change the address of one that gets them.",
+            when="Only owners can have alarms sent to a webhook, change the address of one that gets them, or switch it on.",
             example="Only an owner, or somebody at the terminal, can have alarm.* sent to an address: alarms show who may do "
                     "what here, and who signs in. Nothing was changed."),
     Refusal("1T107/9", "WEBHOOK_OFF", 409, "The webhook is switched off", Scope.NONE,

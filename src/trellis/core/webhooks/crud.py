@@ -222,10 +222,11 @@ def _update(context: Context) -> Outcome:
         enabled=given.get("enabled", old.enabled),
     )
     wanted, had = find_alarm_patterns(new.events), find_alarm_patterns(old.events)
-    _judge_alarms(context, wanted if new.url != old.url else wanted - had)
+    is_switched_on = new.enabled and not old.enabled
+    _judge_alarms(context, wanted if is_switched_on or new.url != old.url else wanted - had)
     if new.enabled != old.enabled:
         new.disabled_at, new.disabled_because = (None if new.enabled else context.now), None
-    if (new.enabled and not old.enabled) or _is_widened(old, new):
+    if is_switched_on or _is_widened(old, new):
         new.maker = context.call.actor.serialize()
     skip = bool(given.get(SKIP.name))
     if skip or new.events != list(old.events):
@@ -294,7 +295,7 @@ def _save(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = 
 
 
 def _judge_alarms(context: Context, wanted: Collection[str]) -> None:
-    """Refuse to send alarms anywhere, or to somewhere else, for anybody but owners and the terminal. Raises Refused."""
+    """Refuse to send alarms anywhere, somewhere else, or again, for anybody but owners and the terminal. Raises Refused."""
     actor = context.call.actor
     if wanted and not (actor.type == "terminal" or (actor.type == "admin" and actor.permit is None)):
         raise Refused(

@@ -1,8 +1,11 @@
 """Webhooks over REST: what is said there, and what is not."""
 
+from tests.admin.webhooks.rows import update_webhook
+from tests.agent_client import AgentClient
 from tests.api_client import ApiClient, read_refusal
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey, Run
+from trellis.core.gate import Gate
 
 PATH = "/core/webhooks"
 BODY = {"url": "https://hooks.example/trellis", "events": ["forum.*"]}
@@ -34,6 +37,29 @@ def test_an_old_secret_is_no_longer_told_of_when_it_has_expired(api: ApiClient, 
         clock.move(minutes=30)
     tag = api.get(f"{PATH}/1").headers["etag"]
     assert api.post(f"{PATH}/1", {"description": "Search"}, headers={"If-Match": tag}).status_code == 200
+
+
+def test_delivery_is_no_change_that_if_match_refuses(api: ApiClient, gate: Gate, clock: Clock) -> None:
+    api.post(PATH, BODY)
+    agent = AgentClient(api)
+    read = api.get(f"{PATH}/1").headers["etag"]
+    told = agent.call("webhooks.get", {"id": 1})["_meta"]["trellis/etag"]
+    assert read == f'"{told}"'
+    update_webhook(gate, 1, attempted_at=gate.now(), failing_since=gate.now(), failures=1)
+    again = api.get(f"{PATH}/1", headers={"If-None-Match": read})
+    assert (again.status_code, again.json()["state"]) == (200, "failing")
+    assert api.get(f"{PATH}/1", headers={"If-None-Match": again.headers["etag"]}).status_code == 304
+    changed = api.post(f"{PATH}/1", {"description": "Search"}, headers={"If-Match": read})
+    assert changed.status_code == 200
+    for tag in (read, again.headers["etag"]):
+        read_refusal(api.post(f"{PATH}/1", {"description": "X"}, headers={"If-Match": tag}), 412, "PRECONDITION_FAILED")
+    update_webhook(gate, 1, attempted_at=gate.now(), failing_since=None, failures=0)
+    step = {"operation": "webhooks.update", "id": 1, "body": {"events": ["*"]}, "ifMatch": changed.headers["etag"]}
+    assert api.post("/core/batch", {"operations": [step]}).status_code == 200
+    told = agent.call("webhooks.get", {"id": 1})["_meta"]["trellis/etag"]
+    update_webhook(gate, 1, attempted_at=gate.now(), failing_since=gate.now(), failures=1)
+    assert agent.value("webhooks.update", {"id": 1, "enabled": False}, meta={"trellis/ifMatch": told})["state"] == "off"
+    assert agent.problem("webhooks.delete", {"id": 1}, meta={"trellis/ifMatch": told})["status"] == 412
 
 
 def test_what_was_read_can_be_sent_back(api: ApiClient, database: DatabaseState) -> None:

@@ -10,7 +10,9 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 ANY_VERSION: Final = "*"
-DIALECT_MARK: Final = "."  # between the version of a record and that of what a dialect shows of it; neither has one
+MARK: Final = "."  # in a tag, between the version of a record and that of what is shown of it; neither has one
+# Members that change though nobody changes them: of a webhook, how its delivery goes. A record has all of them, or none.
+_PASSING: Final = frozenset({"state", "failingSince", "lastAttemptAt", "oldSecretUntil"})
 
 
 def encode_json(record: Any) -> bytes:
@@ -24,16 +26,35 @@ def compute_version(body: bytes) -> str:
 
 
 def record_version(record: Mapping[str, Any]) -> str:
-    """Return the version of a record, as used in If-Match."""
-    return compute_version(encode_json(record))
+    """Return the version of a record, as used in If-Match: that of what somebody can change of it."""
+    return compute_version(encode_json(leave_out_passing(record)))
+
+
+def leave_out_passing(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a record without what changes though nobody changes it."""
+    return {name: value for name, value in record.items() if name not in _PASSING} if _has_passing(record) else record
+
+
+def _has_passing(record: Any) -> bool:
+    return isinstance(record, Mapping) and record.keys() >= _PASSING
+
+
+def compute_tag(record: Any, body: bytes, *, is_own: bool = True) -> str:
+    """Return the tag of a body that shows a record, or something else: its version, which tells whether it is as it was read.
+
+    The version of the record comes first where it is another: the body is not in our `own` form, or has what changes by itself.
+    So the record can be changed on condition that nobody else has changed it (If-Match).
+    """
+    version = compute_version(body)
+    return version if is_own and not _has_passing(record) else f"{record_version(record)}{MARK}{version}"
 
 
 def find_own_version(tag: str) -> str:
-    """Return the version of a record that a tag stands for, which was perhaps read in a dialect.
+    """Return the version of a record that a tag stands for, which was perhaps read in a dialect. See `compute_tag`.
 
     No tag becomes any version: only a condition as a whole can be that.
     """
-    own = tag.partition(DIALECT_MARK)[0]
+    own = tag.partition(MARK)[0]
     return "" if own == ANY_VERSION != tag else own
 
 

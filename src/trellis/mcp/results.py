@@ -7,7 +7,7 @@ from trellis import __version__
 from trellis.core.gate import Result
 from trellis.core.operation import RawText
 from trellis.core.verbs import Verb
-from trellis.core.version import compute_version, encode_json
+from trellis.core.version import compute_tag, encode_json
 from trellis.errors import Refused
 from trellis.http.api import CachedResponse
 from trellis.sentences import say
@@ -38,7 +38,7 @@ def encode_read(value: Any) -> CachedResponse:
         return CachedResponse(_encode(value.text, b"", {}), b"")
     body = encode_json(value)
     _check_size(len(body))
-    version = compute_version(body)
+    version = compute_tag(value, body)
     return CachedResponse(_encode(body.decode(), body, {"etag": version}), version.encode())
 
 
@@ -68,7 +68,7 @@ def encode_write(verb: Verb, result: Result) -> bytes:
         meta["dryRun"] = True
         notes.append("Dry run: nothing has changed.")
     elif verb.etag:
-        meta["etag"] = compute_version(body)
+        meta["etag"] = compute_tag(result.value, body)
     if result.event is not None:
         meta["event"] = result.event
         notes.append(f"Recorded as event {result.event}.")

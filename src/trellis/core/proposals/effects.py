@@ -12,8 +12,7 @@ from trellis.core.events import event_type
 from trellis.core.fields import Input
 from trellis.core.operation import Call, Context, Outcome
 from trellis.core.verbs import past_tense
-from trellis.core.version import encode_json, record_version
-from trellis.core.webhooks import PASSING
+from trellis.core.version import encode_json, leave_out_passing, record_version
 from trellis.store import events, nodes, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -115,12 +114,7 @@ def _lighten_record(record: Mapping[str, Any] | None) -> Mapping[str, Any] | Non
 
 
 def _find_version(record: Mapping[str, Any]) -> str:
-    return str(record[_VERSION]) if _VERSION in record else record_version(_leave_out_passing(record))
-
-
-def _leave_out_passing(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a record without what changes though nobody changes it: of a webhook, how its delivery goes."""
-    return {name: value for name, value in record.items() if name not in PASSING} if record.keys() >= PASSING else record
+    return str(record[_VERSION]) if _VERSION in record else record_version(record)
 
 
 def _count(event: Event) -> list[str]:
@@ -253,7 +247,7 @@ def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
         {"resource": resource, "id": number, "field": name, "then": before.get(name), "now": new[resource, number].get(name)}
         for (resource, number), before in old.items()
         if (resource, number) in new
-        for name in _leave_out_passing(before)
+        for name in leave_out_passing(before)
         if name not in _DERIVED and before[name] != new[resource, number].get(name)
     ]
 

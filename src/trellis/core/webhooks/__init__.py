@@ -5,7 +5,7 @@ from trellis.core.webhooks import crud, deliveries
 from trellis.core.webhooks.address import Address, Network, NotAllowed, check_address, check_url
 from trellis.core.webhooks.crud import MOST, OVERLAP, serialize_webhook, webhook_version
 from trellis.core.webhooks.deliveries import FAILED_SINCE, FILTERS, delivery_message
-from trellis.core.webhooks.fields import PASSING, SETTINGS, SKIP
+from trellis.core.webhooks.fields import SETTINGS, SKIP
 from trellis.core.webhooks.message import MESSAGE_HEADERS, TEST, alarm_message_id, build_headers, message_id, webhook_timestamp
 from trellis.core.webhooks.secret import SecretUnavailable, derive_secret, redact_secrets
 
@@ -15,7 +15,6 @@ __all__ = [
     "MESSAGE_HEADERS",
     "MOST",
     "OVERLAP",
-    "PASSING",
     "SETTINGS",
     "SKIP",
     "TEST",

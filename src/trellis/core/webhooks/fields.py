@@ -104,8 +104,6 @@ RECORD: Final = (
     Field("createdAt", Timestamp(), "When it was created.", read_only=True),
     Field("updatedAt", Timestamp(), "When it was last changed.", read_only=True),
 )
-# Members of a record that are changed by delivery or in time, not by an operation.
-PASSING: Final = frozenset({"state", "failingSince", "lastAttemptAt", "oldSecretUntil"})
 SECRET: Final = Field(
     "secret",
     Text(),

@@ -8,7 +8,7 @@ from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
 from trellis.core.verbs import Response
-from trellis.core.version import DIALECT_MARK, compute_version, encode_json, record_version
+from trellis.core.version import compute_tag, encode_json
 from trellis.errors import Refused
 from trellis.http.json_body import encode_body, end_body
 from trellis.kinds.invision import INVISION
@@ -70,14 +70,9 @@ def allows_key_in_url(dialect: str) -> bool:
 
 
 def encode_answer(value: Any, shown: Any, response: Response, *, pretty: bool = False) -> tuple[bytes, str]:
-    """Encode what is shown of an answer; return the body with its version, which begins with that of our own record.
-
-    By that a record that was read in a dialect can be changed on condition that it is still the same (If-Match).
-    """
+    """Encode what is shown of an answer; return the body with its tag."""
     compact = encode_json(shown)
-    version = compute_version(compact)
-    if shown is not value and response is Response.RECORD:
-        version = f"{record_version(value)}{DIALECT_MARK}{version}"
+    version = compute_tag(value, compact, is_own=shown is value or response is not Response.RECORD)
     return encode_body(shown, pretty=True) if pretty else end_body(compact), version
 
 

@@ -196,3 +196,59 @@ def test_a_message_is_not_taken_for_the_one_that_was_skipped_while_it_was_sent(
         assert [one.name for one in other.received] == ["Skins"]
     assert [one.name for one in receiver.received] == ["News", "Skins", "Help"]
     assert all(len(one["attempts"]) == 1 for one in deliveries(run))
+
+
+@pytest.mark.parametrize(
+    ("change", "sent"),
+    [
+        (("webhooks.update", {"enabled": False}), ["One"]),
+        (("webhooks.update", {"skipMissed": True}), ["One"]),
+        (("webhooks.update", {"events": ["category.*"]}), ["One", "Skins"]),
+        (("webhooks.rotate", {"overlapHours": 0}), ["One", "Two", "Skins"]),
+        (("webhooks.delete", {}), ["One"]),
+    ],
+)
+def test_a_change_holds_from_the_next_message_on(
+    run: Run,
+    receiver: Receiver,
+    hook: dict[str, Any],
+    work_off: Off,
+    clock: Clock,
+    change: tuple[str, dict[str, Any]],
+    sent: list[str],
+) -> None:
+    operation, given = change
+    quick, secrets = receiver.answer, [hook["secret"]]
+
+    def changing(handler: Any, received: Received) -> None:
+        receiver.answer = quick
+        clock.move(seconds=1)
+        secrets.append((run(operation, 1, **given) or {}).get("secret", hook["secret"]))
+        quick(handler, received)
+
+    receiver.answer = changing
+    run("forums.create", name="One")
+    run("forums.create", name="Two")
+    run("categories.create", name="Skins")
+    work_off()
+    assert [one.name for one in receiver.received] == sent
+    for received in receiver.received[1:]:
+        received.verified(secrets[1])
+
+
+def test_a_new_address_gets_the_next_message(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    quick = receiver.answer
+    with Receiver() as other:
+
+        def moving(handler: Any, received: Received) -> None:
+            clock.move(seconds=1)
+            run("webhooks.update", 1, url=other.url)
+            quick(handler, received)
+
+        receiver.answer = moving
+        run("forums.create", name="One")
+        run("forums.create", name="Two")
+        work_off()
+        assert ([one.name for one in receiver.received], [one.name for one in other.received]) == (["One"], ["Two"])

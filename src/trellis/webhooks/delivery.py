@@ -63,7 +63,9 @@ class EndpointDelivery:
         """Try the messages and record the outcomes. False if another worker has leased the endpoint, or it was deleted."""
         results, started = _Results(webhook), time.monotonic()
         try:
-            for message in messages:
+            for index, message in enumerate(messages):
+                if index and not self._is_as_read(webhook):
+                    break
                 at = self._gate.now()
                 result = await self._attempt(webhook, message, at)
                 results.add(message.delivery, result, at, self._gate.now())
@@ -82,6 +84,14 @@ class EndpointDelivery:
             call = Call("webhooks.disable", DELIVERY, {"because": results.switch_off_because}, webhook.id)
             await asyncio.wrap_future(self._gate.submit(call))
         return True
+
+    def _is_as_read(self, webhook: Webhook) -> bool:
+        """Return whether nobody has changed an endpoint since it was read. What cannot be read is to be read again, too."""
+        try:
+            now = self._gate.store.read_single(lambda tx: endpoints.find(tx, webhook.id))
+        except Refused:  # the outcomes so far are written all the same
+            return False
+        return now is not None and endpoints.has_same_settings(now, webhook)
 
     async def _record(self, results: "_Results") -> bool:
         """Write the outcomes; see `_Results.write`. Again until the database takes them: else all would be sent again at once."""

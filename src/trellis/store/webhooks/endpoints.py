@@ -53,6 +53,7 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Webhook))
 # Written by the worker that has leased the endpoint, never by an operation.
 _PROGRESS: Final = ("failures", "failing_since", "attempted_at", "paused_until", "tried_since")
 _BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", *_PROGRESS})
+_SETTINGS: Final = tuple(f.name for f in fields(Webhook) if f.name not in _BOOKKEEPING)
 _ENABLED = Statement(sa.select(*_COLUMNS).where(_c.enabled == sa.true()).order_by(_c.id))
 _MOVE = Statement(sa.update(webhooks).where(IdIn(_c.id, "ids")).values(cursor=bindparam("cursor")))
 _FIND = Statement(sa.select(*_COLUMNS).where(_c.id == bindparam("id")))
@@ -124,6 +125,11 @@ def update(tx: Transaction, webhook: Webhook) -> None:
     """Write the settings, but not the state of delivery."""
     values = {name: value for name, value in asdict(webhook).items() if name not in _BOOKKEEPING}
     tx.connection.execute(sa.update(webhooks).where(_c.id == webhook.id).values(**values))
+
+
+def has_same_settings(one: Webhook, other: Webhook) -> bool:
+    """Return whether no operation has changed a webhook between two readings of it; delivery may have."""
+    return all(getattr(one, name) == getattr(other, name) for name in _SETTINGS)
 
 
 def reset_failures(tx: Transaction, webhook: int) -> None:

@@ -78,8 +78,8 @@ class AgentClient:
         """Call a tool that is refused, and return the problem document."""
         result = self.call(tool, arguments, **more)
         assert result.get("isError"), result
-        told: Json = result["structuredContent"]
-        assert orjson.loads(result["content"][0]["text"]) == told
+        told: Json = orjson.loads(result["content"][0]["text"])
+        assert result.get("structuredContent", told) == told
         return told
 
     def error(self, method: str, params: Json | None = None, **more: Any) -> Json:

@@ -127,7 +127,7 @@ def test_the_examples_for_agents_run_as_printed(demo: tuple[Service, str], tmp_p
     assert all(f"`{one['uri']}`" in page for one in resources["resources"])
     assert plan["structuredContent"]["deleted"]["ids"] == [made["structuredContent"]["id"]]
     assert undone["structuredContent"]["record"] is None
-    assert missing["structuredContent"]["errorMessage"] == "INVALID_ID"
+    assert loads(missing["content"][0]["text"])["errorMessage"] == "INVALID_ID"
 
 
 def test_the_examples_for_clients_of_the_suite_run_as_printed(demo: tuple[Service, str], tmp_path: Path) -> None:

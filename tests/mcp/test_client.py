@@ -1,6 +1,7 @@
 """The official client against the running service, in each version of the protocol that is spoken."""
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ import httpx2
 import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import TextResourceContents
+from mcp.types import TextContent, TextResourceContents
 
 from tests.fixture_types import MakeKey, Run
 from tests.mcp.test_tools import NAMES, expect_tools
@@ -94,8 +95,9 @@ async def refuse(client: Client, tool: str, /, **arguments: Any) -> dict[str, An
     """Call a tool that is refused; return the problem document."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result
-    assert isinstance(result.structured_content, dict)
-    return result.structured_content
+    assert isinstance(result.content[0], TextContent)
+    problem: dict[str, Any] = json.loads(result.content[0].text)
+    return problem
 
 
 @each_mode

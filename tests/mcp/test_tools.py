@@ -131,3 +131,16 @@ def test_what_is_read_fits_the_output_schema(agent: AgentClient, run: Run, key: 
             told = agent.value(tool["name"], arguments.get(tool["name"], {}))
             assert set(tool["outputSchema"]["required"]) <= set(told)
             jsonschema.validate(told, tool["outputSchema"])
+
+
+def test_what_a_refusal_has_beside_its_text_fits_the_output_schema(agent: AgentClient) -> None:
+    """The official client in TypeScript validates it, and would show an agent that it does not fit, and not why it was refused."""
+    found = agent.tools()
+    refused = [agent.call(tool["name"], {"id": 987654, "nope": 1}) for tool in found]
+    assert all(result["isError"] for result in refused)
+    for tool, result in zip(found, refused, strict=True):
+        told = orjson.loads(result["content"][0]["text"])
+        assert told["status"] in {400, 404}
+        if "outputSchema" in tool and "structuredContent" in result:
+            jsonschema.validate(result["structuredContent"], tool["outputSchema"])
+        assert result.get("structuredContent", told) == told

@@ -85,9 +85,10 @@ class Sweep:
         if "error" in told:
             return as_over_rest(answer, answer.status_code, told["error"]["data"])
         result = told["result"]
-        assert not result.get("isError") or result["structuredContent"] == orjson.loads(result["content"][0]["text"])
         if result.get("isError"):
-            return as_over_rest(answer, result["structuredContent"]["status"], result["structuredContent"])
+            problem = orjson.loads(result["content"][0]["text"])
+            assert result.get("structuredContent", problem) == problem
+            return as_over_rest(answer, problem["status"], problem)
         was_dry = result["_meta"].get("trellis/dryRun", False)
         headers = {"dry-run": "true"} if was_dry else {}
         headers |= {"idempotent-replayed": "true"} if result["_meta"].get("trellis/replayed") else {}

@@ -48,6 +48,7 @@ from trellis.mcp.messages import (
     read_message,
 )
 from trellis.mcp.resources import Resources
+from trellis.mcp.schemas import build_output_schema
 from trellis.mcp.tools import Tools
 from trellis.sentences import say
 
@@ -221,7 +222,7 @@ class Mcp:
             refused = self.service.explain(request, raised)
             status, problem = format_problem(refused, request.base, request.request_id)
             request.outcome = (status, refused.code)
-            return results.encode_refusal(problem)
+            return results.encode_refusal(problem, has_schema=build_output_schema(operation) is not None)
 
     def _summarize(self, arguments: Mapping[str, Any]) -> str:
         if self._secrets is None:

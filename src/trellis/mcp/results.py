@@ -81,9 +81,12 @@ def encode_write(verb: Verb, result: Result) -> bytes:
     return _encode(body.decode(), body if isinstance(result.value, dict) else b"", meta, notes)
 
 
-def encode_refusal(problem: bytes) -> bytes:
-    """Return the result of a tool that has been refused, with the problem document."""
-    return _encode(problem.decode(), problem, {}, error=True)
+def encode_refusal(problem: bytes, *, has_schema: bool) -> bytes:
+    """Return the result of a tool that has been refused, with the problem document.
+
+    That is structured, too, unless the tool has an output schema, which it does not fit: clients would tell of that instead.
+    """
+    return _encode(problem.decode(), b"" if has_schema else problem, {}, error=True)
 
 
 def encode_contents(uri: str, media_type: str, text: str, milliseconds: int) -> bytes:

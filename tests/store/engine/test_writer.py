@@ -47,3 +47,26 @@ def test_a_write_that_the_operator_ends_is_told_that_the_database_is_busy_and_th
     with pytest.raises(Refused, match=r"^BUSY"):
         store.write(cancel_itself).result(60)
     assert store.write(take).result(30) == 2
+
+
+def test_a_server_that_accepts_no_writes_is_left_for_the_one_that_does_then(store: Store) -> None:
+    """After a failover, open connections may lead to what is a standby now; and a full disk may have made a server read-only."""
+
+    with store.reading(snapshot=False) as one, store.reading(snapshot=False) as another:  # which are in the pool then
+        for tx in (one, another):
+            tx.raw.execute("SET default_transaction_read_only = on")
+    with pytest.raises(Refused, match=r"^BUSY") as refused:
+        store.write(take).result(30)
+    assert "read-only transaction" in str(refused.value.__cause__)
+    assert store.write(take).result(30) == 1
+
+
+def test_an_error_inside_the_server_is_no_error_of_the_service(store: Store) -> None:
+    def fail(tx: Transaction) -> None:
+        tx.raw.execute("DO $$ BEGIN RAISE EXCEPTION 'a page is broken' USING ERRCODE = 'data_corrupted'; END $$")
+
+    with pytest.raises(Refused, match=r"^BUSY"), store.reading() as tx:
+        fail(tx)
+    with pytest.raises(Refused, match=r"^BUSY"):
+        store.write(fail).result(30)
+    assert store.write(take).result(30) == 1

@@ -53,6 +53,7 @@ class Store:
         self.reads_inline = self.engine.dialect.name == "sqlite"
         self.failures: tuple[type[Exception], ...] = (
             sa.exc.OperationalError,
+            sa.exc.InternalError,
             sa.exc.TimeoutError,
             FileGone,
             *_driver_failures(self.engine.dialect),
@@ -326,7 +327,8 @@ class Reading:
 
 
 def _driver_failures(dialect: Any) -> tuple[type[Exception], ...]:
-    return sqlite.FAILURES if dialect.name == "sqlite" else (dialect.dbapi.OperationalError,)
+    """Return the driver's errors of a database in trouble. PostgreSQL's internal ones tell of a standby and of damage, too."""
+    return sqlite.FAILURES if dialect.name == "sqlite" else (dialect.dbapi.OperationalError, dialect.dbapi.InternalError)
 
 
 def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:

@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 _WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock, which all writers take: 'trellis' in ASCII
 _LOCK_NOT_AVAILABLE: Final = "55P03"  # PostgreSQL's code for a lock that could not be had in time
+_READ_ONLY: Final = "25006"  # and for a write to a server that accepts none
 _TOGETHER: Final = 64  # writes that may share one commit
 _BATCH_SECONDS: Final = 0.02  # after which no further write joins a commit
 
@@ -308,6 +309,9 @@ class Writer:
         except BaseException as error:  # it is raised where the future is awaited
             if is_fault(error):
                 raise  # none of this batch can be kept
+            if getattr(getattr(error, "orig", error), "sqlstate", None) == _READ_ONLY:
+                tx.raw.close()  # and with it those in the pool: after a failover, new ones lead to the server that accepts writes
+                raise
             tx.raw.execute("ROLLBACK TO SAVEPOINT job")
             tx.taken = taken
             if isinstance(error, Rollback):
@@ -335,7 +339,9 @@ def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused
     if (reason := faults.record(error)) is None:
         outage.record_failure(error)
         reason = say("The database is busy or cannot be reached.")
-    return Refused("BUSY", say("{reason} As far as we know, nothing was changed; try again.", reason=reason))
+    refused = Refused("BUSY", say("{reason} As far as we know, nothing was changed; try again.", reason=reason))
+    refused.__cause__ = error  # of which the terminal tells more
+    return refused
 
 
 def refuse_late() -> Refused:

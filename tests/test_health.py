@@ -54,6 +54,39 @@ def test_a_database_of_another_release_is_told(settings: Settings) -> None:
     assert "schema: the database is at step 0001, and this release needs " in told
 
 
+def test_a_database_without_its_tables_is_told_until_they_are_back(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one that an operator restores while the service runs."""
+    monkeypatch.setattr("trellis.health._EVERY", 0.001)
+    store = compose(settings).store
+
+    def rename(old: str, new: str) -> None:
+        store.write(lambda tx: tx.connection.execute(sa.text(f"ALTER TABLE {old} RENAME TO {new}")), quiet=True).result()
+
+    async def wait_for(health: Health, status: int) -> str:
+        async with asyncio.timeout(GIVE_UP):
+            while True:
+                told = await health.respond("/readyz")
+                if told is not None and told[0] == status:
+                    return told[1].decode()
+                await asyncio.sleep(0.001)
+
+    async def tell() -> tuple[str, object]:
+        health = Health(store, settings)
+        health.start()
+        await wait_for(health, 200)
+        rename("alembic_version", "gone")
+        found = await wait_for(health, 503), await health.respond("/healthz")
+        rename("gone", "alembic_version")
+        await wait_for(health, 200)
+        await health.stop()
+        return found
+
+    ready, asked = asyncio.run(tell())
+    store.close()
+    assert ready.startswith("database: it cannot be read\nwriter: ok\n")
+    assert asked == (503, b"the database cannot be read\n")
+
+
 def test_a_writer_that_does_not_end_is_told(settings: Settings) -> None:
     store = compose(settings).store
     begun, go_on = threading.Event(), threading.Event()

@@ -113,9 +113,15 @@ class Health:
         Those who ask meanwhile wait for the same reading. Raises Refused, TimeoutError.
         """
         async with asyncio.timeout(seconds):
-            schema = await self._schema.run()
-            if self._store.faults.reason is not None:
-                await asyncio.wrap_future(self._store.try_to_write())
+            try:
+                schema = await self._schema.run()
+                if self._store.faults.reason is not None:
+                    await asyncio.wrap_future(self._store.try_to_write())
+            except Refused:
+                raise
+            except Exception as error:  # such as a table that is not there, while an operator restores the database
+                self._store.outage.record_failure(error)
+                raise Refused("BUSY", str(error)) from error
             return schema
 
     def _read(self) -> str:

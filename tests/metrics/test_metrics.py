@@ -260,6 +260,19 @@ def test_a_database_that_is_away_leaves_the_rest(watched: ApiClient, monkeypatch
     assert sum(found["requests_total"].values()) == 1
 
 
+def test_a_database_that_lacks_a_table_leaves_the_rest(watched: ApiClient) -> None:
+    """Such as one that an operator restores while the service runs."""
+    store = watched.application.gate.store
+    store.write(lambda tx: tx.raw.execute("ALTER TABLE webhooks RENAME TO gone"), quiet=True).result()
+    watched.application.metrics._figures = (-10, None)
+    response = read(watched)
+    store.write(lambda tx: tx.raw.execute("ALTER TABLE gone RENAME TO webhooks"), quiet=True).result()
+    assert response.status_code == 200
+    assert parse(response.text)["database_up"][()] == 0
+    watched.application.metrics._figures = (-10, None)
+    assert parse(read(watched).text)["database_up"][()] == 1
+
+
 def test_every_metric_is_told_in_both_formats(watched: ApiClient, community: Community) -> None:
     watched.get("/forums/forums/999999")
     watched.post("/core/webhooks", {"url": "https://receiver.example/", "events": ["forum.created"]})

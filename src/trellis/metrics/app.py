@@ -109,6 +109,9 @@ class Metrics:
                 figures = await self._reading.run()
         except TimeoutError:
             figures = None
+        except Exception as error:  # noqa: BLE001  # such as a table that is not there: the other numbers are right all the same
+            self._service.gate.store.outage.record_failure(error)
+            figures = None
         self._figures = (time.monotonic(), figures)
         return figures
 

@@ -51,7 +51,6 @@ def test_a_write_that_the_operator_ends_is_told_that_the_database_is_busy_and_th
 
 def test_a_server_that_accepts_no_writes_is_left_for_the_one_that_does_then(store: Store) -> None:
     """After a failover, open connections may lead to what is a standby now; and a full disk may have made a server read-only."""
-
     with store.reading(snapshot=False) as one, store.reading(snapshot=False) as another:  # which are in the pool then
         for tx in (one, another):
             tx.raw.execute("SET default_transaction_read_only = on")

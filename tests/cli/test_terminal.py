@@ -1,6 +1,7 @@
 """What every command does alike: settings that are wrong, databases that cannot be used, refusals."""
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -329,3 +330,42 @@ def test_output_that_cannot_be_written_is_not_blamed_on_the_database(settings: S
     assert done.stderr.decode() == (
         "The output could not be written: No space left on device. What the command did before that is not undone.\n"
     )
+
+
+def run_in_shell(settings: Settings, command: str, **more: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run commands of a shell, in which `trellis` is this one."""
+    script = f'trellis() {{ {shlex.quote(sys.executable)} -m trellis "$@"; }}\n{command}'
+    return subprocess.run(("sh", "-c", script), env=environment(settings) | more, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("command", ["keys list", "routes", "run groups.list"])
+def test_a_command_without_stdout_does_what_it_does(settings: Settings, command: str) -> None:
+    done = run_in_shell(settings, f"trellis keys create Plugin --grant '*' >&- <&- && trellis {command} >&- <&-")
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_no_file_or_connection_gets_what_is_for_a_stderr_that_is_closed() -> None:
+    program = "from trellis.cli.terminal import settle_streams; settle_streams(); print(open('/dev/null').fileno() > 2)"
+    done = subprocess.run(("sh", "-c", '"$0" -c "$1" 2>&-', sys.executable, program), capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, b"True\n")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_every_character_is_printed_whatever_the_locale(settings: Settings, encoding: str) -> None:
+    done = run_in_shell(settings, "trellis keys create 'Ж – für' --grant '*' && trellis keys list", PYTHONIOENCODING=encoding)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().count("Ж – für") == 2
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_document_on_stdout_can_be_applied_whatever_the_locale(settings: Settings) -> None:
+    made = "trellis run forums.create name=Gärten >/dev/null && trellis export > site.yaml && trellis plan --adopt site.yaml"
+    done = run_in_shell(settings, f"cd $(mktemp -d) && {made}", PYTHONIOENCODING="latin-1")
+
+    assert b"is not UTF-8" not in done.stderr
+    assert done.returncode in {0, 2}, done.stderr

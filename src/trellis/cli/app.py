@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from trellis import __version__
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import FAILED, MISUSED, Failure, format_refusal, say, show
+from trellis.cli.terminal import FAILED, MISUSED, Failure, format_refusal, say, settle_streams, show
 from trellis.errors import Refused
 from trellis.settings import SettingsError
 
@@ -128,4 +128,5 @@ def _trellis(
 
 def main() -> None:
     """Run the command line."""
+    settle_streams()
     app()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 from typing import Annotated, Any, Final
 
 import typer
@@ -30,6 +31,23 @@ class Failure(Exception):
     def __init__(self, sentence: str, code: int = FAILED) -> None:
         super().__init__(sentence)
         self.code = code
+
+
+def settle_streams() -> None:
+    """Make sure that this process has stdin, stdout and stderr, and that every character can be written to stdout.
+
+    The number of one that is closed would go to the next file or connection that is opened, and so would what is written to stderr.
+    Files and pipes get UTF-8, whatever the locale: what they get is JSON, or a document that `trellis apply` reads.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003  # the lowest number that is free: this one
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115  # for good
+    if isinstance(sys.stdout, TextIOWrapper):
+        encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def format_refusal(refused: Refused) -> str:

@@ -162,3 +162,15 @@ def test_postgresql_has_a_tool_of_its_own(trellis: Trellis) -> None:
     assert result.exit_code == 2
     assert "pg_dump" in result.stderr
     assert not Path("copy.db").exists()
+
+
+@on_sqlite
+def test_a_name_that_the_file_system_refuses_is_told(trellis: Trellis, nowhere: Environment) -> None:
+    """As with a folder that this user may not look into: whether there is a file cannot even be asked."""
+    name = "x" * 300
+    restored = trellis("backup", "restore", name)
+    nowhere(database_url=f"sqlite:///{name}")
+    copied = trellis("backup", "copy.db")
+
+    assert (restored.exit_code, copied.exit_code) == (1, 1)
+    assert restored.stderr == copied.stderr == f"The database {name} cannot be used: File name too long.\n"

@@ -70,8 +70,9 @@ def create_backup(
     """Copy the SQLite database as it is now, while it is in use, and verify the copy. Only you may read it."""
     settings = Settings.load()
     source = _sqlite_file(settings, "copies SQLite databases", "pg_dump --format=custom --file=FILE ADDRESS")
-    if not source.exists():
-        raise Failure(explain_condition(settings, Condition.MISSING))
+    with explaining(settings):
+        if not source.exists():
+            raise Failure(explain_condition(settings, Condition.MISSING))
     if every is None:
         _copy_once(settings, source, file)
         show(f"Copied {source} to {file} ({file.stat().st_size:,} bytes).")
@@ -141,9 +142,10 @@ def restore_backup(file: Copy) -> None:
     """Replace the SQLite database with a copy, once it is verified and up to date. The old database is set aside, not deleted."""
     settings = Settings.load()
     database = _sqlite_file(settings, "restores SQLite databases", "pg_restore --exit-on-error --no-owner --dbname=ADDRESS FILE")
-    if not file.is_file():
-        raise Failure(f"There is no file {file}.")
     of_copy = replace(settings, database_url=f"sqlite:///{file}")
+    with explaining(of_copy):
+        if not file.is_file():
+            raise Failure(f"There is no file {file}.")
     with explaining(of_copy), _explaining_files(database):
         try:
             with progress_of("Copying pages") as progress, prepare_restore(settings, database, file, progress) as candidate:

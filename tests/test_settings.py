@@ -331,6 +331,33 @@ def test_where_tls_is_required_so_are_traces() -> None:
         Settings.load(given | {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector.example:4318"}, None)
 
 
+@pytest.mark.parametrize(
+    ("given", "origin"),
+    [
+        ("https://App.example/", "https://app.example"),
+        ("https://app.example:443", "https://app.example"),
+        ("http://localhost:80", "http://localhost"),
+        ("http://localhost:3000", "http://localhost:3000"),
+        ("http://[::1]:5173/", "http://[::1]:5173"),
+        ("capacitor://localhost", "capacitor://localhost"),
+        ("file://", "file://"),
+        ("null", "null"),
+    ],
+)
+def test_an_origin_is_the_one_that_browsers_send(given: str, origin: str) -> None:
+    assert load(CORS_ORIGINS=f"https://other.example, {given}").cors_origins == ("https://other.example", origin)
+
+
+@pytest.mark.parametrize(
+    "given", ["app.example", "https://app.example/page", "https://*.app.example", "https://", "https://bücher.example"]
+)
+def test_what_no_browser_sends_as_an_origin_is_refused(given: str) -> None:
+    with pytest.raises(
+        SettingsError, match=r"^TRELLIS_CORS_ORIGINS is set to .* is not an origin, such as https://app.example.com"
+    ):
+        load(CORS_ORIGINS=given)
+
+
 def test_hosts_of_webhooks_are_names_and_addresses() -> None:
     assert load(WEBHOOK_HOSTS="Hooks.example, *.lantern.example,192.0.2.1,2001:db8::1").webhook_hosts == (
         *("hooks.example", "*.lantern.example", "192.0.2.1", "2001:db8::1"),

@@ -16,10 +16,10 @@ from trellis.settings.texts import (
     parse_host,
     parse_hosts,
     parse_issuer,
-    parse_list,
     parse_listener,
     parse_name,
     parse_networks,
+    parse_origins,
     parse_public_address,
     parse_scopes,
     parse_secret,
@@ -121,7 +121,7 @@ class SettingFields:
         "trusted.",
     )
     cors_origins: tuple[str, ...] = _setting(
-        (), parse_list, "Origins, separated by commas, whose pages may call the API from a browser; `*` allows all of them."
+        (), parse_origins, "Origins, separated by commas, whose pages may call the API from a browser; `*` allows all of them."
     )
     proposals_per_key: int = _setting(50, number(1, 10_000), "How many proposals of one key may be open at once.")
     # Not for longer than events are kept for certain: they say what has changed since.

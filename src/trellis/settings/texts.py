@@ -16,6 +16,7 @@ DOTENV: Final = ".env"  # the file of settings, in the folder where the program 
 _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
     ("0", "false", "f", "no", "n", "off"), False
 )
+_USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
 _SINGLE_QUOTED: Final = re.compile(r"[^=]*=[^\S\r\n]*'")  # a line of a file of settings
 
 
@@ -152,6 +153,21 @@ def parse_hosts(text: str) -> tuple[str, ...]:
         if not re.fullmatch(r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|[0-9a-f:.]{2,45}", host):
             raise ValueError(f"{host} is not the name or the address of a machine, such as hooks.example.com or *.example.com")
     return hosts
+
+
+def parse_origins(text: str) -> tuple[str, ...]:
+    """Parse origins of pages with commas between."""
+    return tuple(map(_parse_origin, parse_list(text)))
+
+
+def _parse_origin(text: str) -> str:
+    """Parse an origin, and return it as browsers send it: in lower case, without the usual port or a slash at the end."""
+    if found := re.fullmatch(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?", text, re.IGNORECASE | re.ASCII):
+        scheme, host, port = (part or "" for part in found.groups())
+        return f"{scheme}://{host}{'' if port == _USUAL_PORTS[scheme.lower()] else port}".lower()
+    if re.fullmatch(r"\*|null|(?!https?:)[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]*", text, re.IGNORECASE):  # of an app or a file
+        return text
+    raise ValueError(f"{text} is not an origin, such as https://app.example.com, which has no path")
 
 
 def choice(*allowed: str) -> Callable[[str], str]:

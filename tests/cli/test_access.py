@@ -2,7 +2,7 @@
 
 import orjson
 
-from tests.cli.conftest import Trellis
+from tests.cli.conftest import Environment, Trellis
 from tests.fixture_types import Run
 
 
@@ -40,3 +40,10 @@ def test_what_cannot_be_answered_is_not_a_no(trellis: Trellis, run: Run) -> None
         ("Sync", "forums.delete", 1, "--at", "tomorrow"),
     ):
         assert trellis("may", *asked).exit_code == 2
+
+
+def test_a_database_that_cannot_answer_is_not_a_no(cli: Trellis, nowhere: Environment) -> None:
+    nowhere(database_url="sqlite:///missing.db")
+    result = cli("may", "Sync", "forums.delete")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "There is no database missing.db. To create it, run: trellis migrate\n"

@@ -1,5 +1,7 @@
 """The command that says whether a key or a group may do something, for people and for pipelines."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -25,18 +27,27 @@ def may(
 ) -> None:
     """Say whether a key may run an operation, or a group has a right, and if not, why.
 
-    Exit 0: yes; 1: no; 2: there is no such key, operation or node.
+    Exit 0: yes; 1: no; 2: there is no such key, operation or node, or nobody could be asked.
     """
     raw: dict[str, Any] = {"holder": holder, "operation": operation, "asDryRun": as_dry_run}
     raw |= {name: value for name, value in (("id", node), ("address", address), ("at", at)) if value is not None}
-    with community(Settings.load()) as gate:
-        try:
+    with _no_answer_apart():
+        with community(Settings.load()) as gate:
             answer = act(gate, "access.check", raw).value
-        except Refused as refused:  # no answer is not No: a pipeline that asserts that a key may not is to notice a misspelling
-            raise Failure(format_refusal(refused), MISUSED) from None
-    if json:
-        show_json(answer, plain=True)
-    else:
-        show(answer["detail"], style="green" if answer["may"] else "red")
+        if json:
+            show_json(answer, plain=True)
+        else:
+            show(answer["detail"], style="green" if answer["may"] else "red")
     if not answer["may"]:
         raise typer.Exit(FAILED)
+
+
+@contextmanager
+def _no_answer_apart() -> Iterator[None]:
+    """End with 2 where there is no answer, which is not No: a pipeline that asserts that a key may not is to notice that."""
+    try:
+        yield
+    except Refused as refused:
+        raise Failure(format_refusal(refused), MISUSED) from None
+    except Failure as failure:
+        raise Failure(str(failure), MISUSED) from failure

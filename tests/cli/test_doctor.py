@@ -59,6 +59,18 @@ def test_a_server_that_can_lose_writes_is_named(trellis: Trellis) -> None:
     assert "Set fsync to on." in result.stdout
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_server_that_accepts_no_writes_is_named(settings: Settings, cli: Trellis, nowhere: Environment) -> None:
+    sign = "&" if "?" in settings.database_url else "?"
+    nowhere(database_url=f"{settings.database_url}{sign}options=-c%20default_transaction_read_only%3Don")
+
+    assert "This server, database or account was set to read-only: it accepts no writes." in cli("doctor").stdout
+    refused = cli("keys", "create", "Plugin")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("PostgreSQL cannot use the database ")
+    assert refused.stderr.endswith("in a read-only transaction\n")
+
+
 def test_a_clock_that_is_behind_the_newest_row_is_named_by_it_and_at_the_start(
     look: Look, settings: Settings, tmp_path: Path
 ) -> None:

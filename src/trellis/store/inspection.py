@@ -10,7 +10,7 @@ from trellis.store.engine import Transaction
 _POSTGRESQL: Final = sa.text(
     "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_setting('synchronous_commit'), "
     "current_setting('fsync'), current_setting('max_connections')::int, pg_is_in_recovery(), "
-    "extract(epoch FROM clock_timestamp())"
+    "current_setting('default_transaction_read_only')::boolean, extract(epoch FROM clock_timestamp())"
 )
 
 
@@ -23,6 +23,7 @@ class Server(NamedTuple):
     fsync: str
     max_connections: int
     is_standby: bool
+    is_read_only: bool
     time: float
 
 

@@ -61,6 +61,9 @@ def _judge_server(server: Server, settings: Settings) -> Iterator[Finding]:
             yield wrong("PostgreSQL", f"{name} is {value}: acknowledged writes can be lost.", f"Set {name} to on.")
     if server.is_standby:
         yield wrong("PostgreSQL", "This server is a standby, which accepts no writes.", "Use the address of the primary.")
+    elif server.is_read_only:
+        action = "Find out why, such as a full disk at a provider, and set default_transaction_read_only to off."
+        yield wrong("PostgreSQL", "This server, database or account was set to read-only: it accepts no writes.", action)
     needed = settings.database_pool + 2
     if server.max_connections < 2 * needed:
         yield doubtful(

@@ -3,11 +3,14 @@
 import asyncio
 import shutil
 import threading
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
 
+from tests.sqlite_file import file_of
 from tests.wait import GIVE_UP
 from trellis.compose import compose
 from trellis.errors import Refused
@@ -129,6 +132,18 @@ def test_a_disk_that_is_nearly_full_is_told_and_logged_once(
         assert set(asyncio.run(tell())) >= {(503, "disk: only 3 MiB are free")}
     store.close()
     assert caplog.messages == ["This process is not ready: disk: only 3 MiB are free.", "The disk is well again."]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_disk_is_that_of_the_file_to_which_a_link_leads(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = file_of(settings)
+    (link := tmp_path / "link.db").symlink_to(real)
+    free = {real.parent: 3 * 2**20}
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free.get(Path(path), 2**40)))
+    status, told = _look(replace(settings, database_url=f"sqlite:///{link}"))
+    assert (status, told.splitlines()[-1]) == (503, "disk: only 3 MiB are free")
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

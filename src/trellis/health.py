@@ -12,6 +12,7 @@ from trellis.http.reading import SharedRead
 from trellis.settings import Settings
 from trellis.store.condition import find_file
 from trellis.store.engine import Store
+from trellis.store.sqlite import find_real_file
 from trellis.store.steps import find_newest_step, read_step
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,8 @@ class Health:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._file = find_file(settings)
+        file = find_file(settings)
+        self._folder = None if file is None else find_real_file(file).parent
         self._schema = SharedRead("trellis-health", self._read)
         self._found: Mapping[str, str] = {"start": "not looked yet"}
         self._task: asyncio.Task[None] | None = None
@@ -137,10 +139,10 @@ class Health:
         return _OK if busy < self._settings.busy_timeout else f"one commit has taken {busy:.0f} seconds so far"
 
     def _judge_disk(self) -> Mapping[str, str]:
-        if self._file is None:
+        if self._folder is None:
             return {}
         try:
-            free = shutil.disk_usage(self._file.parent).free
+            free = shutil.disk_usage(self._folder).free
         except OSError as error:
             return {"disk": str(error.strerror or error)}
         return {"disk": _OK if free >= LEAST_DISK else f"only {free // 2**20} MiB are free"}

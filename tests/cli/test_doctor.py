@@ -2,9 +2,12 @@
 
 import json
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from tests.cli.conftest import Environment, Trellis
 from tests.openid_provider import OpenIdProvider
 from tests.service_process import Service
+from tests.sqlite_file import file_of
 from trellis.cli.doctor import command
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
@@ -19,7 +23,7 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store import moments
-from trellis.store.engine import Transaction
+from trellis.store.engine import Store, Transaction
 from trellis.store.figures import Figures, read_figures
 from trellis.store.requests import Request, append
 from trellis.store.webhooks import Delivery, endpoints, outbox
@@ -202,3 +206,42 @@ def test_a_provider_of_single_sign_on_is_asked(look: Look, nowhere: Environment,
         provider.metadata = {"issuer": "https://evil.example"}
         found = look()["single sign-on"]
         assert (found["state"], "issuer in its metadata is not" in found["told"]) == ("wrong", True)
+
+
+@on_sqlite
+def test_what_a_link_leads_to_is_looked_at(
+    settings: Settings, cli: Trellis, nowhere: Environment, monkeypatch: pytest.MonkeyPatch, open_store: Store
+) -> None:
+    real = file_of(settings)
+    open_store.write(lambda tx: moments.record(tx, moments.BACKUP, 1), quiet=True).result()
+    real.chmod(0o600)
+    (wal := Path(f"{real}-wal")).chmod(0o644)
+    Path("link.db").symlink_to(real)
+    nowhere(database_url="sqlite:///link.db")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=3 * 2**20 if Path(path) == real.parent else 2**40))
+
+    found = cli("doctor").stdout
+
+    assert "3.0 MiB are free where the database is" in found
+    assert f"files: chmod 600 {wal}\n" in found
+
+
+@on_sqlite
+def test_a_database_behind_a_link_is_as_large_as_it_is(settings: Settings, tmp_path: Path, open_store: Store) -> None:
+    open_store.write(lambda tx: moments.record(tx, moments.BACKUP, 1), quiet=True).result()
+    (link := tmp_path / "link.db").symlink_to(file_of(settings))
+    linked = Store(replace(settings, database_url=f"sqlite:///{link}"))
+    sizes = []
+    for store in (open_store, linked):
+        with store.reading() as tx:
+            sizes.append(read_figures(tx, "2026-01-01T00:00:00.000Z").size)
+    linked.close()
+    assert sizes[0] == sizes[1] > file_of(settings).stat().st_size
+
+
+@pytest.fixture
+def open_store(settings: Settings) -> Iterator[Store]:
+    """The database in use, with a WAL."""
+    store = Store(settings)
+    yield store
+    store.close()

@@ -1,12 +1,13 @@
 """What monitoring reads from the database: how far the event log is, how late webhooks are, how large the database is."""
 
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from trellis.store import events, mail, moments, proposals
 from trellis.store.engine import Statement, Transaction
+from trellis.store.sqlite import find_real_file
 from trellis.store.tables import deliveries, webhooks
 from trellis.store.tables import events as log
 
@@ -66,5 +67,5 @@ def _find_waiting_since(tx: Transaction, cursor: int, waiting: int | None, newes
 def _measure(tx: Transaction) -> int:
     if not tx.sqlite:
         return int(tx.connection.execute(sa.text("SELECT pg_database_size(current_database())")).scalar_one())
-    file: Any = tx.connection.engine.url.database
-    return sum(path.stat().st_size for path in (Path(file), Path(f"{file}-wal")) if path.exists())
+    file = find_real_file(tx.connection.engine.url.database or "")
+    return sum(path.stat().st_size for path in (file, Path(f"{file}-wal")) if path.exists())

@@ -154,10 +154,15 @@ def is_about_room(error: BaseException, file: Path) -> bool:
     return explain(error, file) is _DISK_FULL
 
 
+def find_real_file(file: Path | str) -> Path:
+    """Return where a database is, whose name may be a link: there are its WAL and the disk that it needs."""
+    return Path(os.path.realpath(file))
+
+
 def is_disk_full(file: Path) -> bool:
     """Return whether there is next to no room where a database is."""
     try:
-        found = os.statvfs(file.absolute().parent)
+        found = os.statvfs(find_real_file(file).parent)
     except OSError:
         return False
     return found.f_bavail * found.f_frsize < _FULL

@@ -16,7 +16,7 @@ from trellis.cli.limits import count_descriptors
 from trellis.health import LEAST_DISK
 from trellis.settings import DOTENV, Settings, definitions, holds_secrets, variable
 from trellis.store.condition import find_file
-from trellis.store.sqlite import describe_wal_reset_bug, library_version
+from trellis.store.sqlite import describe_wal_reset_bug, find_real_file, library_version
 
 _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 _LITTLE: Final = 2**30  # free bytes
@@ -56,15 +56,16 @@ def look_at_files(settings: Settings) -> Iterator[Finding]:
         return
     if not file.is_file():
         return  # the condition of the database says so
+    real = find_real_file(file)
     open_files = [
-        path for path in (file, Path(f"{file}-wal")) if path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        path for path in (real, Path(f"{real}-wal")) if path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     ]
     if any(path.stat().st_mode & stat.S_IROTH for path in open_files):
         told = "Everybody on this machine can read the database, which contains the digests of keys and passwords."
         yield doubtful("files", told, f"chmod 600 {' '.join(map(str, open_files))}")
     else:
         yield good("files", f"Others on this machine cannot read {file}.")
-    free = shutil.disk_usage(file.parent).free
+    free = shutil.disk_usage(real.parent).free
     told = f"{_size(free)} are free where the database is, which takes {_size(file.stat().st_size)}."
     if free < LEAST_DISK:
         yield wrong("disk", told, "Free some space: writes fail once the disk is full.")

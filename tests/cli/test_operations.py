@@ -278,3 +278,22 @@ def test_a_reason_is_kept_as_everywhere(trellis: Trellis, run: Run, events: Even
     told = [event["reason"] for event in events()]
     assert told[:3] == [None, f"Leaked trl_{public}_[hidden] in [2J a chat. {'x' * 600}"[:500], f"Leaked: trl_{public}_[hidden]"]
     assert told[3] is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("keys", "show"),
+        ("keys", "revoke"),
+        ("restore",),
+        ("restore", "--change-set"),
+        ("restore", "--since", "1h", "--key"),
+        ("run", "forums.get"),
+    ],
+)
+@pytest.mark.parametrize("number", [2**53 + 1, 2**63, 10**30])
+def test_an_id_that_is_too_large_is_one_that_there_is_not(trellis: Trellis, command: tuple[str, ...], number: int) -> None:
+    result = trellis(*command, f"id:={number}" if command[0] == "run" else number)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert re.fullmatch(rf"INVALID_ID: There is no [a-z ]+ with the id {number}\.\n", result.stderr)

@@ -8,6 +8,7 @@ from uuid import uuid4
 from trellis.cli.terminal import Failure, say
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
+from trellis.core.fields import MAX_ID, invalid_id
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import tidy_reason
 from trellis.core.operation import Call
@@ -77,5 +78,8 @@ def act(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Result:
     """Run an operation as the terminal, with its own request id."""
+    if target is not None and target > MAX_ID:  # no record has it, and no database could be asked for it
+        found = gate.catalogue.find(operation)
+        raise invalid_id(found.singular, target, found.missing_code)
     why = tidy_reason(reason) or None if reason else None
     return gate.run(Call(operation, TERMINAL, raw or {}, target, request_id=uuid4().hex, reason=why, progress=progress))

@@ -291,7 +291,7 @@ def test_a_reason_is_kept_as_everywhere(trellis: Trellis, run: Run, events: Even
         ("run", "forums.get"),
     ],
 )
-@pytest.mark.parametrize("number", [2**53 + 1, 2**63, 10**30])
+@pytest.mark.parametrize("number", [2**63, 10**30])
 def test_an_id_that_is_too_large_is_one_that_there_is_not(trellis: Trellis, command: tuple[str, ...], number: int) -> None:
     result = trellis(*command, f"id:={number}" if command[0] == "run" else number)
 

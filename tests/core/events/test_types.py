@@ -93,6 +93,43 @@ def test_the_nearest_type_is_suggested(run: Run) -> None:
         run("events.list", type="forums.moved")
 
 
+@pytest.mark.parametrize("operation", ["events.list", "events.search"])
+@pytest.mark.parametrize(
+    ("field", "wrong", "hint"),
+    [
+        ("resource", "forum", "Did you mean forums?"),
+        ("resource", "forums,calendars", ""),
+        ("resource", "members", ""),
+        ("operation", "forums.created", "Did you mean forums.create?"),
+        ("operation", "forums.list", ""),  # it reads: no event is ever of it
+    ],
+)
+def test_an_operation_and_a_resource_that_no_event_has_are_refused(
+    run: Run, operation: str, field: str, wrong: str, hint: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        run(operation, **{field: wrong})
+    (fault,) = refused.value.faults
+    assert (fault.field, fault.message) == (field, "INVALID_VALUE")
+    assert f"no events of the {field} '{wrong}'" in fault.detail
+    assert hint in fault.detail
+
+
+def test_all_names_that_no_event_has_are_told_at_once(run: Run) -> None:
+    with pytest.raises(Refused) as refused:
+        run("events.list", type="forum.gone", operation="forums.vanish", resource="forum")
+    assert [fault.field for fault in refused.value.faults] == ["type", "operation", "resource"]
+
+
+def test_an_operation_and_a_resource_find_their_events(run: Run, log: list[dict[str, Any]]) -> None:
+    for field in ("operation", "resource"):
+        for name in {event[field] for event in log}:
+            expected = [event["seq"] for event in log if event[field] == name]
+            assert seqs(run("events.list", limit=1000, **{field: name})) == expected
+            assert seqs(run("events.search", limit=500, **{field: name})) == expected[::-1]
+    assert seqs(run("events.search", limit=500, operation="", resource="")) == [event["seq"] for event in log][::-1]
+
+
 @pytest.mark.parametrize("empty", ["", ",", []])
 def test_no_type_at_all_is_refused(run: Run, empty: Any) -> None:
     with pytest.raises(Refused, match=r"^INVALID_VALUE: type must be one or more types"):

@@ -6,7 +6,7 @@ from typing import Any, Final
 from trellis.core.events.causes import LONGEST, list_causes
 from trellis.core.events.event import EventTypes, find_wanted
 from trellis.core.events.undo_state import serialize_with_undo
-from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, format_timestamp, invalid_id
+from trellis.core.fields import Choice, Field, Input, Integer, NodeId, Text, Timestamp, format_timestamp, invalid_id
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import events, requests
 from trellis.store.events import Event
@@ -72,8 +72,9 @@ def _search(context: Context) -> Outcome:
     given = context.input
     given.raise_faults()
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
-    if types := given.get("type"):
-        filters["wanted"] = find_wanted(types, context.environment.load_operations())
+    sent = Input({name: value for name, value in given.values.items() if value})  # an empty value is no filter here
+    if wanted := find_wanted(sent, context.environment.load_operations()):
+        filters["wanted"] = wanted
     if (permit := context.call.actor.permit) is not None:
         filters["resources"] = permit.resources
     result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))

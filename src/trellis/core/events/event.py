@@ -1,15 +1,15 @@
 """An event: built from a successful write, named by its type, serialized for readers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.core.actor import Actor
-from trellis.core.fields import Invalid, Suggestions, TextList, quote
+from trellis.core.fields import Input, Invalid, Suggestions, TextList, quote
 from trellis.core.operation import Call, Operation, Outcome
 from trellis.core.verbs import SHARED, past_tense
-from trellis.errors import Fault, refuse_faults
-from trellis.sentences import say
+from trellis.errors import Fault, raise_faults
+from trellis.sentences import mark, say
 from trellis.store.events import Event, Wanted
 
 
@@ -110,23 +110,40 @@ def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
     return found
 
 
-def find_wanted(types: Iterable[str], operations: Iterable[Operation]) -> Wanted:
-    """Return what events of one of these types are known by in the log. Refuses a type that no operation causes."""
-    known = list_types(operations)
-    suggestions = Suggestions(known)
-    chosen: list[Wanted] = []
-    for name in types:
-        if name not in known:
-            near = say(" Did you mean {near}?", near=near) if (near := suggestions.find(name)) else ""
-            raise refuse_faults(
-                Fault(
-                    "type", "INVALID_VALUE", say("type: there are no events of the type {name}.{near}", name=quote(name), near=near)
-                )
-            )
-        chosen.append(known[name])
-    always, if_only, unless_only, _ = zip(*chosen, strict=True)
+def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
+    """Return what events of the types that are asked for are known by in the log; None if no type is asked for.
+
+    Refuses a type, an operation and a resource that no event can have: whoever follows the feed by one would wait for ever.
+    """
+    if not {"type", "operation", "resource"}.intersection(given.values):
+        return None
+    writes = [operation for operation in operations if operation.writes and not operation.is_plan]
+    types = list_types(writes)
+    asked = given.get("type", ())
+    text = mark("type: there are no events of the type {name}.{near}")
+    faults = [_check_name("type", name, types, text) for name in asked if name not in types][:1]
+    if "operation" in given:
+        names = [operation.name for operation in writes]
+        text = mark("operation: there are no events of the operation {name}.{near}")
+        faults.append(_check_name("operation", given.get("operation"), names, text))
+    if "resource" in given:
+        resources = {operation.resource for operation in writes}
+        text = mark("resource: there are no events of the resource {name}.{near}")
+        faults.append(_check_name("resource", given.get("resource"), resources, text))
+    raise_faults(fault for fault in faults if fault is not None)
+    if not asked:
+        return None
+    always, if_only, unless_only, _ = zip(*(types[name] for name in asked), strict=True)
     nothing = frozenset[str]()
     return Wanted(nothing.union(*always), nothing.union(*if_only), nothing.union(*unless_only), _PLACE)
+
+
+def _check_name(field: str, name: str, known: Collection[str], text: str) -> Fault | None:
+    """Return what is wrong with a name that is not known; `text` says so."""
+    if name in known:
+        return None
+    near = say(" Did you mean {near}?", near=near) if (near := Suggestions(sorted(known)).find(name)) else ""
+    return Fault(field, "INVALID_VALUE", say(text, name=quote(name), near=near))
 
 
 def singular_of(resource: str) -> str:

@@ -119,8 +119,8 @@ def _list(context: Context) -> Outcome:
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given} | _limit_to_own(context)
-    if types := given.get("type"):
-        filters["wanted"] = find_wanted(types, context.environment.load_operations())
+    if wanted := find_wanted(given, context.environment.load_operations()):
+        filters["wanted"] = wanted
     bound = context.call.actor.bounds.get(context.call.operation)
     within = None if bound is None or bound.under is None else bound.ids
     if within is not None:

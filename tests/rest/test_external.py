@@ -55,6 +55,17 @@ def test_a_precondition_holds_for_a_put(api: ApiClient, database: DatabaseState)
         read_refusal(api("PUT", f"{PATH}/news", json={"name": "Olds"}, headers={"If-Match": old}), 412, "PRECONDITION_FAILED")
 
 
+def test_a_put_that_is_to_create_only_changes_nothing(api: ApiClient, database: DatabaseState) -> None:
+    etag = api("PUT", f"{PATH}/news", json={"name": "News"}).headers["etag"]
+    with database.unchanged():
+        for condition in ("*", etag, '"other"'):
+            for name in ("news", "other"):
+                answer = api("PUT", f"{PATH}/{name}", json={"name": "Olds"}, headers={"If-None-Match": condition})
+                assert "externalId" in read_refusal(answer, 400, "INVALID_HEADER")["detail"]
+        read_refusal(api.post("/forums/forums", {"name": "Olds", "externalId": "news"}), 409, "EXTERNAL_ID_TAKEN")
+    assert api.get(f"{PATH}/news", headers={"If-None-Match": etag}).status_code == 304
+
+
 def test_a_delete_by_external_id(api: ApiClient) -> None:
     api("PUT", f"{PATH}/news", json={"name": "News"})
     assert api.delete(f"{PATH}/news").status_code == 200

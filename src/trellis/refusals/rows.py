@@ -134,7 +134,8 @@ ROWS: Final = (
             example="The body is larger than 1,048,576 bytes, the limit of this service."),
     Refusal("1T100/4", "INVALID_HEADER", 400, "A header has a value that is not allowed", Scope.WRITES,
             when="`Idempotency-Key`, `Change-Set` or `X-Audit-Log-Reason` is too long or contains characters that are not allowed, "
-                 "or `If-Match` is not a list of tags, or was sent with an operation that changes no existing record.",
+                 "or `If-Match` is not a list of tags, or was sent with an operation that changes no existing record, or "
+                 "`If-None-Match` was sent with a PUT.",
             example="X-Audit-Log-Reason must be at most 500 characters without control characters."),
     Refusal("1T101/1", "UNKNOWN_PARAMETER", 400, "There is no such parameter", Scope.EVERY,
             when="The operation does not have this parameter. `detail` suggests the nearest one.",

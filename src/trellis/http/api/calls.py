@@ -23,6 +23,13 @@ def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: 
             name=operation.name,
         )
         raise Refused("INVALID_HEADER", detail)
+    if b"if-none-match" in headers and operation.verb is not None and operation.verb.may_create:  # `*` is to write over nothing
+        detail = say(
+            "{name} does not take If-None-Match. To create a record only if there is none with its external id, send externalId "
+            "with a create. To change only the version that you have read, send If-Match.",
+            name=operation.name,
+        )
+        raise Refused("INVALID_HEADER", detail)
     token = headers.get(b"idempotency-key") if operation.verb is not None and operation.verb.idempotency_key else None
     return Call(
         operation.name,

@@ -37,6 +37,8 @@ def call(method: str, path: str, body: object = None) -> Any:
             with urlopen(request, timeout=60) as answer:
                 return json.load(answer)
         except HTTPError as error:
+            if method == "DELETE" and error.code == 404:
+                return None  # it is gone: by a request whose response was lost, or somebody else was faster
             problem = json.load(error)
             if error.code not in {429, 503} or pause is None:
                 faults = "".join(f"\n  {fault['field']}: {fault['message']}" for fault in problem.get("errors", ()))

@@ -46,6 +46,8 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
       continue;
     }
     if (answer.ok) return (await answer.json()) as T;
+    // It is gone: by a request whose response was lost, or somebody else was faster.
+    if (method === "DELETE" && answer.status === 404) return null as T;
     const problem = (await answer.json()) as Problem;
     if (![429, 503].includes(answer.status) || pause === undefined) {
       const faults = (problem.errors ?? []).map((fault) => `\n  ${fault.field}: ${fault.message}`).join("");

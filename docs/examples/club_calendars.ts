@@ -83,6 +83,12 @@ async function synchronise(clubs: Club[]): Promise<void> {
   }
 }
 
+/** Return the number of the newest event: the cursor of the feed, even if the events so far are kept no longer. */
+async function findNewest(): Promise<number> {
+  const newest = (await call<Feed>("GET", "/core/events?order=newest&limit=1")).results[0];
+  return newest?.seq ?? (await call<Feed>("GET", "/core/events?limit=1")).next;
+}
+
 /** Print what others change in our calendars, as it happens, until interrupted. */
 async function follow(after: number): Promise<void> {
   for (;;) {
@@ -99,9 +105,9 @@ async function follow(after: number): Promise<void> {
 
 try {
   await checkKey();
-  const newest = (await call<Feed>("GET", "/core/events?order=newest&limit=1")).results;
+  const newest = await findNewest();
   await synchronise(JSON.parse(await readFile(process.argv[2] ?? "clubs.json", "utf8")) as Club[]);
-  if (process.argv.includes("--follow")) await follow(newest[0]?.seq ?? 0);
+  if (process.argv.includes("--follow")) await follow(newest);
 } catch (error) {
   if (!(error instanceof Refused)) throw error;
   console.error(error.message);

@@ -20,7 +20,9 @@ from tests.fixture_types import Events, MakeKey, Run
 from tests.local_server import LocalServer, QuietHandler
 from tests.service_process import environment
 from tests.wait import wait_until
+from trellis.core.gate import Gate
 from trellis.settings import Settings
+from trellis.store.events import log
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGE: Final = (DOCS / "first-integration.md").read_text()
@@ -104,6 +106,31 @@ def test_a_delete_whose_response_is_lost_has_happened(
     assert (done.returncode, done.stdout.splitlines()) == (0, ["chess: deleted", "garden: deleted"]), done.stderr
     assert network.list_deletes() == [200, 404, 200]
     assert run("calendars.list")["results"] == []
+
+
+@pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])
+def test_it_follows_where_all_events_so_far_are_gone(
+    settings: Settings, serve: MakeService, key: MakeKey, run: Run, gate: Gate, language: str, tmp_path: Path
+) -> None:
+    variables = prepare(settings, tmp_path) | {"API_URL": f"{serve().address}/api", "API_KEY": key(["calendars.*", "events.list"])}
+    run("calendars.create", name="Chess", color="#1A4F8B", externalId="club-chess")
+    gate.store.write(lambda tx: log.purge(tx, "9999-12-31T23:59:59.999Z")).result(30)
+    assert run("events.list")["oldest"] is None
+    (tmp_path / "clubs.json").write_text('[{"id": "chess", "name": "Chess", "color": "#1A4F8B"}]')
+    (program,) = blocks(f"run: {language}")
+    told = tmp_path / "told"
+    with told.open("w") as output:
+        following = subprocess.Popen(
+            ["bash", "-c", f"exec {program.strip()} --follow"], cwd=tmp_path, env=variables, stdout=output, stderr=output
+        )
+    try:
+        wait_until(lambda: "Chess: calendar" in told.read_text() or following.poll() is not None)
+        run("calendars.update", run("calendars.list")["results"][0]["id"], color="#102030")
+        wait_until(lambda: "terminal calendars.update Chess" in told.read_text() or following.poll() is not None)
+        assert following.poll() is None, told.read_text()
+    finally:
+        following.kill()
+        following.wait()
 
 
 @pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])

@@ -39,15 +39,22 @@ def call(method: str, path: str, body: object = None) -> Any:
         except HTTPError as error:
             if method == "DELETE" and error.code == 404:
                 return None  # it is gone: by a request whose response was lost, or somebody else was faster
-            problem = json.load(error)
-            if error.code not in {429, 503} or pause is None:
-                faults = "".join(f"\n  {fault['field']}: {fault['message']}" for fault in problem.get("errors", ()))
-                raise Refused(f"{problem['detail']}{faults}\n  (request {problem['requestId']})") from None
+            if error.code not in {429, 502, 503, 504} or pause is None:
+                raise Refused(explain(error)) from None
             time.sleep(int(error.headers.get("Retry-After", pause)))
         except (OSError, HTTPException):
             if pause is None:
                 raise
             time.sleep(pause)
+
+
+def explain(error: HTTPError) -> str:
+    """Return what a refusal says; a proxy in front of the service does not say it in JSON."""
+    if error.headers.get_content_type() != "application/problem+json":
+        return f"{error.code} {error.reason}: the response does not come from the service itself."
+    problem = json.load(error)
+    faults = "".join(f"\n  {fault['field']}: {fault['message']}" for fault in problem.get("errors", ()))
+    return f"{problem['detail']}{faults}\n  (request {problem['requestId']})"
 
 
 def check_key() -> None:

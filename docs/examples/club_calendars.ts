@@ -48,13 +48,19 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
     if (answer.ok) return (await answer.json()) as T;
     // It is gone: by a request whose response was lost, or somebody else was faster.
     if (method === "DELETE" && answer.status === 404) return null as T;
-    const problem = (await answer.json()) as Problem;
-    if (![429, 503].includes(answer.status) || pause === undefined) {
-      const faults = (problem.errors ?? []).map((fault) => `\n  ${fault.field}: ${fault.message}`).join("");
-      throw new Refused(`${problem.detail}${faults}\n  (request ${problem.requestId})`);
-    }
+    if (![429, 502, 503, 504].includes(answer.status) || pause === undefined) throw new Refused(await explain(answer));
     await sleep(1000 * Number(answer.headers.get("Retry-After") ?? pause));
   }
+}
+
+/** Return what a refusal says; a proxy in front of the service does not say it in JSON. */
+async function explain(answer: Response): Promise<string> {
+  if (!answer.headers.get("Content-Type")?.startsWith("application/problem+json")) {
+    return `${answer.status} ${answer.statusText}: the response does not come from the service itself.`;
+  }
+  const problem = (await answer.json()) as Problem;
+  const faults = (problem.errors ?? []).map((fault) => `\n  ${fault.field}: ${fault.message}`).join("");
+  return `${problem.detail}${faults}\n  (request ${problem.requestId})`;
 }
 
 async function checkKey(): Promise<void> {

@@ -50,11 +50,14 @@ def prepare(settings: Settings, folder: Path) -> dict[str, str]:
 
 
 class _Forwarder(QuietHandler):
-    """Forwards requests to the service, and loses the first response to a DELETE."""
+    """Forwards requests to the service, but for those that a proxy refuses, and loses the first response to a DELETE."""
 
     def _forward(self) -> None:
         network: LossyNetwork = self.server.owner
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        if network.refusals:
+            self.send_error(network.refusals.pop(0))  # in HTML, as proxies do
+            return
         connection = HTTPConnection(urlsplit(network.address).netloc, timeout=60)
         with closing(connection):
             connection.request(self.command, self.path, body, dict(self.headers))
@@ -65,6 +68,7 @@ class _Forwarder(QuietHandler):
             self.close_connection = True
             return
         self.send_response(answer.status)
+        self.send_header("content-type", answer.headers["content-type"])
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -73,12 +77,16 @@ class _Forwarder(QuietHandler):
 
 
 class LossyNetwork(LocalServer):
-    """What is between a program and the service at `address`; `answered` are the methods and statuses of all responses."""
+    """What is between a program and the service at `address`, with a proxy that refuses the first requests by `refusals`.
+
+    `answered` are the methods and statuses of all responses of the service.
+    """
 
     handler = _Forwarder
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *refusals: int) -> None:
         self.address = address
+        self.refusals = list(refusals)
         self.answered: list[tuple[str, int]] = []
 
     def list_deletes(self) -> list[int]:
@@ -106,6 +114,24 @@ def test_a_delete_whose_response_is_lost_has_happened(
     assert (done.returncode, done.stdout.splitlines()) == (0, ["chess: deleted", "garden: deleted"]), done.stderr
     assert network.list_deletes() == [200, 404, 200]
     assert run("calendars.list")["results"] == []
+
+
+@pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])
+def test_a_proxy_whose_service_is_started_again_is_waited_for(
+    settings: Settings, serve: MakeService, key: MakeKey, language: str, tmp_path: Path
+) -> None:
+    variables = prepare(settings, tmp_path) | {"API_KEY": key(["calendars.*", "events.list"])}
+    (tmp_path / "clubs.json").write_text("[]")
+    (program,) = blocks(f"run: {language}")
+    address = serve().address
+    for refusals, status, word in (((502,), 0, ""), ((413,), 1, "413 ")):
+        with LossyNetwork(address, *refusals) as network:
+            variables["API_URL"] = f"http://127.0.0.1:{network.port}/api"
+            done = subprocess.run(
+                ["bash", "-ec", program], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=60, check=False
+            )
+        assert (done.returncode, done.stderr.count("\n")) == (status, bool(word)), done.stderr
+        assert done.stderr.startswith(word)
 
 
 @pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])

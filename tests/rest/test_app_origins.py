@@ -75,6 +75,22 @@ def test_a_star_is_every_origin(make_api: MakeApiClient) -> None:
     assert "access-control-allow-credentials" not in api.get("/forums/forums", headers={"Origin": PAGE}).headers
 
 
+def test_a_page_may_read_that_a_path_does_not_exist(make_api: MakeApiClient) -> None:
+    api = make_api(cors_origins=(PAGE,))
+    for path in ("/forms/forms", "/forums/forums/1/copies"):
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            asked = api("OPTIONS", path, key=None, headers=PREFLIGHT | {"Access-Control-Request-Method": method})
+            assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (204, PAGE)
+            assert method.lower() in words(asked.headers["access-control-allow-methods"])
+            assert "authorization" in words(asked.headers["access-control-allow-headers"])
+            answer = api(method, path, headers={"Origin": PAGE})
+            read_refusal(answer, 404, "NO_ENDPOINT")
+            assert answer.headers["access-control-allow-origin"] == PAGE
+        read_refusal(api("OPTIONS", path, headers={"Origin": PAGE}), 404, "NO_ENDPOINT")
+    closed = make_api(cors_origins=())
+    read_refusal(closed("OPTIONS", "/forms/forms", key=None, headers=PREFLIGHT), 401, "NO_API_KEY")
+
+
 def test_a_browser_may_ask_first(make_api: MakeApiClient) -> None:
     api = make_api(cors_origins=(PAGE,))
     answer = api("OPTIONS", "/forums/forums/1", key=None, headers=PREFLIGHT)

@@ -27,6 +27,7 @@ from trellis.http.api import (
     refuse_method,
     require_bearer,
     respond_to_options,
+    respond_to_preflight,
 )
 from trellis.http.json_body import LINES, accepts_lines, encode_lines
 from trellis.http.large import run_by_size
@@ -67,6 +68,8 @@ class Rest:
             return await self._serve_reference(request)
         if request.method == "OPTIONS" and methods is not None:
             return respond_to_options(methods, cors=bool(self.settings.cors_origins))
+        if request.method == "OPTIONS" and self.settings.cors_origins and b"access-control-request-method" in request.headers:
+            return respond_to_preflight()
         bearer = await self.service.admit(request)
         route, target = self._route(request, methods, text)
         operation = route.operation

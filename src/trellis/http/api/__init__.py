@@ -7,7 +7,7 @@ from trellis.http.api.headers import is_not_modified
 from trellis.http.api.identify import find_key
 from trellis.http.api.limits import Allowance
 from trellis.http.api.log import RequestLog
-from trellis.http.api.options import refuse_method, respond_to_options
+from trellis.http.api.options import refuse_method, respond_to_options, respond_to_preflight
 from trellis.http.api.request import (
     PAGE,
     PAGE_REFUSED,
@@ -48,4 +48,5 @@ __all__ = [
     "refuse_method",
     "require_bearer",
     "respond_to_options",
+    "respond_to_preflight",
 ]

@@ -29,6 +29,11 @@ def respond_to_options(methods: Iterable[str], *, cors: bool) -> ApiResponse:
     return ApiResponse(204, b"", headers)
 
 
+def respond_to_preflight() -> ApiResponse:
+    """Let a browser send what it asks about to a path that does not exist: only the response to that says so to a page."""
+    return ApiResponse(204, b"", ((b"access-control-allow-methods", b"DELETE, GET, HEAD, POST, PUT"), *_CORS))
+
+
 def refuse_method(method: str, methods: Iterable[str]) -> Refused:
     """Refuse a method that a path does not support."""
     allowed = _format_allow(methods)

@@ -39,6 +39,13 @@ def test_an_external_id_in_the_path_may_hold_anything_visible(api: ApiClient) ->
     read_refusal(api("PUT", f"{PATH}/{'x' * 256}", json={"name": "News"}), 400, "INVALID_VALUE")
 
 
+def test_a_number_is_refused_as_a_number(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
+        for name in ("externalId", "parentExternalId"):
+            problem = read_refusal(api.post("/forums/forums", {"name": "News", name: 17}), 400, "INVALID_VALUE")
+            assert problem["detail"] == f"{name} must be text of 1 to 255 visible characters without spaces, not 17."
+
+
 def test_the_body_may_repeat_it_but_not_contradict_it(api: ApiClient, database: DatabaseState) -> None:
     assert api("PUT", f"{PATH}/news", json={"name": "News", "externalId": "news"}).status_code == 201
     with database.unchanged():

@@ -171,7 +171,7 @@ forum: []
     for expected in (
         "site.yaml, line 7: 'mods' is already the externalId of another group: site.yaml, line 5.",
         "site.yaml, line 10: externalId is needed",
-        "site.yaml, line 11: externalId must be 1 to 255 visible characters without spaces, not 12. Put it in quotes.",
+        "site.yaml, line 11: externalId must be text of 1 to 255 visible characters without spaces, not 12. Put it in quotes.",
         "site.yaml, line 15: A forum has no 'colour'.",
         "site.yaml, line 18: There is no option 'write'",
         "site.yaml, line 19: permissions.read must be",

@@ -49,7 +49,7 @@ class ExternalId:
         if not isinstance(raw, str) or not 1 <= len(raw) <= LONGEST_EXTERNAL_ID or not raw.isprintable() or " " in raw:
             raise Invalid(
                 say(
-                    "must be 1 to {longest_external_id} visible characters without spaces, not {raw}.",
+                    "must be text of 1 to {longest_external_id} visible characters without spaces, not {raw}.",
                     longest_external_id=LONGEST_EXTERNAL_ID,
                     raw=quote(raw),
                 )

@@ -403,6 +403,6 @@ def test_faults_are_told_in_the_language_of_the_panel(admin: Visitor) -> None:
         "Zeile 6: 'Sync' heißt schon ein anderer Schlüssel: Zeile 4.",
         "Zeile 9: 'a' ist schon die externalId eines anderen Eintrags (Forum): Zeile 8.",
         "Zeile 10: externalId muss Text aus 1 bis 255 sichtbaren Zeichen ohne Leerzeichen sein, nicht 'b c'.",
-        "Zeile 11: externalId muss Text aus 1 bis 255 sichtbaren Zeichen ohne Leerzeichen sein, nicht 5. Setzen Sie es in Anführung",
+        "Zeile 11: externalId muss Text aus 1 bis 255 sichtbaren Zeichen ohne Leerzeichen sein, nicht 5. Setzen Sie es in",
     ):
         assert fault in told, told

@@ -179,6 +179,31 @@ def test_a_precondition_of_nothing_is_refused(run: Run, step: Any, tag: str, dat
     assert (refused.facts["index"], fault.field, fault.message) == (1, "ifMatch", "INVALID_VALUE")
 
 
+@pytest.mark.parametrize("tag", ['""', '"', '"*"', '"0", "1"', "", None, 0])
+def test_a_precondition_that_is_no_tag_is_refused(run: Run, tag: Any, database: DatabaseState) -> None:
+    """An empty tag is what a program sends that has read none: it was to stop the write."""
+    made = run("forums.create", name="News")
+    with database.unchanged(), pytest.raises(Refused) as refused:
+        run("core.batch", operations=[{"operation": "forums.update", "id": made["id"], "ifMatch": tag, "body": {"name": "Olds"}}])
+    (fault,) = refused.value.faults
+    assert (fault.field, fault.message) == ("operations", "INVALID_VALUE")
+    assert fault.detail.startswith("operations [0]: ifMatch must ")
+
+
+@pytest.mark.parametrize(
+    ("member", "detail"),
+    [
+        ({"as": None}, "as must be text, not null."),
+        ({"operation": None}, "operation must be text, not null."),
+        ({"id": "x"}, "id must be an id (a whole number from 1), not 'x'."),
+    ],
+)
+def test_a_member_that_is_wrong_is_named(run: Run, member: dict[str, Any], detail: str) -> None:
+    with pytest.raises(Refused) as refused:
+        run("core.batch", operations=[NEWS, NEWS | {"as": "other"} | member])
+    assert refused.value.detail == f"operations [1]: {detail}"
+
+
 @pytest.mark.parametrize("tag", ['"0"', "*"])
 def test_a_precondition_of_an_external_id_that_there_is_not_fails(run: Run, tag: str, database: DatabaseState) -> None:
     put = {"operation": "forums.put_external", "body": {"externalId": "n", "name": "N"}}

@@ -1,13 +1,13 @@
 """The operation that carries out many others in one transaction: all of them, or none."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from trellis.core.fields import MAX_ID, Field, Input, Integer, Invalid, ListOf, NodeId, Nullable, Record, Text, quote, split_list
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress
 from trellis.core.verbs import Body, Response, Verb
-from trellis.core.version import find_own_version
+from trellis.core.version import ANY_VERSION, find_own_version
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
 from trellis.sentences import say
@@ -105,15 +105,12 @@ def _parse_step(raw: Any, index: int) -> Step:
                 named=named,
             )
         )
-    try:
-        operation = _NAME.parse(raw.get("operation"))
-        name = _NAME.parse(raw["as"]) if "as" in raw else ""
-        if_match = _TAG.parse(raw["ifMatch"]).strip('"') if "ifMatch" in raw else ""
-        target = raw.get("id")
-        if target is not None and not _is_reference(target):
-            target = NodeId().parse(target)
-    except Invalid as invalid:
-        raise Invalid(say("[{index}]: a member {detail}", index=index, detail=invalid.detail)) from None
+    operation = _parse_member(raw.get("operation"), index, "operation", _NAME.parse)
+    name = _parse_member(raw["as"], index, "as", _NAME.parse) if "as" in raw else ""
+    if_match = _parse_member(raw["ifMatch"], index, "ifMatch", _parse_tag) if "ifMatch" in raw else ""
+    target = raw.get("id")
+    if target is not None and not _is_reference(target):
+        target = _parse_member(target, index, "id", NodeId().parse)
     if "." in name:
         raise Invalid(
             say(
@@ -129,6 +126,22 @@ def _parse_step(raw: Any, index: int) -> Step:
             say("[{index}]: body must be an object without dryRun; send dryRun with the batch to try all of it.", index=index)
         )
     return Step(operation, target, body, name, if_match)
+
+
+def _parse_member(value: Any, index: int, member: str, parse: Callable[[Any], Any]) -> Any:
+    try:
+        return parse(value)
+    except Invalid as invalid:
+        raise Invalid(say("[{index}]: {member} {detail}", index=index, member=member, detail=invalid.detail)) from None
+
+
+def _parse_tag(raw: Any) -> str:
+    """Read an ETag, in its quotation marks or without; what is none would be no condition, or one that is never met."""
+    text = _TAG.parse(raw)
+    tag = text.strip('"')
+    if not tag or "," in tag or (tag == ANY_VERSION and text != tag):
+        raise Invalid(say("must be the ETag that you read, or * for any, not {raw}.", raw=quote(raw)))
+    return tag
 
 
 def _is_reference(value: Any) -> bool:

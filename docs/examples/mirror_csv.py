@@ -13,7 +13,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
+from urllib.request import HTTPError, Request, urlopen
 
 URL, KEY, PREFIX = os.environ["API_URL"], os.environ["API_KEY"], "csv-"
 
@@ -21,8 +21,11 @@ URL, KEY, PREFIX = os.environ["API_URL"], os.environ["API_KEY"], "csv-"
 def call(method: str, path: str, body: object = None) -> Any:
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
-    with urlopen(Request(URL + path, data, headers, method=method), timeout=60) as answer:
-        return json.load(answer)
+    try:
+        with urlopen(Request(URL + path, data, headers, method=method), timeout=60) as answer:
+            return json.load(answer)
+    except HTTPError as error:
+        sys.exit(json.load(error)["detail"])
 
 
 def run(operations: list[dict[str, Any]]) -> int:
@@ -32,7 +35,7 @@ def run(operations: list[dict[str, Any]]) -> int:
     return sum(one["event"] is not None for one in results)
 
 
-with Path(sys.argv[1]).open(newline="", encoding="utf-8") as file:
+with Path(sys.argv[1]).open(newline="", encoding="utf-8-sig") as file:
     rows = {PREFIX + row["id"]: row for row in csv.DictReader(file)}
 if not rows:
     sys.exit("The file has no rows, so nothing is changed.")

@@ -38,9 +38,9 @@ def mirror(serve: MakeService, key: MakeKey, tmp_path: Path) -> Mirror:
     service = serve()
     granted = key(["forums.list", "forums.create", "forums.update", "forums.delete"])
 
-    def run_mirror(text: str, *options: str) -> Done:
+    def run_mirror(text: str, *options: str, mark: str = "") -> Done:
         file = tmp_path / "sections.csv"
-        file.write_text(HEAD + text, encoding="utf-8")
+        file.write_text(mark + HEAD + text, encoding="utf-8")
         return run_example("mirror_csv.py", file, *options, folder=tmp_path, url=service.address, key=granted)
 
     return run_mirror
@@ -76,8 +76,17 @@ def test_an_emptied_file_deletes_nothing(mirror: Mirror, run: Run) -> None:
 
 
 def test_a_refused_row_changes_nothing(mirror: Mirror, run: Run) -> None:
-    assert mirror("a,,News,\nb,nowhere,Betas,\n").returncode != 0
+    refused = mirror("a,,News,\nb,nowhere,Betas,\n")
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("there is no forum with the external id 'csv-nowhere'.\n")
+    assert len(refused.stderr.splitlines()) == 1
     assert paths(run) == []
+
+
+def test_a_file_as_spreadsheets_write_it_is_read(mirror: Mirror, run: Run) -> None:
+    """They begin UTF-8 with a byte order mark."""
+    assert mirror("a,,Übersicht,\n", mark="\N{ZERO WIDTH NO-BREAK SPACE}").returncode == 0
+    assert paths(run) == ["Übersicht"]
 
 
 # --- from staging to live -----------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.api_client import ApiClient, read_field_errors
-from tests.community import Community
+from tests.api_client import BASE_URL, ApiClient, read_field_errors
+from tests.community import CATALOGUE, Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock
 from trellis.core.nodes.listing import build_query
@@ -184,3 +184,28 @@ def test_what_may_read_a_whole_tree_is_not_read_on_the_event_loop(
     monkeypatch.setattr("trellis.core.nodes.crud.build_query", build)
     assert api.get(f"/forums/forums?{name}=1").status_code == 200
     assert where != [threading.main_thread().name]
+
+
+def test_every_list_in_pages_links_to_the_others(api: ApiClient, community: Community) -> None:
+    paged = [one for one in CATALOGUE.values() if one.verb is not None and one.path and "perPage" in {f.name for f in one.fields}]
+    assert {"forums.list", "access.keys", "access.view", "proposals.list"} <= {one.name for one in paged}
+    needed = {"access.keys": "operation=forums.list&", "access.view": f"group={community.patrons}&"}
+    for operation in paged:
+        answer = api.get(
+            f"{operation.path}{operation.verb.tail if operation.verb else ''}?{needed.get(operation.name, '')}perPage=1"
+        )
+        last = answer.json()["totalPages"]
+        assert ("next" in answer.links, answer.links["last"]["url"].endswith(f"&page={last}")) == (last > 1, True), operation.name
+
+
+def test_what_a_group_may_do_is_read_to_the_end_by_the_links(api: ApiClient, community: Community) -> None:
+    address = f"/core/access/view?group={community.patrons}"
+    everything = [node["id"] for node in api.get(address).json()["results"]]
+    found: list[int] = []
+    address += "&perPage=1"
+    while address:
+        answer = api.get(address)
+        found += [node["id"] for node in answer.json()["results"]]
+        address = answer.links.get("next", {}).get("url", "").removeprefix(f"{BASE_URL}/api")
+    assert found == everything
+    assert len(found) > 1

@@ -33,10 +33,10 @@ class Verb:
 
     `name` is the second half of the operation's name. Over HTTP it is served with `method` at the resource's path followed by
     `tail`, and returns `status`. `body` and `response` are the kinds of its bodies; `answer` describes the response in a
-    sentence. `etag`: the response has a version. `creates`: the response is a new record with an address; `may_create`: it is
-    one if there was none before. The new record is at `records_at`, or below the operation's own path if that is empty.
-    `if_match`: the operation is refused if the record has changed since the caller read it.
-    `idempotency_key`: a repeated request with the same key gets the first response.
+    sentence. `has_pages`: a response of its own form is one of several pages, too. `etag`: the response has a version.
+    `creates`: the response is a new record with an address; `may_create`: it is one if there was none before. The new record is
+    at `records_at`, or below the operation's own path if that is empty. `if_match`: the operation is refused if the record has
+    changed since the caller read it. `idempotency_key`: a repeated request with the same key gets the first response.
 
     `moved` is the name of its event if only the place of the record has changed; otherwise the event has the verb's
     past tense. `keeps_rows`: the rows that it changes or deletes are saved, so that its events can be undone. `undone_by_deleting`:
@@ -58,6 +58,7 @@ class Verb:
     body: Body | None = None
     response: Response = Response.RECORD
     answer: str = "The response."
+    has_pages: bool = False
     etag: bool = True
     creates: bool = False
     may_create: bool = False
@@ -79,6 +80,11 @@ class Verb:
     def has_target(self) -> bool:
         """Whether it is about one record, whose id is in the path."""
         return "{id}" in self.tail
+
+    @property
+    def links(self) -> Response:
+        """The kind of response whose links it has."""
+        return Response.PAGE if self.has_pages else self.response
 
     @property
     def path_parameter(self) -> str:

@@ -219,7 +219,7 @@ class Rest:
             return CachedResponse(body, compute_version(body).encode(), headers, LINES.encode(), shows, is_empty=is_empty)
         body, version = encode_answer(result.value, shown, route.verb.response, pretty=request.pretty)
         here = f"{request.base}{PREFIX}{route.path}"
-        response = respond_with_links(body, version, here, request.query, route.verb.response, result.value)
+        response = respond_with_links(body, version, here, request.query, route.verb.links, result.value)
         if result.recount is not None and translator is None and not request.pretty:
             response.renew = partial(renew_page, result.recount, result.value["page"], result.value["perPage"], here, request.query)
         response.shows, response.is_empty = shows, is_empty

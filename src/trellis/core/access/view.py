@@ -86,7 +86,9 @@ def _scan(
     return counts, sorted(found), total
 
 
-VIEW: Final = Verb(name="view", method="GET", tail="/view", response=Response.ANSWER, answer="One page, with the rights.")
+VIEW: Final = Verb(
+    name="view", method="GET", tail="/view", response=Response.ANSWER, answer="One page, with the rights.", has_pages=True
+)
 OPERATION: Final = Operation(
     "access.view",
     "List what a group may do",

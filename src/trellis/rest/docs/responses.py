@@ -177,7 +177,7 @@ def _headers(verb: Verb, status: int) -> tuple[str, ...]:
     """Return the headers of a success, besides those of every response."""
     carried = {
         "ETag": verb.etag,
-        "Link": verb.response in {Response.PAGE, Response.FEED},
+        "Link": verb.links in {Response.PAGE, Response.FEED},
         "Next": verb.response is Response.FEED,
         "Location": verb.creates,
         "Event": verb.writes,

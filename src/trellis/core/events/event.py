@@ -118,8 +118,8 @@ def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
     if not {"type", "operation", "resource"}.intersection(given.values):
         return None
     writes = [operation for operation in operations if operation.writes and not operation.is_plan]
-    types = list_types(writes)
     asked = given.get("type", ())
+    types = list_types(writes) if asked else {}
     text = mark("type: there are no events of the type {name}.{near}")
     faults = [_check_name("type", name, types, text) for name in asked if name not in types][:1]
     if "operation" in given:

@@ -297,3 +297,18 @@ def test_an_id_that_is_too_large_is_one_that_there_is_not(trellis: Trellis, comm
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert re.fullmatch(rf"INVALID_ID: There is no [a-z ]+ with the id {number}\.\n", result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("operation", "called"),
+    [
+        ("admins.get", "administrator"),
+        ("changesets.restore", "change set"),
+        ("deliveries.get", "delivery"),
+        ("filters.delete", "saved filter"),
+        ("categories.get", "download category"),
+    ],
+)
+@pytest.mark.parametrize("number", [999, 10**30])
+def test_a_record_that_there_is_not_is_called_what_it_is(trellis: Trellis, operation: str, called: str, number: int) -> None:
+    assert f"There is no {called} with the id {number}." in trellis("run", operation, f"id:={number}").stderr

@@ -199,6 +199,8 @@ class Fork(NamedTuple):
     find: Callable[[Transaction, int, Actor], str]
 
 
+# What a record is called where that is not the name of its resource without the last letter.
+_SINGULARS: Final = {"admins": "administrator", "changesets": "change set", "deliveries": "delivery", "filters": "saved filter"}
 DRY_RUN: Final = Field(
     "dryRun",
     Boolean(),
@@ -394,4 +396,4 @@ class Operation:
     @property
     def singular(self) -> str:
         """The name of a single record of its resource."""
-        return self.kind.singular if self.kind else say(self.resource.removesuffix("s"))
+        return self.kind.singular if self.kind else say(_SINGULARS.get(self.resource) or self.resource.removesuffix("s"))

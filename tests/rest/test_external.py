@@ -77,7 +77,8 @@ def test_a_delete_by_external_id(api: ApiClient) -> None:
     api("PUT", f"{PATH}/news", json={"name": "News"})
     assert api.delete(f"{PATH}/news").status_code == 200
     read_refusal(api.delete(f"{PATH}/news"), 404, "INVALID_ID")
-    read_refusal(api.get(f"{PATH}/news"), 404, "INVALID_ID")
+    refused = read_refusal(api.get(f"{PATH}/news"), 404, "INVALID_ID")
+    assert refused["detail"] == "There is no forum with the external id news."
 
 
 def test_a_read_by_external_id_is_never_stale(api: ApiClient) -> None:

@@ -9,7 +9,7 @@ from trellis.core.fields.json_text import MAX_NAMES
 from trellis.core.fields.suggestions import Suggestions
 from trellis.core.fields.type import Invalid, quote
 from trellis.errors import Fault, Refused, raise_faults
-from trellis.sentences import say
+from trellis.sentences import mark, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], st
     return Input(given.values, missing + given.faults)
 
 
-def invalid_id(resource: str, raw: object, code: str) -> Refused:
-    """Refuse an id that names no record."""
-    return Refused(
-        "INVALID_ID", say("There is no {resource} with the id {raw}.", resource=resource, raw=quote(raw).strip(chr(39))), code=code
-    )
+def invalid_id(resource: str, raw: object, code: str, *, is_external: bool = False) -> Refused:
+    """Refuse an id that names no record; `is_external`: the id that it has in another system."""
+    own, external = mark("There is no {resource} with the id {raw}."), mark("There is no {resource} with the external id {raw}.")
+    text = external if is_external else own
+    return Refused("INVALID_ID", say(text, resource=resource, raw=quote(raw).strip(chr(39))), code=code)

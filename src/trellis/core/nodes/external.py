@@ -69,7 +69,7 @@ def _get(kind: NodeKind, context: Context) -> Outcome:
     external_id = context.input.get("externalId")
     read, reach = nodes.find_with_path(context.tx, kind.name, external_id), context.find_reach(kind)
     if read is None or (reach is not None and not reach.contains(context.tx, read[0].id)):
-        raise invalid_id(kind.singular, external_id, kind.missing_code(GET))
+        raise invalid_id(kind.singular, external_id, kind.missing_code(GET), is_external=True)
     record = serialize_node(kind, read.node, read.above, context.environment.community_url)
     return Outcome(record, shows=(shown_by(kind, read),))
 
@@ -98,7 +98,7 @@ def _delete(kind: NodeKind, context: Context) -> Outcome:
     require((kind.external_key,), context.input).raise_faults()
     found = _find(kind, context.input, context)
     if found is None:
-        raise invalid_id(kind.singular, context.input.get("externalId"), kind.missing_code(DELETE))
+        raise invalid_id(kind.singular, context.input.get("externalId"), kind.missing_code(DELETE), is_external=True)
     raw = {name: value for name, value in context.call.raw.items() if name not in {"dryRun", "externalId"}}
     return _run(context, kind.operation(DELETE.name), found, raw)
 

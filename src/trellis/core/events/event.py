@@ -1,6 +1,6 @@
 """An event: built from a successful write, named by its type, serialized for readers."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -110,40 +110,36 @@ def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
     return found
 
 
+_UNKNOWN: Final = {
+    "type": mark("type: there are no events of the type {name}.{near}"),
+    "operation": mark("operation: there are no events of the operation {name}.{near}"),
+    "resource": mark("resource: there are no events of the resource {name}.{near}"),
+}
+
+
 def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
     """Return what events of the types that are asked for are known by in the log; None if no type is asked for.
 
     Refuses a type, an operation and a resource that no event can have: whoever follows the feed by one would wait for ever.
     """
-    if not {"type", "operation", "resource"}.intersection(given.values):
+    asked = {"type": given.get("type", ())} | {name: (given.get(name),) for name in ("operation", "resource") if name in given}
+    if not any(asked.values()):
         return None
     writes = [operation for operation in operations if operation.writes and not operation.is_plan]
-    asked = given.get("type", ())
-    types = list_types(writes) if asked else {}
-    text = mark("type: there are no events of the type {name}.{near}")
-    faults = [_check_name("type", name, types, text) for name in asked if name not in types][:1]
-    if "operation" in given:
-        names = [operation.name for operation in writes]
-        text = mark("operation: there are no events of the operation {name}.{near}")
-        faults.append(_check_name("operation", given.get("operation"), names, text))
-    if "resource" in given:
-        resources = {operation.resource for operation in writes}
-        text = mark("resource: there are no events of the resource {name}.{near}")
-        faults.append(_check_name("resource", given.get("resource"), resources, text))
-    raise_faults(fault for fault in faults if fault is not None)
-    if not asked:
+    types = list_types(writes) if asked["type"] else {}
+    known = {"type": types.keys(), "operation": {one.name for one in writes}, "resource": {one.resource for one in writes}}
+    unknown = {field: next((name for name in names if name not in known[field]), None) for field, names in asked.items()}
+    raise_faults(_refuse_name(field, name, known[field]) for field, name in unknown.items() if name is not None)
+    if not types:
         return None
-    always, if_only, unless_only, _ = zip(*(types[name] for name in asked), strict=True)
+    always, if_only, unless_only, _ = zip(*(types[name] for name in asked["type"]), strict=True)
     nothing = frozenset[str]()
     return Wanted(nothing.union(*always), nothing.union(*if_only), nothing.union(*unless_only), _PLACE)
 
 
-def _check_name(field: str, name: str, known: Collection[str], text: str) -> Fault | None:
-    """Return what is wrong with a name that is not known; `text` says so."""
-    if name in known:
-        return None
+def _refuse_name(field: str, name: str, known: Iterable[str]) -> Fault:
     near = say(" Did you mean {near}?", near=near) if (near := Suggestions(sorted(known)).find(name)) else ""
-    return Fault(field, "INVALID_VALUE", say(text, name=quote(name), near=near))
+    return Fault(field, "INVALID_VALUE", say(_UNKNOWN[field], name=quote(name), near=near))
 
 
 def singular_of(resource: str) -> str:

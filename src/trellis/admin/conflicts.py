@@ -64,15 +64,19 @@ async def find_saved(
     raw: Mapping[str, Any],
     resource: str,
     version_of: Callable[[Mapping[str, Any]], str],
+    settle: Callable[[Mapping[str, Any], str], Mapping[str, Any]] = lambda raw, _at: raw,
 ) -> Result | None:
-    """Return the update that this administrator made last, if it saved all of this: their form was sent twice. None otherwise."""
+    """Return the update that this administrator made last, if it saved all of this: their form was sent twice. None otherwise.
+
+    `settle` returns what was sent as it was meant at the time of that update, such as "in 30 days" as a time.
+    """
     update = f"{resource}.update"
     if any(raw.get(name) for name in request.catalogue.find(update).secrets):
         return None  # no record tells which password it has
     last = await fetch_last_event(request, resource, record["id"])
     if last is None or last["operation"] != update or not request.actor.is_named(last["actor"]):
         return None
-    planned = await request.dry_run(update, raw, record["id"])
+    planned = await request.dry_run(update, settle(raw, last["at"]), record["id"])
     if version_of({name: planned.get(name) for name in record}) != version_of(record):
         return None
     if not _PLACE.isdisjoint(raw) and planned["position"] != record["position"]:

@@ -28,7 +28,8 @@ def go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> R
     if request.form.get("replay") != "1":
         return request.redirect(to)
     carried = _unpack(request.form)
-    return request.page("resend.html", title=title, to=PREFIX + to, carried=carried, note=note, with_token=with_token)
+    shown = [(name, value) for name, value in carried if value and not name.startswith("_")]
+    return request.page("resend.html", title=title, to=PREFIX + to, carried=carried, shown=shown, note=note, with_token=with_token)
 
 
 def find_panel_path(path: str) -> str:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from trellis.admin.chart import build_chart
 from trellis.admin.confirm import Confirmation, fetch_made_webhooks
-from trellis.admin.conflicts import VERSION, compare_settings, fetch_last_event, find_saved
+from trellis.admin.conflicts import VERSION, compare_settings, find_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
@@ -195,17 +195,12 @@ async def update(request: PageRequest) -> Response:
         result = await request.perform("keys.update", raw, key["id"], expected=expected)
     except Refused as refused:
         if refused.status == 412 and not request.stale:
-            if (saved := await _find_saved(request, key, form.settings())) is not None:
+            saved = await find_saved(request, key, form.settings(), _SECTION, key_version, settle_spans)
+            if saved is not None:
                 return _go_back(request, saved)
             return _show_form(request, 409, key, form, theirs=await _compare(request, form, key))
         return _show_form(request, 400, key, form.add_refusal(refused), shown)
     return _go_back(request, result)
-
-
-async def _find_saved(request: PageRequest, key: Mapping[str, Any], raw: Mapping[str, Any]) -> Result | None:
-    """Return the change that this form made when it was sent before, from which moment on its spans count; None if it was not."""
-    last = await fetch_last_event(request, _SECTION, key["id"])
-    return None if last is None else await find_saved(request, key, settle_spans(raw, last["at"]), _SECTION, key_version)
 
 
 def _go_back(request: PageRequest, result: Result) -> Response:

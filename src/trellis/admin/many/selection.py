@@ -23,16 +23,20 @@ IDS: Final = "ids"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The nodes that were ticked, in this order. `inside` counts those below others, where they go with these.
+    """The nodes that were ticked, in this order, without those below others, where they go with these.
 
     `ids` are those of all that were ticked and are there; `kept` are the names of those that cannot be deleted.
     """
 
     records: tuple[Mapping[str, Any], ...]
     ids: tuple[int, ...] = ()
-    inside: int = 0
     kept: tuple[str, ...] = ()
     pickers: Mapping[str, Picker] = field(default_factory=dict)
+
+    @property
+    def inside(self) -> int:
+        """How many were left out, since they go with others."""
+        return len(self.ids) - len(self.records)
 
 
 def find_many_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
@@ -119,4 +123,4 @@ async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selec
         )
         for name, label, none, parents in action.list_pickers(kind)
     }
-    return Selection(tuple(records), ticked, len(ticked) - len(records), kept, pickers)
+    return Selection(tuple(records), ticked, kept, pickers)

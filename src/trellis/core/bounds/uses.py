@@ -42,12 +42,14 @@ def count_uses(tx: Transaction, actor: Holder, grants: Sequence[str], now: str, 
     Only if the transaction commits have the grants been used: what is refused or rolled back does not count.
     Raises Refused (GRANT_USED_UP) if too few are left.
     """
+    if not grants:
+        return []
     for name in grants:
         _count(tx, actor, name, now, times, say("run {name}", name=name))
-    if grants:
-        _count(tx, actor, WHOLE, now, times, say("run operations"))
-    limited = (*grants, WHOLE) if grants else ()
-    return [Use(name, now[:10], times) for name in limited if (bound := actor.bounds.get(name)) and bound.per_day is not None]
+    _count(tx, actor, WHOLE, now, times, say("run operations"))
+    return [
+        Use(name, now[:10], times) for name in (*grants, WHOLE) if (bound := actor.bounds.get(name)) and bound.per_day is not None
+    ]
 
 
 @contextmanager

@@ -115,6 +115,7 @@ def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], st
 
 def invalid_id(resource: str, raw: object, code: str, *, is_external: bool = False) -> Refused:
     """Refuse an id that names no record; `is_external`: the id that it has in another system."""
-    own, external = mark("There is no {resource} with the id {raw}."), mark("There is no {resource} with the external id {raw}.")
-    text = external if is_external else own
+    text = mark("There is no {resource} with the id {raw}.")
+    if is_external:
+        text = mark("There is no {resource} with the external id {raw}.")
     return Refused("INVALID_ID", say(text, resource=resource, raw=quote(raw).strip(chr(39))), code=code)

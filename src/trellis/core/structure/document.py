@@ -62,6 +62,8 @@ class _Parser:
         self.document = Document()
         self.faults: list[tuple[Place, str]] = []
         self._kinds = {kind.name: kind for kind in kinds}
+        self._near_top = Suggestions((*_HEAD, *self._kinds, KEYS))
+        self._near = {kind.name: Suggestions((*entry_members(kind), "children")) for kind in kinds}  # for all entries together
         self._seen: dict[tuple[str, str], Place] = {}
         self._whole: dict[str, Place] = {}
         self._count = 0
@@ -100,10 +102,9 @@ class _Parser:
     def _add_head(self, raw: Mapping[str, Any], top: Place) -> None:
         if raw.get("format") != FORMAT:
             self._fault(raw, top, "format", say("format must be {format}, not {raw}.", format=FORMAT, raw=quote(raw.get("format"))))
-        known = Suggestions((*_HEAD, *self._kinds, KEYS))
         for name in raw:
             if name not in _HEAD and name not in self._kinds and name != KEYS:
-                near = known.find(str(name))
+                near = self._near_top.find(str(name))
                 self._fault(
                     raw,
                     top,
@@ -187,11 +188,10 @@ class _Parser:
             )
             return None
         members = entry_members(kind)
-        known = Suggestions((*members, "children"))
         places = {str(name): place.at(raw, name) for name in raw}
         for name in raw:
             if name not in members and not (name == "children" and kind.tree):
-                near = known.find(str(name))
+                near = self._near[kind.name].find(str(name))
                 self._fault(
                     raw,
                     place,

@@ -19,6 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, compile_path
 
 from trellis.admin import PREFIX
+from trellis.admin.admins import show_kept_form
 from trellis.admin.allowed import Allowed
 from trellis.admin.languages import choose_language, find_language, list_languages
 from trellis.admin.live import Watcher
@@ -296,15 +297,8 @@ class Panel:
         )
 
     def _resend(self, request: PageRequest, note: str) -> Response:
-        return request.page(
-            "resend.html",
-            status=409,
-            title=say("Send it again"),
-            to=request.path,
-            carried=request.form.carried(),
-            note=note,
-            with_token=True,
-        )
+        title, carried = say("Send it again"), request.form.carried()
+        return show_kept_form(request, title, request.path, carried, note, with_token=True, status=409)
 
     # --- refusals -------------------------------------------------------------------------------------------------
 

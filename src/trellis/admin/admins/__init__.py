@@ -14,10 +14,11 @@ from trellis.admin.admins import (
     sign_in,
     sign_on,
 )
+from trellis.admin.admins.resuming import show_kept_form
 from trellis.admin.admins.sessions import device_name
 from trellis.admin.page import Page
 
-__all__ = ["PAGES", "device_name"]
+__all__ = ["PAGES", "device_name", "show_kept_form"]
 
 PAGES: Final[tuple[Page, ...]] = (
     *first_run.PAGES,

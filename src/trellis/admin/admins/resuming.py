@@ -27,9 +27,23 @@ def go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> R
     to = find_panel_path(request.form.get("next", ""))
     if request.form.get("replay") != "1":
         return request.redirect(to)
-    carried = _unpack(request.form)
+    return show_kept_form(request, title, PREFIX + to, _unpack(request.form), note, with_token=with_token)
+
+
+def show_kept_form(  # what somebody reads before they send it again
+    request: PageRequest,
+    title: str,
+    to: str,
+    carried: tuple[tuple[str, str], ...],
+    note: str,
+    *,
+    with_token: bool,
+    status: int = 200,
+) -> Response:
+    """Show what a form had sent, to be sent again to the path `to`: as it is, or once its own page has shown it."""
     shown = [(name, value) for name, value in carried if value and not name.startswith("_")]
-    return request.page("resend.html", title=title, to=PREFIX + to, carried=carried, shown=shown, note=note, with_token=with_token)
+    context = {"title": title, "to": to, "carried": carried, "shown": shown, "note": note, "with_token": with_token}
+    return request.page("resend.html", status=status, **context)
 
 
 def find_panel_path(path: str) -> str:

@@ -207,6 +207,42 @@ def test_requests_without_a_key_are_counted_by_address_and_minute_and_few_are_lo
     assert (hour["2xx"], hour["4xx"]) == (47, 47), "the overview counts all of them"
 
 
+def test_the_log_names_a_key_that_was_sent_whole_and_may_not_be_used(
+    api: ApiClient, key: MakeKey, run: Run, database: DatabaseState
+) -> None:
+    elsewhere, paused, revoked, unlogged, guessed = (
+        key("forums.*", name="Elsewhere", addresses=["192.0.2.1"]),
+        key("forums.*", name="Paused"),
+        key("forums.*", name="Revoked"),
+        key("forums.*", name="Unlogged", addresses=["192.0.2.1"], logRequests=False),
+        key("forums.*", name="Guessed"),
+    )
+    run("keys.pause", key_named(run, "Paused")["id"])
+    run("keys.revoke", key_named(run, "Revoked")["id"])
+    answers = [api.get("/forums/forums", key=text) for text in (elsewhere, paused, revoked, unlogged)]
+    wrong = guessed[:-1] + ("0" if guessed[-1] != "0" else "1")
+    answers.append(api.get("/forums/forums", key=wrong))
+    assert [response.status_code for response in answers] == [403, 401, 401, 403, 401]
+    details = {response.json()["detail"] for response in answers if response.status_code == 401}
+    assert len(details) == 1, "callers are not told which"
+    named = [key_named(run, name)["id"] for name in ("Elsewhere", "Paused", "Revoked")]
+    assert [row["key_id"] for row in flushed(api, database)] == [*named, None, None]
+    (found,) = run("requests.list", key=named[0])["results"]
+    assert (found["error"], found["address"]) == ("2S290/8", CLIENT_ADDRESS)
+
+
+def test_a_key_that_may_not_be_used_adds_no_more_to_the_log_than_a_wrong_one(
+    api: ApiClient, key: MakeKey, run: Run, database: DatabaseState
+) -> None:
+    text = key("*", name="Elsewhere", addresses=["192.0.2.1"])
+    for _ in range(20):
+        api.get("/forums/forums", key=text)
+    assert len(flushed(api, database)) == 5
+    assert [(one["status"], one["times"]) for one in run("requests.keyless")["results"]] == [(403, 20)]
+    assert run("overview.get")["hours"][-1]["4xx"] == 20
+    assert key_named(run, "Elsewhere")["lastUsedAt"] is None
+
+
 def test_many_addresses_without_a_key_make_no_more_rows_than_a_hundred_do(
     api: ApiClient, run: Run, database: DatabaseState
 ) -> None:
@@ -221,7 +257,7 @@ def test_many_addresses_without_a_key_make_no_more_rows_than_a_hundred_do(
 
 
 def refused(api: ApiClient, address: str) -> Request:
-    return Request(api.application.gate.now(), "GET", "/api/x", None, None, address, 401, 1, "r", "2S290/6")
+    return Request(api.application.gate.now(), "GET", "/api/x", None, None, address, 401, 1, "r", "2S290/6", is_example=True)
 
 
 def test_the_database_grows_no_further_when_the_same_address_goes_on(api: ApiClient, gate: Gate, database: DatabaseState) -> None:

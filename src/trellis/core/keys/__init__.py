@@ -6,7 +6,7 @@ from trellis.core.keys.bounds import describe_bound, describe_bounds, list_bound
 from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_version, serialize_key
 from trellis.core.keys.expiry import settle_spans
 from trellis.core.keys.fields import FILTERS, FOR_TRYING, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
-from trellis.core.keys.keyring import Bearer, Keyring, authenticate, find_holder
+from trellis.core.keys.keyring import Bearer, KeyNotUsable, Keyring, authenticate, find_holder
 from trellis.core.keys.many import MOST
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
 from trellis.core.keys.restore import RESTORE
@@ -27,6 +27,7 @@ __all__ = [
     "SETTINGS",
     "WHY_PAUSED",
     "Bearer",
+    "KeyNotUsable",
     "Keyring",
     "Preset",
     "authenticate",

@@ -46,6 +46,17 @@ class Bearer:
         return self.until is None or self.until > now
 
 
+class KeyNotUsable(Refused):
+    """A refusal of a key that was presented whole, but is paused, revoked or expired, or comes from elsewhere.
+
+    The log names the key; the caller is not told that there is one.
+    """
+
+    def __init__(self, key: Key, message: str, detail: str) -> None:
+        super().__init__(message, detail)
+        self.key = key
+
+
 class Keyring:
     """Checks presented keys against the database, on every request.
 
@@ -88,15 +99,13 @@ class Keyring:
         """Return a bearer of the key version of now whose key may be used, and record that it is. Raises as `admit` does."""
         key = bearer.key
         if key.revoked_at or key.paused_at or not bearer.is_valid(now):
-            raise _refuse_invalid()
+            raise KeyNotUsable(key, "INVALID_API_KEY", _invalid())
         if key.addresses and not is_address_allowed(address, key.addresses):
-            raise Refused(
-                "IP_ADDRESS_NOT_ALLOWED",
-                say(
-                    "This key may not be used from {address}. Use an address on its list, or ask an administrator to add this one.",
-                    address=address,
-                ),
+            told = say(
+                "This key may not be used from {address}. Use an address on its list, or ask an administrator to add this one.",
+                address=address,
             )
+            raise KeyNotUsable(key, "IP_ADDRESS_NOT_ALLOWED", told)
         self.use(key.id, now)
         return bearer
 
@@ -123,11 +132,11 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
     secret = parse_secret(presented)
     key = keys.find_by_public_part(tx, secret.public) if secret else None
     if secret is None or key is None:
-        raise _refuse_invalid()
+        raise Refused("INVALID_API_KEY", _invalid())
     until, digest = key.expires_at, key.digest
     if not secret.matches(digest):
         if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
-            raise _refuse_invalid()
+            raise Refused("INVALID_API_KEY", _invalid())
         until, digest = min(key.old_until, until or key.old_until), key.old_digest
     actor = Actor.of_key(key, digest)
     agent = replace(actor, is_agent=True)
@@ -154,11 +163,7 @@ def find_holder(tx: Transaction, number: int, now: str) -> Actor:
     return Actor.of_key(key, key.digest)
 
 
-def _refuse_invalid() -> Refused:
-    return Refused(
-        "INVALID_API_KEY",
-        say(
-            "The key is unknown or no longer valid. Check that you copied all of it (trl_…, 51 characters), "
-            "or ask an administrator."
-        ),
+def _invalid() -> str:
+    return say(
+        "The key is unknown or no longer valid. Check that you copied all of it (trl_…, 51 characters), or ask an administrator."
     )

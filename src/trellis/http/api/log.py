@@ -41,8 +41,8 @@ class RequestLog:
         self._keyless = KeylessTally()
 
     def record(self, request: Request) -> None:
-        """Add a completed request to the log; one without a valid key only as an example of what is counted."""
-        if request.key_id is None and not self._keyless.count(request):
+        """Add a completed request to the log; one without a valid key is counted, and added only if one more example is wanted."""
+        if request.is_example and not self._keyless.count(request):
             return
         self._waiting.append(request)
         if len(self._waiting) == _URGENT:

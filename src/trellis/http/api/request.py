@@ -66,6 +66,7 @@ class ApiRequest:
     version: int | None = None  # the data version when its key was checked
     operation: str | None = None
     bearer: Bearer | None = None
+    refused_key: int | None = None  # the id of the key that it was sent with whole, and that may not be used
     allowance: Allowance | None = None
     logged: bool = True
     details: str = ""  # that the log has after the path

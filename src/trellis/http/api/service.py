@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from trellis.core.gate import Gate, Result
-from trellis.core.keys import Bearer, Keyring, authenticate, redact_keys
+from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_keys
 from trellis.core.operation import Access, Call, Operation
 from trellis.errors import Refused
 from trellis.http.api.cache import CachedResponse, Name, ResponseCache
@@ -165,8 +165,8 @@ class Service:
         if not request.logged or (request.bearer is not None and not request.bearer.log_requests):
             return
         path = redact_keys(request.prefix + request.path + request.details)[:512]
-        of = request.at, request.method[:16], path, request.operation, key, request.address
-        self.log.record(Request(*of, status, duration, request.request_id, error))
+        of = request.at, request.method[:16], path, request.operation, request.refused_key if key is None else key, request.address
+        self.log.record(Request(*of, status, duration, request.request_id, error, is_example=key is None))
 
     # --- who asks -----------------------------------------------------------------------------------------------------
 
@@ -186,6 +186,8 @@ class Service:
             if not request.key_in_url or self.settings.key_in_url or self._key_in_url(bearer.key.dialect):
                 return bearer
         except Refused as raised:
+            if isinstance(raised, KeyNotUsable) and raised.key.log_requests:
+                request.refused_key = raised.key.id
             if raised.status != 401:
                 raise
             refused = None if request.key_in_url and not self.settings.key_in_url else raised

@@ -53,7 +53,7 @@ _COUNT_HOUR = Statement(
 def append(tx: Transaction, batch: Sequence[Request]) -> None:
     """Write completed requests, in order of time; count uses of keys by day and by quarter of an hour, and requests by hour.
 
-    Those without a key are examples of what `append_keyless` counts, and not counted here.
+    Examples are counted by `append_keyless`, and not here.
     """
     shapes = list(map(find_shape, batch))
     ids, new = find_or_insert(tx, dict.fromkeys(shapes))
@@ -66,7 +66,8 @@ def append(tx: Transaction, batch: Sequence[Request]) -> None:
         part = rows[first : first + _PER_STATEMENT]
         tx.raw.execute(_insert(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
     count_bytes(tx, batch, new)
-    for quarter, group in groupby(zip(batch, shapes, strict=True), key=_quarter):
+    counted = ((one, shape) for one, shape in zip(batch, shapes, strict=True) if not one.is_example)
+    for quarter, group in groupby(counted, key=_quarter):
         _count(tx, quarter, list(group))
 
 

@@ -7,7 +7,11 @@ LONGEST: Final = 2**31 - 1  # microseconds for which the log has room; a caller 
 
 
 class Request(NamedTuple):
-    """A completed request. `path` has no query, `duration` is in microseconds, `error` is an errorCode."""
+    """A completed request. `path` has no query, `duration` is in microseconds, `error` is an errorCode.
+
+    One that was not admitted is an example of many, which are counted elsewhere; `key_id` is then that of a key that was sent whole
+    and may not be used, if there is one.
+    """
 
     at: str
     method: str
@@ -19,6 +23,7 @@ class Request(NamedTuple):
     duration: int
     request_id: str
     error: str | None
+    is_example: bool = False
 
 
 class Shape(NamedTuple):

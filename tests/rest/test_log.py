@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.api_client import CLIENT_ADDRESS, ApiClient
+from tests.api_client import CLIENT_ADDRESS, ApiClient, read_refusal
 from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.database_state import DatabaseState
@@ -229,6 +229,18 @@ def test_the_log_names_a_key_that_was_sent_whole_and_may_not_be_used(
     assert [row["key_id"] for row in flushed(api, database)] == [*named, None, None]
     (found,) = run("requests.list", key=named[0])["results"]
     assert (found["error"], found["address"]) == ("2S290/8", CLIENT_ADDRESS)
+
+
+def test_the_log_names_the_key_whose_old_secret_is_still_sent(
+    api: ApiClient, key: MakeKey, run: Run, database: DatabaseState, clock: Clock
+) -> None:
+    text = key("forums.*", name="Rotated")
+    number = key_named(run, "Rotated")["id"]
+    run("keys.rotate", number, overlapDays=1)
+    clock.move(days=1)
+    read_refusal(api.get("/forums/forums", key=text), 401, "INVALID_API_KEY")
+    (row,) = flushed(api, database)
+    assert (row["key_id"], row["status"]) == (number, 401)
 
 
 def test_a_key_that_may_not_be_used_adds_no_more_to_the_log_than_a_wrong_one(

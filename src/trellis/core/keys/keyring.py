@@ -47,7 +47,7 @@ class Bearer:
 
 
 class KeyNotUsable(Refused):
-    """A refusal of a key that was presented whole, but is paused, revoked or expired, or comes from elsewhere.
+    """A refusal of a key that was presented whole, but is paused, revoked, expired or replaced, or comes from elsewhere.
 
     The log names the key; the caller is not told that there is one.
     """
@@ -135,8 +135,10 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
         raise Refused("INVALID_API_KEY", _invalid())
     until, digest = key.expires_at, key.digest
     if not secret.matches(digest):
-        if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
+        if not (key.old_digest and key.old_until and secret.matches(key.old_digest)):
             raise Refused("INVALID_API_KEY", _invalid())
+        if key.old_until <= now:
+            raise KeyNotUsable(key, "INVALID_API_KEY", _invalid())
         until, digest = min(key.old_until, until or key.old_until), key.old_digest
     actor = Actor.of_key(key, digest)
     agent = replace(actor, is_agent=True)

@@ -32,10 +32,14 @@ def test_a_change_set_is_read_and_undone(api: ApiClient) -> None:
 def test_events_are_found_by_who_made_them(api: ApiClient, database: DatabaseState) -> None:
     api.post("/forums/forums", {"name": "A"})
     actor = database.events()[-1]["actor"]
-    found = api.get("/core/events", params={"actor": f"{actor['type']}:{actor['id']}"}).json()["results"]
-    assert [event["after"]["name"] for event in found] == ["A"]
+    for name in (f"{actor['type']}:{actor['id']}", actor["type"]):
+        found = api.get("/core/events", params={"actor": name}).json()["results"]
+        assert [event["after"]["name"] for event in found] == ["A"]
+    others = api.get("/core/events", params={"actor": "terminal"}).json()["results"]
+    assert [event["operation"] for event in others] == ["keys.create"]
+    assert api.get("/core/events", params={"actor": "service"}).json()["results"] == []
     assert api.get("/core/events", params={"actor": "key:999"}).json()["results"] == []
-    for wrong in ("key", "key:", "key:0", "nobody:1", "key:x"):
+    for wrong in ("keys", "terminal:1", "key:", "key:0", "nobody:1", "key:x"):
         read_refusal(api.get("/core/events", params={"actor": wrong}), 400, "INVALID_VALUE")
 
 

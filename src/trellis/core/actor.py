@@ -82,6 +82,15 @@ class Approval(NamedTuple):
     by: Actor
 
 
+ACTOR_TYPES: Final = {
+    "key": "An API key.",
+    "admin": "An administrator.",
+    "terminal": "The terminal.",
+    "service": "The service itself.",
+}
+WITH_IDS: Final = ("key", "admin")
+"""The types of which there are several actors, each with an id."""
+
 TERMINAL = Actor("terminal", None, "terminal")
 DELIVERY = Actor("service", None, "webhook delivery", frozenset({"webhooks.disable"}))
 

@@ -62,6 +62,7 @@ def test_the_terminal_and_the_service_are_called_by_name(admin: Visitor, gate: G
         ("actor=key:1", [5]),
         ("actor=key:2", []),
         ("actor=terminal", [4, 3, 1]),
+        ("actor=service", []),
         ("operation=forums.create", [5, 4]),
         ("type=forum.updated", [6]),
         ("type=forum.moved", []),

@@ -56,14 +56,15 @@ async def index(request: PageRequest) -> Response:
 
 
 async def _fetch_actors(request: PageRequest) -> list[tuple[str, str]]:
-    """Return who can have done something: the administrators, the terminal, the newest keys."""
+    """Return who can have done something: the administrators, the terminal, the service, the newest keys."""
     admins = (await request.fetch("admins.list", {"perPage": 200}))["results"] if request.actor.may("admins.list") else ()
     people = [(f"admin:{admin['id']}", admin["name"]) for admin in admins]
     keys = [
         (f"key:{number}", say("Key {name} ({number})", name=isolate(name), number=number))
         for number, name in (await fetch_key_names(request)).items()
     ]
-    return [("admin", say("Any administrator")), *people, ("terminal", say("The terminal")), ("key", say("Any key")), *keys]
+    own = [("terminal", say("The terminal")), ("service", say("The service"))]
+    return [("admin", say("Any administrator")), *people, *own, ("key", say("Any key")), *keys]
 
 
 def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]]) -> Form:

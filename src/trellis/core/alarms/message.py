@@ -2,17 +2,12 @@
 
 from typing import Any, Final
 
+from trellis.core.actor import ACTOR_TYPES
 from trellis.core.alarms.table import ALARMS, tell_outside
 from trellis.core.fields import Choice, Field, NodeId, ObjectOf, Text
 from trellis.core.subscriptions import ALARM
 from trellis.store.events import Event
 
-_ACTORS: Final = {
-    "key": "An API key.",
-    "admin": "An administrator.",
-    "terminal": "The terminal.",
-    "service": "The service itself.",
-}
 MESSAGE: Final = (
     Field("event", NodeId(), "The number of the event that raised it, by which the panel shows more.", example=17),
     Field("sentence", Text(), "What has happened, for people.", example="Mira Holm made the API key Plugin."),
@@ -20,7 +15,7 @@ MESSAGE: Final = (
         "actor",
         ObjectOf(
             (
-                Field("type", Choice(_ACTORS), "What kind of actor."),
+                Field("type", Choice(ACTOR_TYPES), "What kind of actor."),
                 Field("id", NodeId(nullable=True), "The key's or the administrator's id; null for the terminal."),
                 Field("name", Text(), "The actor's name at that time."),
             )

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
+from trellis.core.actor import ACTOR_TYPES
 from trellis.core.events.causes import LONGEST, list_causes
 from trellis.core.events.event import EventTypes, find_wanted
 from trellis.core.events.undo_state import serialize_with_undo
@@ -22,7 +23,7 @@ FILTERS: Final = (
     ),
     Field(
         "actorType",
-        Choice({"key": "An API key.", "admin": "An administrator.", "terminal": "The terminal."}),
+        Choice(ACTOR_TYPES),
         "Only events caused by this type of actor.",
     ),
     Field("actorId", NodeId(nullable=True), "Only events caused by the key or the administrator with this id."),

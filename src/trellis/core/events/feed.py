@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from trellis.core.actor import ACTOR_TYPES, WITH_IDS
 from trellis.core.bounds import is_own_only
 from trellis.core.events.event import EventTypes, find_wanted, show_event
 from trellis.core.events.within import hide_outside
@@ -35,30 +36,35 @@ _LIMIT: Final = 100
 
 
 class ActorName(NamedTuple):
-    """An actor: its type, and the id of a key or an administrator."""
+    """An actor: its type, and the id of a key or an administrator, None for any of them."""
 
     type: str
-    id: int
+    id: int | None
 
 
 _NOBODY: Final = ActorName("key", 0)
+_TYPES: Final = ", ".join(ACTOR_TYPES)
 
 
 @dataclass(frozen=True, slots=True)
 class ActorReference:
-    """An actor, written as its type and id: `key:3`, `admin:1`."""
+    """An actor, written as its type and id, `key:3`, or all of a type: `key`, `admin`, `terminal`, `service`."""
 
     widget: str = "text"
 
     def parse(self, raw: Any) -> ActorName:
+        if isinstance(raw, str) and raw in ACTOR_TYPES:
+            return ActorName(raw, None)
         kind, _, number = raw.partition(":") if isinstance(raw, str) else ("", "", "")
         found = parse_whole_number(number) if number.isdigit() else None
-        if kind not in {"key", "admin"} or found is None or not 1 <= found <= MAX_ID:
-            raise Invalid(say("must be an actor, such as key:3 or admin:1, not {raw}.", raw=quote(raw)))
+        if kind not in WITH_IDS or found is None or not 1 <= found <= MAX_ID:
+            raise Invalid(
+                say("must be an actor, such as key:3, or a type of actor ({types}), not {raw}.", types=_TYPES, raw=quote(raw))
+            )
         return ActorName(kind, found)
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": "^(key|admin):[1-9][0-9]{0,18}$"}
+        return {"type": "string", "pattern": f"^({'|'.join(ACTOR_TYPES)}|({'|'.join(WITH_IDS)}):[1-9][0-9]{{0,18}})$"}
 
 
 _FIELDS: Final = (
@@ -81,7 +87,7 @@ _FIELDS: Final = (
     Field("resourceId", NodeId(), "Only events of the record with this id. Each resource has its own sequence of ids."),
     Field("changeSet", NodeId(), "Only events of the change set with this id."),
     Field("requestId", Text(128), "Only events of the request with this `X-Request-Id`."),
-    Field("actor", ActorReference(), "Only events of this actor, such as `key:3`."),
+    Field("actor", ActorReference(), "Only events of this actor, such as `key:3`, or of all of a type: `admin`, `terminal`."),
     Field("reason", Text(500), "Only events with exactly this reason."),
     Field("since", Timestamp(), "Only events at or after this time."),
     Field("until", Timestamp(), "Only events before this time."),
@@ -148,7 +154,7 @@ def _limit_to_own(context: Context) -> dict[str, ActorName]:
     if not is_own_only(actor, context.call.operation):
         return {}
     own = ActorName(actor.type, actor.id or 0)
-    return {"actor": own if context.input.get("actor", own) == own else _NOBODY}
+    return {"actor": own if context.input.get("actor", own) in {own, ActorName(actor.type, None)} else _NOBODY}
 
 
 def _check_cursor(after: int, oldest: int, newest: int) -> None:
@@ -182,7 +188,7 @@ def _check_cursor(after: int, oldest: int, newest: int) -> None:
 
 _ACTOR: Final = ObjectOf(
     (
-        Field("type", Text(), "The type of actor: an API key, an administrator, the terminal."),
+        Field("type", Text(), "The type of actor: an API key, an administrator, the terminal, or the service itself."),
         Field("id", NodeId(nullable=True), "The id of the key or administrator."),
         Field("name", Text(), "Its name at the time of the event."),
     )

@@ -118,10 +118,13 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
 _FILTERS_OF_MANY: Final = {**_FILTERS, "resource": lambda value: WithoutIndex(events.c.resource) == value}
 
 
-def _is_by(actor: str, number: int) -> sa.ColumnElement[bool]:
-    """Build the condition that an event is by an actor: its type, and its id."""
+def _is_by(actor: str, number: int | None) -> sa.ColumnElement[bool]:
+    """Build the condition that an event is by an actor: its type, and its id, unless that is None."""
+    is_of_type = JsonMember(events.c.actor, "type") == actor
+    if number is None:
+        return is_of_type
     member = sa.cast(JsonMember(events.c.actor, "id"), sa.BigInteger)
-    return sa.and_(JsonMember(events.c.actor, "type") == actor, member == number)
+    return sa.and_(is_of_type, member == number)
 
 
 def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, *, newest_first: bool) -> sa.Select[Any]:

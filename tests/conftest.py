@@ -5,9 +5,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import suppress
-from ipaddress import ip_address
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +21,7 @@ from tests import cleanup, kept_connections, savings
 from tests.community import COMMUNITY_URL, Community, create_community
 from tests.databases import Databases, OnPostgresql, OnSqlite
 from tests.fixture_types import Clock, Events, MakeKey, Run, RunForEvent
+from tests.remote_hosts import refuse_remote_hosts
 from tests.wait import search_patiently
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
@@ -33,7 +33,29 @@ from trellis.settings import PREFIX, Settings
 from trellis.store.migrate import migrate
 from trellis.store.siblings import btree
 
-NewSettings = Callable[[], Settings]
+
+@dataclass(frozen=True)
+class NewSettings:
+    """Makes new, migrated databases, and returns settings for one at each call. All are dropped when the test ends."""
+
+    _databases: Databases
+    _template: str
+    _made: list[str] = field(default_factory=list)
+
+    def __call__(self) -> Settings:
+        self._made.append(url := self._databases.new(self._template))
+        return settings_for(url)
+
+    def drop(self, settings: Settings) -> None:
+        """Drop a database before the test ends, so that the next call may return it with the rows of its template."""
+        self._made.remove(settings.database_url)
+        self._databases.drop(settings.database_url)
+
+    def drop_all(self) -> None:
+        """Drop those that are left."""
+        while self._made:
+            self._databases.drop(self._made.pop())
+
 
 # A slow machine is not a failing test; what Hypothesis finds is printed so that anybody can try it again.
 _PATIENT: Final = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
@@ -149,27 +171,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def _refuse_remote_hosts(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse every connection that would leave this machine."""
-    if event == "socket.connect":
-        host = arguments[1][0] if isinstance(arguments[1], tuple) else None  # or else a Unix socket
-    elif event == "socket.getaddrinfo":
-        host = arguments[0]
-    else:
-        return
-    if isinstance(host, bytes):
-        host = host.decode()
-    if not isinstance(host, str) or host in {"", "localhost"}:
-        return
-    with suppress(ValueError):
-        if ip_address(host).is_loopback or ip_address(host).is_unspecified:
-            return
-    raise RuntimeError(f"A test wanted to reach {host}. Tests stay on this machine.")
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _no_network() -> None:
-    sys.addaudithook(_refuse_remote_hosts)  # sees also what libraries open, and cannot be taken away again
+    sys.addaudithook(refuse_remote_hosts)  # sees also what libraries open, and cannot be taken away again
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -304,15 +308,9 @@ def _template(_plain_template: str) -> str:
 @pytest.fixture
 def new_settings(databases: Databases, _template: str) -> Iterator[NewSettings]:
     """Return settings for a new, migrated database at each call."""
-    made: list[str] = []
-
-    def new() -> Settings:
-        made.append(url := databases.new(_template))
-        return settings_for(url)
-
+    new = NewSettings(databases, _template)
     yield new
-    for url in made:
-        databases.drop(url)
+    new.drop_all()
 
 
 @pytest.fixture

@@ -282,6 +282,7 @@ def opened(new_settings: NewSettings, parents: list[int], roots: list[int], door
         yield community
     finally:
         community.close()
+        new_settings.drop(settings)
 
 
 def test_a_key_sees_and_changes_what_is_inside_and_nothing_else(new_settings: NewSettings) -> None:

@@ -41,13 +41,15 @@ class Finding(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = compose(type(self).new_settings())
+        self.database = type(self).new_settings()
+        self.gate = compose(self.database)
         self.run: Run = runner(self.gate)
         self.model: dict[int, dict[str, Any]] = {}
         self.deleted: list[dict[int, dict[str, Any]]] = []
 
     def teardown(self) -> None:
         self.gate.store.close()
+        type(self).new_settings.drop(self.database)
 
     def pick(self, number: int) -> int | None:
         ids = sorted(self.model)
@@ -144,6 +146,6 @@ class Finding(RuleBasedStateMachine):
 
 
 def test_lists_find_what_a_look_at_every_record_finds(new_settings: NewSettings) -> None:
-    here = type("Here", (Finding,), {"new_settings": staticmethod(new_settings)})
+    here = type("Here", (Finding,), {"new_settings": new_settings})
     bounded = settings(max_examples=settings().max_examples // 2, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

@@ -29,12 +29,14 @@ class Names(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = compose(type(self).new_settings())
+        self.database = type(self).new_settings()
+        self.gate = compose(self.database)
         self.run: Run = runner(self.gate)
         self.deleted: list[int] = []
 
     def teardown(self) -> None:
         self.gate.store.close()
+        type(self).new_settings.drop(self.database)
 
     def every(self, kind: str) -> list[tuple[int, str]]:
         with self.gate.store.reading() as tx:
@@ -94,6 +96,6 @@ class Names(RuleBasedStateMachine):
 
 
 def test_a_search_finds_what_a_look_at_every_name_finds(new_settings: NewSettings) -> None:
-    here = type("Here", (Names,), {"new_settings": staticmethod(new_settings)})
+    here = type("Here", (Names,), {"new_settings": new_settings})
     bounded = settings(max_examples=settings().max_examples // 4, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

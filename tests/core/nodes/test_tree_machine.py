@@ -75,13 +75,15 @@ class Forums(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = compose(type(self).new_settings())
+        self.database = type(self).new_settings()
+        self.gate = compose(self.database)
         self.run: Run = runner(self.gate)
         self.model = Model()
         self.events = 0
 
     def teardown(self) -> None:
         self.gate.store.close()
+        type(self).new_settings.drop(self.database)
 
     def pick(self, number: int) -> int:
         """A node; or an id that was never given out."""
@@ -194,6 +196,6 @@ class Forums(RuleBasedStateMachine):
 
 def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
-    here = type("Here", (Forums,), {"new_settings": staticmethod(new_settings)})
+    here = type("Here", (Forums,), {"new_settings": new_settings})
     bounded = settings(max_examples=settings().max_examples // 3, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

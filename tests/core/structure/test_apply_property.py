@@ -72,12 +72,14 @@ def without_times(value: Any) -> Any:
 def test_applying_makes_it_so_and_undoing_brings_it_back(new_settings: NewSettings) -> None:
     @given(communities, communities, st.booleans(), st.booleans(), st.booleans())
     def check(ours: list[Any], theirs: list[Any], adopt: bool, as_text: bool, managed: bool) -> None:
-        one, other = compose(new_settings()), compose(new_settings())
+        databases = new_settings(), new_settings()
+        one, other = map(compose, databases)
         try:
             compare(one, other, ours, theirs, adopt=adopt, as_text=as_text, managed=managed)
         finally:
-            one.store.close()
-            other.store.close()
+            for gate, database in zip((one, other), databases, strict=True):
+                gate.store.close()
+                new_settings.drop(database)
 
     check()
 

@@ -40,11 +40,13 @@ class Community(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = compose(type(self).new_settings())
+        self.database = type(self).new_settings()
+        self.gate = compose(self.database)
         self.sets = 0
 
     def teardown(self) -> None:
         self.gate.store.close()
+        type(self).new_settings.drop(self.database)
 
     def rows(self) -> Rows:
         return read_rows(self.gate)
@@ -178,6 +180,6 @@ class Community(RuleBasedStateMachine):
 
 def test_change_sets_are_undone_and_redone_to_the_row(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every step in many states, and done in a few seconds."""
-    here = type("Here", (Community,), {"new_settings": staticmethod(new_settings)})
+    here = type("Here", (Community,), {"new_settings": new_settings})
     bounded = settings(max_examples=settings().max_examples // 4, stateful_step_count=4)
     run_state_machine_as_test(here, settings=bounded)

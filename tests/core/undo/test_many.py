@@ -82,7 +82,7 @@ def content(gate: Gate) -> tuple[Rows, list[Any]]:
 def test_creations_are_undone_together_as_they_are_one_by_one(new_settings: NewSettings, seed: int) -> None:
     found = []
     for together in (True, False):
-        gate = compose(new_settings(), clock=Clock())
+        gate = compose(settings := new_settings(), clock=Clock())
         number = build(gate, Random(seed))  # noqa: S311  # the same each time
         if together:
             undone = gate.run(Call("changesets.restore", ALL, {"skipConflicts": True}, number))
@@ -96,6 +96,7 @@ def test_creations_are_undone_together_as_they_are_one_by_one(new_settings: NewS
         assert runner(gate)("check.list")["problems"] == []
         found.append(content(gate))
         gate.store.close()
+        new_settings.drop(settings)
     assert found[0] == found[1]
 
 

@@ -31,13 +31,15 @@ class Community(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = compose(type(self).new_settings())
+        self.database = type(self).new_settings()
+        self.gate = compose(self.database)
         self.run: Run = runner(self.gate)
         self.back: list[tuple[str, int, int, Rows]] = []
         self.events = 0
 
     def teardown(self) -> None:
         self.gate.store.close()
+        type(self).new_settings.drop(self.database)
 
     def rows(self) -> Rows:
         """Every row of every kind, as it is kept."""
@@ -167,6 +169,6 @@ class Community(RuleBasedStateMachine):
 
 def test_undone_changes_leave_every_row_as_it_was(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
-    here = type("Here", (Community,), {"new_settings": staticmethod(new_settings)})
+    here = type("Here", (Community,), {"new_settings": new_settings})
     bounded = settings(max_examples=settings().max_examples // 5, stateful_step_count=25)
     run_state_machine_as_test(here, settings=bounded)

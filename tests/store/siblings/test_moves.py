@@ -50,17 +50,19 @@ def delete(tx: Transaction, node: int) -> None:
 class Siblings(RuleBasedStateMachine):
     """The children of three parents, and a list of ids for each. Each step is a transaction."""
 
-    new_settings: ClassVar[Callable[[], Settings]]
+    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = Store(type(self).new_settings())
+        self.database = type(self).new_settings()
+        self.store = Store(self.database)
         self.lists: dict[int | None, list[int]] = {None: [], OUTER: [], INNER: []}
         self.told_until = 0  # the last entry of the change journal that was looked at
         self.placed: dict[int, tuple[int | None, int]] = {}  # where the nodes were then
 
     def teardown(self) -> None:
         self.store.close()
+        type(self).new_settings.drop(self.database)
 
     def write(self, change: Callable[[Transaction], Any]) -> Any:
         return self.store.write(change).result(30)
@@ -153,7 +155,7 @@ class Siblings(RuleBasedStateMachine):
 
 
 def test_any_sequence_of_changes_leaves_the_order_of_the_lists(new_settings: NewSettings, small_blocks: None) -> None:
-    here = type("Here", (Siblings,), {"new_settings": staticmethod(new_settings)})
+    here = type("Here", (Siblings,), {"new_settings": new_settings})
     bounded = settings(max_examples=settings().max_examples // 6, stateful_step_count=25)
     run_state_machine_as_test(here, settings=bounded)
 

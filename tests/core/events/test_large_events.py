@@ -20,9 +20,9 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def last(run: Run, community: Community) -> int:
-    """The last of 60 events with 100 KB of text before and after each."""
+    """The last of 36 events with 100 KB of text before and after each."""
     run("forums.update", community.help, description=LONGEST)
-    for number in range(60):
+    for number in range(36):
         run("forums.update", community.help, name=f"Help {number}")
     return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])
 
@@ -46,7 +46,7 @@ def test_a_page_of_large_events_ends_early_and_none_is_left_out(run: Run, last: 
     newest = follow(run, limit=1000, order="newest", **filters)
     expected = [one for page in oldest for one in page]
     assert expected == sorted(set(expected))
-    assert expected[-60:] == list(range(last - 59, last + 1))
+    assert expected[-36:] == list(range(last - 35, last + 1))
     assert [one for page in newest for one in page] == expected[::-1]
     assert {len(page) for page in oldest[2:-1]} == {5}
     assert max(map(len, follow(run, limit=3, **filters))) == 3
@@ -71,5 +71,5 @@ def test_so_does_a_search(run: Run, last: int, filters: dict[str, Any]) -> None:
         assert page["complete"]
         found += [one["seq"] for one in page["results"]]
         asked["before"] = page["next"]
-    assert found[:60] == list(range(last, last - 60, -1))
+    assert found[:36] == list(range(last, last - 36, -1))
     assert found == sorted(set(found), reverse=True)

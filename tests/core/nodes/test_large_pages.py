@@ -1,5 +1,6 @@
 """Pages of records with very long texts: no more is read than there is room for, however a list is filtered and sorted."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,11 @@ import pytest
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.memory_meter import MemoryMeter
+from trellis.core.gate import Gate
 from trellis.errors import Refused
+from trellis.store import nodes
+from trellis.store.counters import next_numbers
+from trellis.store.engine import Transaction
 from trellis.store.lists import pages
 from trellis.store.nodes import bounded
 
@@ -36,14 +41,18 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def top(run: Run, community: Community) -> int:
+def top(gate: Gate, run: Run, community: Community) -> int:
     """A forum with 10 MB of descriptions in its children and theirs."""
+
+    def insert(tx: Transaction) -> None:
+        node = nodes.find_by_ids(tx, "forums", (part,))[part]
+        nodes.insert_siblings(tx, "forums", [replace(node, id=number) for number in next_numbers(tx, "forums", 256)])
+
     top = int(run("forums.create", name="Top")["id"])
     part = int(run("forums.create", name="Part", parentId=top, description=LONGEST, permissions={"read": "*"})["id"])
     for _ in range(8):
         run("forums.copy", part, withChildren=True, parentId=part)
-    for _ in range(256):
-        run("forums.copy", part, parentId=top)
+    gate.store.write(insert).result()
     return top
 
 
@@ -52,14 +61,13 @@ def test_pages_of_very_long_texts_are_refused_before_they_are_read(run: Run, top
     for given in FILTERS:
         given = {name: top if value == "top" else value for name, value in given.items()}  # noqa: PLW2901
         for sort in SORTS:
-            for direction in ("asc", "desc"):
-                for page in (1, 2):
-                    asked = {**given, "sortBy": sort, "sortDir": direction, "page": page, "perPage": 120}
-                    with MemoryMeter() as meter, pytest.raises(Refused) as refusal:
-                        run("forums.list", **asked)
-                    assert refusal.value.message == "PAGE_TOO_LARGE"
-                    assert "more than 1 MiB of text. Ask for fewer at once" in refusal.value.detail
-                    large[str(asked)] = meter.peak
+            for direction, page in (("asc", 2), ("desc", 1)):
+                asked = {**given, "sortBy": sort, "sortDir": direction, "page": page, "perPage": 120}
+                with MemoryMeter() as meter, pytest.raises(Refused) as refusal:
+                    run("forums.list", **asked)
+                assert refusal.value.message == "PAGE_TOO_LARGE"
+                assert "more than 1 MiB of text. Ask for fewer at once" in refusal.value.detail
+                large[str(asked)] = meter.peak
     assert {asked: peak for asked, peak in large.items() if peak > 3 * ROOM} == {}
 
 

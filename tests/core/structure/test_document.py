@@ -9,7 +9,7 @@ from tests.api_fixtures import database
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
 from trellis.core.fields import suggestions
-from trellis.core.structure import Unreadable, read_document, write_yaml
+from trellis.core.structure import Unreadable, lined, read_document, write_yaml
 from trellis.errors import Refused
 
 __all__ = ["database"]
@@ -52,7 +52,6 @@ def refuse(run: Run, document: Any, **more: Any) -> list[str]:
         ('{"a": [1, 2', 1, "expected ',' or ']', not the end of the text"),
         ('{"a": ' + "9" * 5_000 + "}", 1, "digits"),
         ('{"a":\n' * 251, 251, "deep"),
-        ("[" + "1," * 1_000_000 + "1]", 1, "1,000,000 values"),
         ("{a: b,\n c: [}", 2, "not YAML"),
     ],
 )
@@ -61,6 +60,15 @@ def test_what_cannot_be_read_is_told_with_its_line(text: str, line: int, told: s
         read_document(text)
     assert unreadable.value.line == line
     assert told in unreadable.value.detail
+
+
+def test_more_values_than_there_is_room_for_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lined.MOST_VALUES == 1_000_000
+    monkeypatch.setattr(lined, "MOST_VALUES", 1_000)
+    assert read_document("[" + "1,\n" * 998 + "1]")
+    with pytest.raises(Unreadable, match="more than 1,000 values") as unreadable:
+        read_document("[" + "1,\n" * 1_000 + "1]")
+    assert unreadable.value.line == 1_000
 
 
 @pytest.mark.parametrize(

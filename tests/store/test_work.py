@@ -21,8 +21,8 @@ from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.store.migrate import migrate
 
-_SIBLINGS: Final = (1_000, 8_000)
-_EVENTS: Final = (300, 2_400)
+_SIBLINGS: Final = (500, 4_000)
+_EVENTS: Final = (200, 1_600)
 _MOST: Final = 2.5  # times as many steps; what reads all takes eight times
 _MOST_OF_ALL: Final = 13  # times as many steps for eight times as much; what reads all for each takes sixty-four times
 

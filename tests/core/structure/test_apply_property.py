@@ -7,7 +7,7 @@ delete, under parents that turn up, go away or change places with their children
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import NewSettings, runner
@@ -70,6 +70,7 @@ def without_times(value: Any) -> Any:
 
 
 def test_applying_makes_it_so_and_undoing_brings_it_back(new_settings: NewSettings) -> None:
+    @settings(max_examples=settings().max_examples // 2)
     @given(communities, communities, st.booleans(), st.booleans(), st.booleans())
     def check(ours: list[Any], theirs: list[Any], adopt: bool, as_text: bool, managed: bool) -> None:
         databases = new_settings(), new_settings()

@@ -44,12 +44,12 @@ FILTERS: dict[str, tuple[Any, Callable[[Request], bool]]] = {
     "path": ("/7%_'", lambda r: "/7%_'" in r.path),
     "kind": (4, lambda r: 400 <= r.status < 500),
     "slower": (900, lambda r: r.duration >= 900),
-    "since": ("2026-01-31T00:01:00.000Z", lambda r: r.at >= "2026-01-31T00:01:00.000Z"),
-    "until": ("2026-01-31T00:03:20.000Z", lambda r: r.at < "2026-01-31T00:03:20.000Z"),
+    "since": ("2026-01-31T00:00:24.000Z", lambda r: r.at >= "2026-01-31T00:00:24.000Z"),
+    "until": ("2026-01-31T00:01:20.000Z", lambda r: r.at < "2026-01-31T00:01:20.000Z"),
 }
 
 
-def _some() -> list[Request]:
+def _some(count: int) -> list[Request]:
     dice = Random(3)  # noqa: S311  # not for secrets
     return [
         request(
@@ -63,7 +63,7 @@ def _some() -> list[Request]:
             duration=dice.choice((100, 900, 1200)),
             request_id=f"r-{number}",
         )
-        for number in range(300)
+        for number in range(count)
     ]
 
 
@@ -87,7 +87,7 @@ def many_shapes(monkeypatch: Any, request: Any) -> None:
 @pytest.mark.parametrize("chunk", [20, 5000], ids=["many chunks", "one chunk"])
 def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write, monkeypatch: Any, chunk: int) -> None:
     monkeypatch.setattr("trellis.store.requests.history._CHUNK", chunk)
-    everything = _some()
+    everything = _some(120)
     write(everything)
     visited = 0
     for names in [(), *((name,) for name in FILTERS), *combinations(FILTERS, 2)]:
@@ -108,7 +108,7 @@ def test_pages_follow_on_each_other_without_a_gap(
     store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any], time_limit: float
 ) -> None:
     monkeypatch.setattr("trellis.store.requests.history._CHUNK", 50)
-    write(_some())
+    write(_some(300))
     with store.reading() as tx:
         whole = [one.id for one in requests.search(tx, filters, 1000).found]
         monkeypatch.setattr(search_time, "LONGEST", time_limit)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -285,6 +286,7 @@ def opened(new_settings: NewSettings, parents: list[int], roots: list[int], door
         new_settings.drop(settings)
 
 
+@pytest.mark.slow
 def test_a_key_sees_and_changes_what_is_inside_and_nothing_else(new_settings: NewSettings) -> None:
     @given(
         parents=st.lists(picks, min_size=2, max_size=9),

@@ -13,6 +13,7 @@ from trellis.store.tables import nodes
 MANY: Final = 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_of_many_nodes_on_postgresql_it_comes_to_an_end(new_settings: NewSettings) -> None:
     settings = replace(new_settings(), database_read_timeout=1)

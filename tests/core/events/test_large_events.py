@@ -13,6 +13,10 @@ LONGEST = "x" * 100_000
 MOST = 2**20  # bytes
 
 
+def slow(*filters: dict[str, Any]) -> list[Any]:
+    return [pytest.param(given, marks=pytest.mark.slow) for given in filters]
+
+
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MOST_BYTES", MOST)
@@ -40,7 +44,7 @@ def follow(run: Run, **asked: Any) -> list[list[int]]:
     return found
 
 
-@pytest.mark.parametrize("filters", [{}, {"resource": "forums"}, {"type": "forum.updated"}, {"since": "2020-01-01"}])
+@pytest.mark.parametrize("filters", [{}, *slow({"resource": "forums"}, {"type": "forum.updated"}, {"since": "2020-01-01"})])
 def test_a_page_of_large_events_ends_early_and_none_is_left_out(run: Run, last: int, filters: dict[str, Any]) -> None:
     oldest = follow(run, limit=1000, **filters)
     newest = follow(run, limit=1000, order="newest", **filters)
@@ -60,7 +64,7 @@ def test_a_page_has_one_event_however_large(run: Run, last: int, monkeypatch: py
     assert ([one["seq"] for one in page["results"]], page["next"], page["more"]) == ([last], last, False)
 
 
-@pytest.mark.parametrize("filters", [{}, {"resource": "forums"}, {"operation": "forums.update"}, {"actorType": "terminal"}])
+@pytest.mark.parametrize("filters", [{}, *slow({"resource": "forums"}, {"operation": "forums.update"}, {"actorType": "terminal"})])
 def test_so_does_a_search(run: Run, last: int, filters: dict[str, Any]) -> None:
     found: list[int] = []
     asked: dict[str, Any] = {"limit": 500, **filters}

@@ -56,6 +56,7 @@ def top(gate: Gate, run: Run, community: Community) -> int:
     return top
 
 
+@pytest.mark.slow
 def test_pages_of_very_long_texts_are_refused_before_they_are_read(run: Run, top: int) -> None:
     large: dict[str, int] = {}
     for given in FILTERS:

@@ -50,6 +50,7 @@ def test_what_is_below_a_node_to_be_copied_counts_too(make_agent: MakeAgent, ada
     assert act(ada, "proposals.approve", number).value["state"] == "approved"
 
 
+@pytest.mark.slow
 def test_a_call_with_many_events_keeps_little_of_each_and_is_still_compared(
     make_agent: MakeAgent, ada: Actor, act: Act, run: Run
 ) -> None:

@@ -7,6 +7,7 @@ delete, under parents that turn up, go away or change places with their children
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def without_times(value: Any) -> Any:
     return {name: below for name, below in value.items() if name not in {"plan", "revision", "dryRun"}}
 
 
+@pytest.mark.slow
 def test_applying_makes_it_so_and_undoing_brings_it_back(new_settings: NewSettings) -> None:
     @settings(max_examples=settings().max_examples // 2)
     @given(communities, communities, st.booleans(), st.booleans(), st.booleans())

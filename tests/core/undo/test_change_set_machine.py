@@ -6,6 +6,7 @@ subtrees and groups, and external ids that pass from one node to another.
 
 from typing import Any, ClassVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -178,6 +179,7 @@ class Community(RuleBasedStateMachine):
         assert seqs == list(range(1, len(seqs) + 1))
 
 
+@pytest.mark.slow
 def test_change_sets_are_undone_and_redone_to_the_row(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every step in many states, and done in a few seconds."""
     here = type("Here", (Community,), {"new_settings": new_settings})

@@ -9,6 +9,8 @@ from tests.community import Community
 from tests.fixture_types import Run, RunForEvent
 from tests.memory_meter import MemoryMeter
 
+pytestmark = pytest.mark.slow
+
 LONGEST = "x" * 100_000
 COUNT = 300
 MOST = 45 * 2**20  # bytes: a hundred nodes as they are read, as they are, and as they are written

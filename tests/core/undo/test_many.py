@@ -79,7 +79,7 @@ def content(gate: Gate) -> tuple[Rows, list[Any]]:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_creations_are_undone_together_as_they_are_one_by_one(new_settings: NewSettings, seed: int) -> None:
     found = []
     for together in (True, False):
@@ -102,7 +102,7 @@ def test_creations_are_undone_together_as_they_are_one_by_one(new_settings: NewS
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_what_was_undone_together_comes_back_to_its_place(gate: Gate, run: Run, seed: int) -> None:
     random = Random(seed)  # noqa: S311  # the same each time
     for n in range(30):

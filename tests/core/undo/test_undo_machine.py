@@ -7,6 +7,7 @@ leave a community in which the check finds nothing wrong.
 
 from typing import Any, ClassVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
@@ -167,6 +168,7 @@ class Community(RuleBasedStateMachine):
         assert [event["seq"] for event in newest] == [self.events] * (self.events > 0)
 
 
+@pytest.mark.slow
 def test_undone_changes_leave_every_row_as_it_was(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Community,), {"new_settings": new_settings})

@@ -6,6 +6,7 @@ project = "Trellis"
 version = release = __version__
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/*.md", "docs/contributing/*.md", "docs/decisions/*.md"]
+exclude_patterns = [".*", "bench", "build", "dist", "packaging", "requirements", "scripts", "src", "tests", "var"]  # not searched
 extensions = ["myst_parser"]
 myst_enable_extensions = ["tasklist"]
 myst_heading_anchors = 4

@@ -154,6 +154,11 @@ def test_sessions_are_listed_and_ended_by_their_ids(gate: Gate, mira: int, run: 
     assert [one["id"] for one in run("admins.sessions", mira)] == [me.session_id]
 
 
+def test_whoever_signs_somebody_out_says_from_where(run: Run, mira: int) -> None:
+    with pytest.raises(Refused, match="sessions is needed"):
+        run("admins.sign_out", mira)
+
+
 def test_only_the_right_password_of_an_enabled_administrator_fits(gate: Gate, mira: int, run: Run) -> None:
     proven = check_password(gate, Credentials("MIRA", PASSWORD, HERE))
     assert proven is not None

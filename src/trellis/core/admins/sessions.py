@@ -7,7 +7,7 @@ that began at the provider after 12 hours.
 
 from collections.abc import Collection
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -169,6 +169,7 @@ GOES_ON: Final = Field(
     default="",
 )
 _SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions to end.", default=())
+_SOME: Final = replace(_SESSIONS, required=True)  # unless all are to end
 _EVERYWHERE: Final = Field("everywhere", Boolean(), "Whether to end all sessions.", default=False)
 _BUT: Final = Field("but", Text(_ID_LENGTH), "The id of a session to keep.", default="")
 
@@ -307,7 +308,7 @@ def _list_shown(factor: str, *, alone: bool) -> str:
 
 
 def _sign_out(context: Context) -> Outcome:
-    given = context.input if context.input.get(_EVERYWHERE.name) else require((_SESSIONS,), context.input)
+    given = context.input if context.input.get(_EVERYWHERE.name) else require((_SOME,), context.input)
     given.raise_faults()
     if given.get(_EVERYWHERE.name):
         admin, but = context.call.target or 0, given.get(_BUT.name, "")

@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -98,8 +99,14 @@ def test_an_operation_declares_refusals_with_their_codes() -> None:
 # --- the rest of the package --------------------------------------------------------------------------------------
 
 
-def named() -> Iterator[tuple[str, Path, ast.expr, ast.AST]]:
+@cache
+def named() -> tuple[tuple[str, Path, ast.expr, ast.AST], ...]:
     """Return each place outside the table where a message stands, with what it stands in."""
+    return tuple(find_named())
+
+
+def find_named() -> Iterator[tuple[str, Path, ast.expr, ast.AST]]:
+    """Go through the code of the package."""
     for path in sorted(PACKAGE.rglob("*.py")):
         if path == PACKAGE / "refusals" / "rows.py":
             continue

@@ -2,6 +2,8 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -30,14 +32,23 @@ def test_the_catalogues_of_an_offered_language_are_up_to_date(code: str) -> None
     assert update(FOLDER / code, find_known_texts(code), writes=False) == []
 
 
+@cache
+def find_all_texts() -> Mapping[str, frozenset[Text]]:
+    """Read the code once."""
+    return {area: frozenset(texts) for area, texts in find_texts().items()}
+
+
 def find_known_texts(code: str) -> dict[str, set[Text]]:
     """Return all texts but those of tables that no catalogue lists.
 
     A new kind or operation is in English until `make catalogues` was run; a release is not made before that.
     """
     known = read_catalogue(sorted((FOLDER / code).glob("*.po")), code)
-    texts = find_texts()
-    return texts | {"tables": {text for text in texts["tables"] if known.get(text) is not None}}
+    texts = find_all_texts()
+    return {
+        **{area: set(those) for area, those in texts.items()},
+        "tables": {one for one in texts["tables"] if known.get(one) is not None},
+    }
 
 
 def find_fault(text: Text, catalogue: Catalog) -> str:
@@ -128,7 +139,7 @@ def test_what_a_script_says_within_another_text_is_found(tmp_path: Path) -> None
 
 
 def test_each_text_is_found_and_is_in_one_area() -> None:
-    texts = find_texts()
+    texts = find_all_texts()
     assert "{count:,} fields are invalid: {faults}" in texts["core"]
     assert ("%(num)s forum", "%(num)s forums") in texts["tables"]
     assert "Sign out" in texts["panel"]

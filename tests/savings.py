@@ -76,15 +76,26 @@ def _share_statements(patch: pytest.MonkeyPatch) -> None:
 def _share_certificates(patch: pytest.MonkeyPatch) -> None:
     """Let clients that ask for nothing special have one TLS context: each reads all authorities of the world for its own.
 
-    The tests' clients speak to services without TLS; those with certificates of their own get a context of their own.
+    The tests' clients speak to services without TLS, as what delivers webhooks mostly does; those with certificates of their own
+    get a context of their own.
     """
-    make, shared = httpx.create_ssl_context, httpx.create_ssl_context(trust_env=False)
+    make, named = httpx.create_ssl_context, _read_certificate_names()
+
+    @cache
+    def share(trust_env: bool) -> SSLContext:
+        return make(trust_env=trust_env)
 
     def create(*, verify: Any = True, cert: Any = None, trust_env: bool = True) -> SSLContext:
-        named = trust_env and ("SSL_CERT_FILE" in os.environ or "SSL_CERT_DIR" in os.environ)
-        return shared if verify is True and cert is None and not named else make(verify, cert, trust_env)
+        is_usual = verify is True and cert is None and (not trust_env or _read_certificate_names() == named)
+        return share(trust_env) if is_usual else make(verify, cert, trust_env)
 
     patch.setattr("httpx._transports.default.create_ssl_context", create)
+    patch.setattr("httpx.create_ssl_context", create)
+
+
+def _read_certificate_names() -> tuple[str | None, ...]:
+    """Return where the environment says that certificates are."""
+    return os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
 
 
 @contextmanager
@@ -92,7 +103,7 @@ def known_beforehand(folder: Path) -> Iterator[None]:
     """Find out once what does not change while tests run; a folder keeps it for all processes of the run.
 
     httpx looks for a package that is not there at each request to a service in this process, in every folder where it could
-    be: for the library of the event loop, which is asyncio's.
+    be: for the library of the event loop, which is asyncio's. So does httpcore for each lock of a connection.
     """
     folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
@@ -102,6 +113,7 @@ def known_beforehand(folder: Path) -> Iterator[None]:
         _share_paths(patch)
         _share_statements(patch)
         patch.setattr("httpx._transports.asgi.is_running_trio", lambda: False)
+        patch.setattr("httpcore._synchronization.current_async_library", lambda: "asyncio")
         yield
 
 

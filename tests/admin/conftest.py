@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from html import unescape
 from http.cookiejar import Cookie
@@ -15,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.admin.html_forms import find_form
-from tests.browser import chromium, opened, sign_in
+from tests.browser import chromium, opened
 from tests.conftest import runner, settings_for
 from tests.databases import Databases
 from tests.fixture_types import Clock, Run
@@ -23,6 +24,8 @@ from tests.panel_client import PanelClient
 from tests.service_process import Service
 from trellis.admin.app import Panel
 from trellis.compose import compose
+from trellis.core.admins.sessions import Client, insert_session
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
@@ -173,13 +176,34 @@ def window(chrome: Browser, service: Service) -> Iterator[BrowserContext]:
     window.close()
 
 
+LetIn = Callable[[Page], None]
+
+
 @pytest.fixture
-def page(window: BrowserContext, mira: int) -> Iterator[Page]:
+def let_in(gate: Gate, mira: int) -> LetIn:
+    """Give a window a session of Mira's, and open the overview in it: what she would get by signing in.
+
+    To sign in takes two more requests and a slow hash of her password; `test_browser.py` does it.
+    """
+
+    def let_in(page: Page) -> None:
+        now = format_timestamp(datetime.now(UTC))  # the service in its own process goes by the real clock
+        token = gate.store.write(lambda tx: insert_session(tx, mira, Client("127.0.0.1", ""), now, "password")).result()
+        cookie: Any = {"name": "trellis_session", "value": token, "domain": "127.0.0.1", "path": "/admin"}
+        page.context.add_cookies([cookie | {"httpOnly": True, "sameSite": "Lax"}])
+        page.goto("/admin")
+        page.get_by_role("heading", name="Overview").wait_for()
+
+    return let_in
+
+
+@pytest.fixture
+def page(window: BrowserContext, let_in: LetIn) -> Iterator[Page]:
     """Mira in front of the panel; at the end no script may have failed."""
     page = window.new_page()
     failed: list[str] = []
     page.on("pageerror", lambda error: failed.append(str(error)))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     yield page
     window.close()  # a script may fail until then
     assert failed == []

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import LOOKS, confirm, faults, list_complaints, opened, overflow, sign_in, violations
+from tests.admin.conftest import LOGIN, PASSWORD, LetIn
+from tests.browser import LOOKS, confirm, faults, list_complaints, opened, overflow, violations
 from tests.community import CATALOGUE, GRANTABLE, Community
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
@@ -46,12 +46,12 @@ def _see_refusal(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_a_key_from_the_grid_to_its_end(chrome: Browser, mira: int, service: Service, scripts: bool) -> None:
+def test_a_key_from_the_grid_to_its_end(chrome: Browser, let_in: LetIn, service: Service, scripts: bool) -> None:
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("link", name="Create the first key").click()
     confirm(page, PASSWORD)
@@ -86,10 +86,10 @@ def test_a_key_from_the_grid_to_its_end(chrome: Browser, mira: int, service: Ser
     assert list_complaints(said) == []
 
 
-def test_a_shown_key_is_not_shown_again(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+def test_a_shown_key_is_not_shown_again(chrome: Browser, let_in: LetIn, service: Service, run: Run) -> None:
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/keys/new")
     page.get_by_label("Name").fill("Once")
     page.get_by_role("button", name="Create the key").last.click()
@@ -164,11 +164,11 @@ def test_the_key_journey_by_keyboard_alone(chrome: Browser, mira: int, service: 
     context.close()
 
 
-def test_leaving_a_dialog_gives_the_focus_back(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+def test_leaving_a_dialog_gives_the_focus_back(chrome: Browser, let_in: LetIn, service: Service, run: Run) -> None:
     run("keys.create", name="Plugin")
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/events")
     link = page.locator("td.when a").first
     link.click()
@@ -194,7 +194,7 @@ _PAGES = (
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run, community: Community, events: Any) -> None:
+def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run: Run, community: Community, events: Any) -> None:
     text = run("keys.create", name="Importer", grants=["forums.*"], expires="30d", addresses=["127.0.0.1"])["key"]
     run("keys.create", name="Spent")
     run("keys.revoke", 2, reason="Leaked")
@@ -206,7 +206,7 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Ru
     deleted = events()[-1]["seq"]
     first = opened(chrome, service.address)
     page = first.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     _see_request(page, "/api/forums/forums")
     state = first.storage_state()
     found: dict[str, object] = {}
@@ -238,13 +238,13 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Ru
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_what_was_refused_is_granted_in_a_few_presses_and_taken_back(
-    chrome: Browser, mira: int, run: Run, service: Service, key: MakeKey, scripts: bool
+    chrome: Browser, let_in: LetIn, run: Run, service: Service, key: MakeKey, scripts: bool
 ) -> None:
     text = key("groups.list", name="Importer")
     assert service.call("GET", "/forums/forums", text).status_code == 403
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/keys/1?operation=forums.list")
     answered = page.locator("#may-panel").get_by_role("link", name="Grant forums.list…")
     expect(answered).to_be_visible()

@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import confirm, faults, opened, sign_in
+from tests.admin.conftest import PASSWORD, LetIn
+from tests.browser import confirm, faults, opened
 from tests.fixture_types import Run
 from tests.service_process import Service
 from tests.wait import wait_until
@@ -37,10 +37,10 @@ def _see_refusal(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_an_agent_from_its_making_to_the_switch(chrome: Browser, mira: int, service: Service, run: Run, scripts: bool) -> None:
+def test_an_agent_from_its_making_to_the_switch(chrome: Browser, let_in: LetIn, service: Service, run: Run, scripts: bool) -> None:
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     text = _make_agent(page)
     run("keys.update", 1, bound={"forums.create": None})
     assert service.call("POST", "/forums/forums", text, json={"name": "Olds"}).status_code == 201
@@ -66,10 +66,10 @@ def test_an_agent_from_its_making_to_the_switch(chrome: Browser, mira: int, serv
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run: Run) -> None:
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     text = _make_agent(page)
     run("keys.update", 1, bound={"forums.create": None})
     for name in ("Olds", "News of the garden", "x" * 200):

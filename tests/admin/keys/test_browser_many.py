@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import faults, list_complaints, opened, sign_in
+from tests.admin.conftest import LetIn
+from tests.browser import faults, list_complaints, opened
 from tests.fixture_types import Run
 from tests.service_process import Service
 
@@ -22,14 +22,14 @@ def _open(page: Page, *keys: str, action: str) -> None:
     page.locator("[data-many]").get_by_role("button", name=action).click()
 
 
-def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, let_in: LetIn, service: Service, run: Run) -> None:
     for name in ("Mirror", "Feed", "Finder", "Bridge"):  # the newest is the first
         run("keys.create", name=name, grants=["forums.list"])
     context = opened(chrome, service.address)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/keys")
     bar = page.locator("[data-many]")
     expect(bar).to_be_hidden()
@@ -67,12 +67,12 @@ def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, mira: int, s
     assert list_complaints(said) == []
 
 
-def test_keys_are_revoked_without_scripts(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+def test_keys_are_revoked_without_scripts(chrome: Browser, let_in: LetIn, service: Service, run: Run) -> None:
     for name in ("Mirror", "Feed", "Bridge"):
         run("keys.create", name=name)
     context = opened(chrome, service.address, scripts=False)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     _open(page, "Mirror", "Bridge", action="Revoke…")
     expect(page.get_by_text("2 keys would be revoked")).to_be_visible()
     page.get_by_label("Why").fill("The partner left")

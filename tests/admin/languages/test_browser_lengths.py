@@ -6,8 +6,8 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import WIDTHS, opened, overflow, sign_in
+from tests.admin.conftest import LetIn
+from tests.browser import WIDTHS, opened, overflow
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -117,13 +117,15 @@ def test_twice_as_long_texts_break_no_page(window: BrowserContext, page: Page, p
     assert not found, found
 
 
-def test_names_and_columns_have_room_on_a_phone(chrome: Browser, service: Service, run: Run, mira: int, places: list[str]) -> None:
+def test_names_and_columns_have_room_on_a_phone(
+    chrome: Browser, service: Service, run: Run, let_in: LetIn, places: list[str]
+) -> None:
     run("forums.create", name="Announcements of the association")
     run("groups.create", name="Administrators of chapters")
     window = opened(chrome, service.address, width=360)
     page = window.new_page()
-    sign_in(page, LOGIN, PASSWORD)
-    sign_in(opened(chrome, service.address).new_page(), LOGIN, PASSWORD)
+    let_in(page)
+    let_in(opened(chrome, service.address).new_page())
     window.set_extra_http_headers({"accept-language": "de"})
     found = []
     for place in ("/forums", "/groups", "/administrators", "/account", "/keys"):
@@ -155,12 +157,12 @@ _CUT: Final = """() => {
 
 
 def test_lists_and_filters_fit_on_a_phone_and_choosing_all_or_none_stays_together(
-    chrome: Browser, service: Service, run: Run, mira: int, places: list[str]
+    chrome: Browser, service: Service, run: Run, let_in: LetIn, places: list[str]
 ) -> None:
     run("groups.create", name="Stewards", prefix="<strong>", suffix="</strong>")
     window = opened(chrome, service.address, width=360)
     page = window.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     window.set_extra_http_headers({"accept-language": "de"})
     found = []
     for place in ("/groups", "/blogs", "/requests", "/events"):
@@ -177,9 +179,9 @@ def test_lists_and_filters_fit_on_a_phone_and_choosing_all_or_none_stays_togethe
     window.close()
 
 
-def test_german_breaks_no_page(chrome: Browser, service: Service, mira: int, places: list[str]) -> None:
+def test_german_breaks_no_page(chrome: Browser, service: Service, let_in: LetIn, places: list[str]) -> None:
     window = opened(chrome, service.address)
-    sign_in(window.new_page(), LOGIN, PASSWORD)
+    let_in(window.new_page())
     window.set_extra_http_headers({"accept-language": "de"})
     found = "\n".join(_look(window, places))
     assert not found, found

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import faults, list_complaints, opened, sign_in
+from tests.admin.conftest import LetIn
+from tests.browser import faults, list_complaints, opened
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -24,7 +24,7 @@ class OpenPanel(Protocol):
 
 
 @pytest.fixture
-def panel(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[OpenPanel]:
+def panel(chrome: Browser, let_in: LetIn, community: Community, service: Service) -> Iterator[OpenPanel]:
     """Mira in front of the panel, with scripts or without; at the end nothing may have been said on the console."""
     said: list[str] = []
     contexts = []
@@ -35,7 +35,7 @@ def panel(chrome: Browser, mira: int, community: Community, service: Service) ->
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
-        sign_in(page, LOGIN, PASSWORD)
+        let_in(page)
         return page
 
     yield make

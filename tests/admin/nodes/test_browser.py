@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import LOOKS, faults, list_complaints, opened, overflow, sign_in, violations
+from tests.admin.conftest import LetIn
+from tests.browser import LOOKS, faults, list_complaints, opened, overflow, violations
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -15,14 +15,14 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[Page]:
+def page(chrome: Browser, let_in: LetIn, community: Community, service: Service) -> Iterator[Page]:
     """Mira in front of the panel; at the end nothing may have been said on the console."""
     context = opened(chrome, service.address)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     yield page
     context.close()
     assert list_complaints(said) == []
@@ -159,11 +159,11 @@ def test_the_grid_ticks_rows_columns_and_everybody(page: Page, community: Commun
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_forum_is_made_changed_moved_and_deleted(
-    chrome: Browser, mira: int, community: Community, service: Service, run: Run, scripts: bool
+    chrome: Browser, let_in: LetIn, community: Community, service: Service, run: Run, scripts: bool
 ) -> None:
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.get_by_role("link", name="Forums", exact=True).click()
     page.get_by_role("link", name="New forum", exact=True).click()
     page.get_by_label("Name", exact=True).fill("Lounge")
@@ -212,9 +212,9 @@ def test_a_forum_is_made_changed_moved_and_deleted(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_axe_finds_nothing(chrome: Browser, mira: int, community: Community, service: Service, run: Run) -> None:
+def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, community: Community, service: Service, run: Run) -> None:
     first = opened(chrome, service.address)
-    sign_in(first.new_page(), LOGIN, PASSWORD)
+    let_in(first.new_page())
     state = first.storage_state()
     paths = [  # that tests/admin/test_every_page_browser.py does not open
         f"/forums?open={community.news},{community.releases}",

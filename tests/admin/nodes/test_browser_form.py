@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import faults, list_complaints, opened, sign_in
+from tests.admin.conftest import LetIn
+from tests.browser import faults, list_complaints, opened
 from tests.community import Community
 from tests.service_process import Service
 
@@ -13,13 +13,13 @@ HTML = '<p onclick="x()">Say <b>hello</b></p><script>alert(1)</script><a href="h
 
 
 def test_the_form_shows_what_counts_and_what_html_becomes(
-    chrome: Browser, mira: int, community: Community, service: Service
+    chrome: Browser, let_in: LetIn, community: Community, service: Service
 ) -> None:
     said: list[str] = []
     first = opened(chrome, service.address)
     page = first.new_page()
     page.on("console", lambda message: said.append(message.text))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     for context in (first, opened(chrome, service.address, scripts=False, state=first.storage_state())):
         page = page if context is first else context.new_page()
         page.goto(f"/admin/forums/{community.help}")

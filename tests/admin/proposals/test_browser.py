@@ -4,9 +4,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
+from tests.admin.conftest import LetIn
 from tests.admin.proposals.conftest import Propose
-from tests.browser import faults, list_complaints, opened, sign_in
+from tests.browser import faults, list_complaints, opened
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -19,14 +19,14 @@ def _decide(page: Page, button: str, reason: str) -> None:
     page.get_by_role("button", name=button).click()
 
 
-@pytest.mark.usefixtures("mira", "community")
-def test_shift_ticks_all_up_to_there(chrome: Browser, service: Service, agent: str) -> None:
+@pytest.mark.usefixtures("community")
+def test_shift_ticks_all_up_to_there(chrome: Browser, service: Service, let_in: LetIn, agent: str) -> None:
     with httpx.Client(base_url=f"{service.address}/api", headers={"Authorization": f"Bearer {agent}"}) as client:
         for name in ("Allotments", "Beds", "Compost", "Dahlias"):
             assert client.post("/forums/forums", json={"name": name}).status_code == 202
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/proposals")
     ticks = page.get_by_role("checkbox")
     ticks.nth(1).click()
@@ -38,15 +38,17 @@ def test_shift_ticks_all_up_to_there(chrome: Browser, service: Service, agent: s
     context.close()
 
 
-@pytest.mark.usefixtures("mira", "community")
+@pytest.mark.usefixtures("community")
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_enter_in_the_reason_decides_nothing(chrome: Browser, service: Service, run: Run, agent: str, scripts: bool) -> None:
+def test_enter_in_the_reason_decides_nothing(
+    chrome: Browser, service: Service, let_in: LetIn, run: Run, agent: str, scripts: bool
+) -> None:
     with httpx.Client(base_url=f"{service.address}/api", headers={"Authorization": f"Bearer {agent}"}) as client:
         number = client.post("/forums/forums", json={"name": "Garden"}).json()["id"]
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     for path in (f"/admin/proposals/{number}", "/admin/proposals"):
         page.goto(path)
         for tick in page.get_by_role("checkbox", name=f"Proposal {number}").all():
@@ -64,10 +66,9 @@ def test_enter_in_the_reason_decides_nothing(chrome: Browser, service: Service, 
     context.close()
 
 
-@pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_delete_is_understood_and_rejected_and_another_call_approved(
-    chrome: Browser, community: Community, service: Service, run: Run, agent: str, scripts: bool
+    chrome: Browser, community: Community, service: Service, let_in: LetIn, run: Run, agent: str, scripts: bool
 ) -> None:
     del community
     made = run("forums.create", name="Allotments")["id"]
@@ -83,7 +84,7 @@ def test_a_delete_is_understood_and_rejected_and_another_call_approved(
         page = context.new_page()
         said: list[str] = []
         page.on("console", lambda message: said.append(message.text))
-        sign_in(page, LOGIN, PASSWORD)
+        let_in(page)
         menu = page.get_by_role("navigation", name="Panel")
         expect(menu.get_by_role("link", name="Proposals 2 open")).to_be_visible()
         menu.get_by_role("link", name="Proposals").click()
@@ -113,9 +114,10 @@ def test_a_delete_is_understood_and_rejected_and_another_call_approved(
     assert list_complaints(said) == []
 
 
-@pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_axe_finds_nothing(chrome: Browser, community: Community, service: Service, run: Run, propose: Propose) -> None:
+def test_axe_finds_nothing(
+    chrome: Browser, community: Community, service: Service, let_in: LetIn, run: Run, propose: Propose
+) -> None:
     news = community.news
     propose("forums.delete", news, deleteChildrenOrMove=-1)
     propose("forums.update", news, name="Bulletin")
@@ -125,7 +127,7 @@ def test_axe_finds_nothing(chrome: Browser, community: Community, service: Servi
     run("proposals.reject", propose("forums.create", name="Attic"), reason="No.")
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     found: dict[str, object] = {}
 
     def look(path: str) -> None:

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import faults, opened, sign_in, violations
+from tests.admin.conftest import LetIn
+from tests.browser import faults, opened, violations
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
@@ -177,12 +177,14 @@ def test_it_says_that_it_is_searching_while_an_answer_is_on_its_way(page: Page, 
     expect(status).to_have_text("1 result")
 
 
-def test_the_search_works_without_scripts(chrome: Browser, mira: int, community: Community, service: Service, key: MakeKey) -> None:
+def test_the_search_works_without_scripts(
+    chrome: Browser, let_in: LetIn, community: Community, service: Service, key: MakeKey
+) -> None:
     whole = key("forums.list", name="Calendar sync")
     context = opened(chrome, service.address, scripts=False)
     page = context.new_page()
     asked: list[str] = []
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.on("request", lambda request: asked.append(request.url))
     page.get_by_role("link", name="Search").click()
     page.get_by_label("Search", exact=True).fill(whole)

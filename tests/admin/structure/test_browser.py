@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
+from tests.admin.conftest import LetIn
 from tests.admin.structure.documents import GARDEN
-from tests.browser import faults, list_complaints, opened, sign_in
+from tests.browser import faults, list_complaints, opened
 from tests.community import Community
 from tests.fixture_types import Events, Run
 from tests.service_process import Service
@@ -29,9 +29,8 @@ def _drop(page: Page, text: str, name: str = "garden.yaml") -> None:
     page.evaluate(_DROP, [text, name])
 
 
-@pytest.mark.usefixtures("mira")
 def test_a_dropped_file_is_planned_applied_and_undone(
-    chrome: Browser, community: Community, service: Service, run: Run, events: Events
+    chrome: Browser, community: Community, service: Service, let_in: LetIn, run: Run, events: Events
 ) -> None:
     del community
     before = run("forums.list", perPage=1000)["results"]
@@ -39,7 +38,7 @@ def test_a_dropped_file_is_planned_applied_and_undone(
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.get_by_role("link", name="Structure").click()
     _drop(page, GARDEN)
     expect(page.get_by_text("garden.yaml, 1 KiB, was loaded into the text below.")).to_be_visible()
@@ -61,14 +60,13 @@ def test_a_dropped_file_is_planned_applied_and_undone(
     assert list_complaints(said) == []
 
 
-@pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_chosen_file_and_the_lines_of_its_faults(chrome: Browser, service: Service, tmp_path: Path) -> None:
+def test_a_chosen_file_and_the_lines_of_its_faults(chrome: Browser, service: Service, let_in: LetIn, tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(GARDEN.replace("name: Roses", "name: Roses\n        colour: red"), encoding="utf-8")
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/structure")
     page.get_by_label("Choose a file…").set_input_files(file)
     page.get_by_role("button", name="Plan", exact=True).click()
@@ -90,9 +88,8 @@ def test_a_chosen_file_and_the_lines_of_its_faults(chrome: Browser, service: Ser
     context.close()
 
 
-@pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_axe_finds_nothing(chrome: Browser, community: Community, service: Service, run: Run) -> None:
+def test_axe_finds_nothing(chrome: Browser, community: Community, service: Service, let_in: LetIn, run: Run) -> None:
     run("structure.apply", document=GARDEN)
     managed = next(one["id"] for one in run("forums.list", perPage=100)["results"] if one["externalId"] == "beds")
     run("forums.update", managed, name="By hand")
@@ -118,7 +115,7 @@ forums:
     }
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     found = {}
 
     def look(name: str) -> None:

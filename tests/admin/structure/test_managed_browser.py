@@ -3,22 +3,21 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
+from tests.admin.conftest import LetIn
 from tests.admin.structure.documents import GARDEN
-from tests.browser import opened, sign_in
+from tests.browser import opened
 from tests.fixture_types import Run
 from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_note_follows_a_managed_node_that_is_dragged(chrome: Browser, service: Service, run: Run) -> None:
+def test_a_note_follows_a_managed_node_that_is_dragged(chrome: Browser, service: Service, let_in: LetIn, run: Run) -> None:
     run("structure.apply", document=GARDEN)
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/forums")
     page.get_by_role("button", name="Move Beds: drag").press("Enter")
     page.keyboard.press("ArrowDown")

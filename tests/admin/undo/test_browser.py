@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import LOOKS, faults, list_complaints, opened, overflow, sign_in, violations
+from tests.admin.conftest import LetIn
+from tests.browser import LOOKS, faults, list_complaints, opened, overflow, violations
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Events, MakeKey, Run, RunForEvent
 from tests.service_process import Service
@@ -35,10 +35,9 @@ def _branch(run: Run, community: Community) -> int:
     return gardens
 
 
-@pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_a_branch_of_30_forums_is_deleted_and_brought_back(
-    chrome: Browser, community: Community, service: Service, run: Run, key: MakeKey, events: Events, scripts: bool
+def test_a_branch_of_30_forums_is_deleted_and_brought_back(  # noqa: PLR0917  # fixtures
+    chrome: Browser, community: Community, service: Service, let_in: LetIn, run: Run, key: MakeKey, events: Events, scripts: bool
 ) -> None:
     gardens = _branch(run, community)
     text = key(["forums.list", "forums.get"])
@@ -55,7 +54,7 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/forums")
     page.get_by_role("link", name="Delete Gardens…").click()
     page.get_by_role("radio", name="Delete them too: 30 forums in all").check()
@@ -71,7 +70,7 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
     expect(page.locator(".flash")).to_contain_text("Gardens and 29 below it were restored.")
     expect(page.get_by_role("link", name="Gardens", exact=True)).to_be_visible()
     assert tree() == before
-    assert [event["operation"] for event in events()[count:]] == ["admins.sign_in", "forums.delete", "forums.restore"]
+    assert [event["operation"] for event in events()[count:]] == ["forums.delete", "forums.restore"]
     assert run("forums.get", gardens)["position"] == 1
     page.go_back()  # to the page that undid it
     page.reload()
@@ -84,13 +83,13 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
 
 
 def test_one_whose_parent_is_gone_finds_another(
-    chrome: Browser, mira: int, community: Community, service: Service, run: Run
+    chrome: Browser, let_in: LetIn, community: Community, service: Service, run: Run
 ) -> None:
     run("forums.delete", community.betas)
     run("forums.delete", community.releases)
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/events")
     page.locator("tr", has_text="Betas").locator("td.when a").first.click()
     page.get_by_role("dialog").get_by_role("link", name="Undo…").click()
@@ -143,18 +142,17 @@ def _change_sets(run: Run, gate: Gate, key: MakeKey, community: Community) -> tu
     return clean, stuck
 
 
-@pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_a_change_set_is_undone_from_one_of_its_events(
-    chrome: Browser, community: Community, service: Service, run: Run, gate: Gate, key: MakeKey, scripts: bool
+def test_a_change_set_is_undone_from_one_of_its_events(  # noqa: PLR0917  # fixtures
+    chrome: Browser, community: Community, service: Service, let_in: LetIn, run: Run, gate: Gate, key: MakeKey, scripts: bool
 ) -> None:
     _, stuck = _change_sets(run, gate, key, community)
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/events")
     page.locator("tr", has_text="Dahlias").locator("td.when a").click()
     page.get_by_role("link", name="Undo the change set…").click()
@@ -175,7 +173,7 @@ def test_a_change_set_is_undone_from_one_of_its_events(
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_axe_finds_nothing(  # noqa: PLR0917  # fixtures
-    chrome: Browser, mira: int, community: Community, service: Service, run: Run, do: RunForEvent, gate: Gate, key: MakeKey
+    chrome: Browser, let_in: LetIn, community: Community, service: Service, run: Run, do: RunForEvent, gate: Gate, key: MakeKey
 ) -> None:
     clean, stuck = _change_sets(run, gate, key, community)
     part = do("forums.update", community.staff, minContent=5) - 2
@@ -189,7 +187,7 @@ def test_axe_finds_nothing(  # noqa: PLR0917  # fixtures
         *("/events", f"/categories/{community.tools}"),
     ]
     first = opened(chrome, service.address)
-    sign_in(first.new_page(), LOGIN, PASSWORD)
+    let_in(first.new_page())
     state = first.storage_state()
     found: dict[str, object] = {}
     for width, theme in LOOKS:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
+from tests.admin.conftest import PASSWORD, LetIn
 from tests.admin.webhooks.rows import insert_delivery, update_webhook
-from tests.browser import LOOKS, confirm, faults, list_complaints, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, confirm, faults, list_complaints, opened, overflow, violations
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
 from tests.service_process import Service
@@ -60,13 +60,13 @@ def _made(page: Page, url: str) -> str:
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_webhook_from_the_form_to_its_end(
-    chrome: Browser, mira: int, service: Service, receiver: Receiver, run: Run, scripts: bool
+    chrome: Browser, let_in: LetIn, service: Service, receiver: Receiver, run: Run, scripts: bool
 ) -> None:
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     secret = _made(page, receiver.url)
     page.get_by_role("link", name="I have copied it").click()
     expect(page.locator("main")).to_contain_text("Forums: everything; Calendars: deleted")
@@ -110,10 +110,10 @@ def test_a_webhook_from_the_form_to_its_end(
     assert list_complaints(said) == []
 
 
-def test_a_shown_secret_is_not_shown_again(chrome: Browser, mira: int, service: Service, receiver: Receiver, run: Run) -> None:
+def test_a_shown_secret_is_not_shown_again(chrome: Browser, let_in: LetIn, service: Service, receiver: Receiver, run: Run) -> None:
     context = opened(chrome, service.address)
     page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    let_in(page)
     page.goto("/admin/webhooks/new")
     page.get_by_label("Address", exact=True).fill(receiver.url)
     page.get_by_role("checkbox", name="Every event").check()
@@ -170,11 +170,11 @@ def _scene(gate: Gate, run: Run, clock: Clock, address: Callable[[str], str]) ->
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_axe_finds_nothing(
-    chrome: Browser, mira: int, serve_still: Service, receiver: Receiver, run: Run, gate: Gate, clock: Clock
+    chrome: Browser, let_in: LetIn, serve_still: Service, receiver: Receiver, run: Run, gate: Gate, clock: Clock
 ) -> None:
     made = _scene(gate, run, clock, lambda path: f"{receiver.url}/{path}")
     first = opened(chrome, serve_still.address)
-    sign_in(first.new_page(), LOGIN, PASSWORD)
+    let_in(first.new_page())
     state = first.storage_state()
     found: dict[str, object] = {}
     for width, theme in LOOKS:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import confirm, faults, list_complaints, opened, sign_in
+from tests.browser import COLOURS, confirm, faults, list_complaints, opened, sign_in, violations
 from tests.fixture_types import Run
 from tests.service_process import Service
 
@@ -85,3 +85,29 @@ def test_axe_finds_nothing_before_somebody_is_signed_in(chrome: Browser, service
     look("/admin/invitation/spent")
     context.close()
     assert found == {}
+
+
+_KNOWN = "#known { color: #707070; background: #fff; font: 16px sans-serif }"
+_TEXTS = """<!doctype html><html lang="en"><title>Texts</title><style>{}</style>
+<main id="known"><p>Dark enough</p><h1>Texts</h1><section><p id="other">Dark enough, too</p></section></main></html>"""
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "#other { color: #999 }",
+        "section { background: #bbb }",
+        "section { opacity: 0.5 }",
+        "h1 { height: 200px; background: #444; color: #fff } #other { position: absolute; top: 150px }",
+        "h1 { color: #888 } #other { color: #888 }",  # which is enough for a heading
+        "@media (prefers-color-scheme: dark) { section { background: #333 } }",
+    ],
+)
+def test_axe_measures_the_contrast_of_texts_that_are_not_known_to_be_right(chrome: Browser, style: str) -> None:
+    with chrome.new_context(color_scheme="dark") as context:
+        page = context.new_page()
+        page.set_content(_TEXTS.format(_KNOWN))
+        assert violations(page, COLOURS) == []
+        page.set_content(_TEXTS.format(_KNOWN + style))
+        for _ in range(2):  # what is wrong is not known to be right
+            assert [wrong.partition(":")[0] for wrong in violations(page, COLOURS)] == ["color-contrast"]

@@ -1,0 +1,44 @@
+// Asks axe for what is wrong with a page, by some rules. Returned are the violations, and the colours that were found right;
+// or null, if axe is not in the page yet.
+//
+// To measure the contrast of texts takes axe longer than everything else together. It depends on nothing but the colour and the
+// font of a text and on what its element and those around it are painted with: where these are `known` to be right, it is not
+// measured again. It is measured wherever an element was moved out of its place, and could be over something else.
+async ({runOnly, known}) => {
+    if (!("axe" in window)) return null;
+    const right = new Set(known), grounds = new Map([[null, ""]]), read = new WeakMap();
+
+    const groundOf = element => {
+        if (!grounds.has(element)) {
+            const {position, transform, backgroundColor, backgroundImage, opacity, filter, mixBlendMode} = getComputedStyle(element);
+            const around = groundOf(element.parentElement);
+            const moved = around === null || transform !== "none" || ["absolute", "fixed"].includes(position);
+            const painted = [backgroundColor, backgroundImage, opacity, filter, mixBlendMode].join(" ");
+            grounds.set(element, moved ? null : around + (painted === "rgba(0, 0, 0, 0) none 1 none normal" ? "" : painted + "/"));
+        }
+        return grounds.get(element);
+    };
+    const coloursOf = element => {
+        const ground = groundOf(element);
+        const {color, fontSize, fontWeight, textShadow} = getComputedStyle(element);
+        const colours = ground === null ? null : [color, fontSize, fontWeight, textShadow, ground].join(" ");
+        read.set(element, colours);
+        return colours;
+    };
+
+    const rule = axe._audit.rules.find(rule => rule.id === "color-contrast");
+    rule.everywhere ??= rule.matches;
+    rule.matches = function (element, ...more) {
+        return !right.has(coloursOf(element)) && this.everywhere(element, ...more);
+    };
+    const wasMeasured = node => node.any.some(check => check.data?.contrastRatio && check.data.bgColor);
+    const report = (results, _options, done) => done({
+        violations: results.filter(result => result.violations.length).map(({id, help, violations}) => (
+            {id, help, nodes: violations.map(violation => violation.node.source)}
+        )),
+        right: results.filter(result => result.id === rule.id).flatMap(result => (
+            result.passes.filter(wasMeasured).map(pass => read.get(pass.node.element)).filter(Boolean)
+        )),
+    });
+    return axe.run(document, {runOnly, preload: {assets: ["media"]}, reporter: report});
+}

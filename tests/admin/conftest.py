@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
+from starlette import routing
 
 from tests.admin.html_forms import find_form
 from tests.browser import chromium, opened
@@ -22,6 +23,7 @@ from tests.databases import Databases
 from tests.fixture_types import Clock, Run
 from tests.panel_client import PanelClient
 from tests.service_process import Service
+from trellis.admin import allowed, app
 from trellis.admin.app import Panel
 from trellis.compose import compose
 from trellis.core.admins.sessions import Client, insert_session
@@ -31,6 +33,15 @@ from trellis.settings import Settings
 
 PASSWORD: Final = "correct horse battery"
 LOGIN: Final = "mira@example.com"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _paths_compiled_once(_known_beforehand: None) -> Iterator[None]:
+    """Let the path of each page be compiled once for all panels, also where the panel itself compiles it; see savings.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (app, allowed):
+            patch.setattr(module, "compile_path", routing.compile_path)
+        yield
 
 
 @dataclass

@@ -1,18 +1,22 @@
 """A community that has something of everything, and how every page of its panel is found."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from tests.admin.conftest import Visitor
 from tests.admin.html_forms import HtmlForm, read_forms
 from tests.fixture_types import MakeKey, Run
+from trellis.admin.page import Page
 from trellis.admin.submitted import CSRF
 from trellis.core.gate import Gate
 from trellis.core.keys import authenticate
 from trellis.core.operation import Call
+from trellis.kinds import KINDS
+
+T = TypeVar("T")
 
 UNLINKED: Final = (  # that no link leads to
     *(f"/admin/search?text={text}" for text in ("new", "n", "ω", "Κλειδί", "revoke+", "trl_abcdefgh_secret")),
@@ -29,6 +33,19 @@ UNLINKED: Final = (  # that no link leads to
 
 _LINK: Final = re.compile(r'<a\b[^>]*? href="([^"]*)"')
 _MOST: Final = 400  # pages
+_KIND: Final = re.compile(rf"^/({'|'.join(kind.name for kind in KINDS)})(?=/|$)")
+
+
+def spread(pages: Iterable[Page], cases: Sequence[T]) -> Iterator[tuple[Page, T]]:
+    """Yield every page with some of the cases: all of them for one that there is once.
+
+    One that all kinds of nodes have is the same function for each, so that its cases are divided among the kinds.
+    """
+    alike: dict[tuple[str, str], list[Page]] = {}
+    for page in pages:
+        alike.setdefault((page.method, _KIND.sub("/", page.path)), []).append(page)
+    for those in alike.values():
+        yield from ((those[at % len(those)], cases[at % len(cases)]) for at in range(max(len(those), len(cases))))
 
 
 def shape_of(address: str) -> str:

@@ -81,10 +81,10 @@ def test_an_answer_that_is_too_large_to_be_kept_is_the_same_for_all_while_somebo
     assert answers.find(2, named("a")) is None
 
 
-@pytest.mark.parametrize(("queries", "length", "links"), [(9_000, 60_000, 4), (60_000, 20, 0), (2_000, 3_000, 4)])
+@pytest.mark.parametrize(("queries", "length", "links"), [(500, 15_000, 4), (6_000, 20, 0), (600, 3_000, 4)])
 def test_the_bound_is_one_on_memory_whatever_the_answers_consist_of(queries: int, length: int, links: int) -> None:
     """The names of answers and their headers hold what was asked, which can be much longer than the answer."""
-    capacity = 8_000_000
+    capacity = 2_000_000
     tracemalloc.start()
     answers = keep(capacity)
     answers.find(1, named(""))
@@ -96,7 +96,7 @@ def test_the_bound_is_one_on_memory_whatever_the_answers_consist_of(queries: int
         answers.add(1, name, CachedResponse(b"%200d" % number, b"%024d" % number, headers))
     used = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert used < 1.05 * capacity
+    assert 0.5 * capacity < used < 1.05 * capacity
     answers.find(2, named(""))
 
 

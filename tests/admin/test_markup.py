@@ -1,16 +1,12 @@
-"""Every page is sound HTML: browsers mend what is not, each in silence and after rules that nobody has in mind."""
+"""Finds what is not sound in the HTML of a page: browsers mend it, each in silence and after rules that nobody has in mind.
+
+Every page is judged in languages/test_pages.py, where all are visited.
+"""
 
 from html.parser import HTMLParser
 from typing import Final
 
 import pytest
-
-from tests.admin.conftest import Visitor
-from tests.admin.everything import fill, see_everything
-from tests.fixture_types import MakeKey, Run
-from trellis.core.gate import Gate
-
-pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 # From the HTML standard, 13.1.2 and 4.
 _VOID: Final = "area base br col embed hr img input link meta param source track wbr"
@@ -95,17 +91,5 @@ def judge(page: str) -> list[str]:
         "<div/>",
     ],
 )
-def test_what_is_unsound_is_found(engine: str, unsound: str) -> None:
+def test_what_is_unsound_is_found(unsound: str) -> None:
     assert judge(unsound)
-
-
-def test_every_page_is_sound(admin: Visitor, run: Run, key: MakeKey, gate: Gate) -> None:
-    fill(gate, run, key)
-    faults: dict[str, str] = {}
-    pages = 0
-    for address, response in see_everything(admin):
-        pages += 1
-        for fault in judge(response.text):
-            faults.setdefault(fault, address)
-    assert pages > 100
-    assert not faults, "\n".join(f"{fault} on {address}" for fault, address in faults.items())

@@ -1,7 +1,7 @@
 """Every page is in the language that was chosen, whole: what a page says and no catalogue has is found here.
 
 The language of this test has each text of the code with accents on its vowels, and the community is in Greek: a word of plain Latin
-letters on a page is one that nobody can translate.
+letters on a page is one that nobody can translate. The same pages are judged as HTML; see test_markup.py.
 """
 
 import re
@@ -19,6 +19,7 @@ from scripts.catalogues import find_texts
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.everything import fill, see_everything
 from tests.admin.structure.documents import apply, plan
+from tests.admin.test_markup import judge
 from tests.fixture_types import Events, MakeKey, Run
 from trellis.compose import catalogue_of
 from trellis.core.fields import Choice, Nullable
@@ -128,14 +129,23 @@ def _read(response: Any) -> _Reader:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_no_page_says_anything_in_another_language(offered: None, admin: Visitor, run: Run, key: MakeKey, gate: Gate) -> None:
+def test_every_page_is_sound_and_says_nothing_in_another_language(
+    offered: None, admin: Visitor, run: Run, key: MakeKey, gate: Gate
+) -> None:
     fill(gate, run, key)
     admin.post("/language", {"language": "de", "next": "/admin"})
     found: dict[str, str] = {}
+    faults: dict[str, str] = {}
+    pages = 0
     for address, response in see_everything(admin):
+        pages += 1
         for text in _find_latin(_read(response).said):
             found.setdefault(text, f"{response.status_code} {address}")
+        for fault in judge(response.text):
+            faults.setdefault(fault, address)
+    assert pages > 100
     assert not found, "\n".join(f"{text!r} on {place}" for text, place in sorted(found.items()))
+    assert not faults, "\n".join(f"{fault} on {address}" for fault, address in faults.items())
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

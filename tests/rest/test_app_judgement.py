@@ -25,8 +25,8 @@ def test_whatever_is_sent_without_a_good_key_only_the_key_is_judged(
     api: ApiClient, community: Community, database: DatabaseState
 ) -> None:
     for path in ("/forums/forums", f"/forums/forums/{community.news}", "/forums/forums/999", "/forums/forums/zero", "/nowhere"):
-        for body in BODIES:
-            with database.unchanged():
+        with database.unchanged():
+            for body in BODIES:
                 read_refusal(api.post(path, key=None, **body), 401, "NO_API_KEY")
                 read_refusal(api.post(path, key=BAD, address="203.0.113.9", **body), 401, "INVALID_API_KEY")
 
@@ -44,11 +44,11 @@ def test_whatever_is_sent_without_the_grant_only_the_grant_is_judged(
         ("/forums/forums/zero", "forums.update"),
         ("/forums/forums?%zz", "forums.create"),
     ):
-        for body in BODIES:
-            with database.unchanged():
+        with database.unchanged():
+            for body in BODIES:
                 document = read_refusal(api.post(path, key=others, **body), 403, "NO_PERMISSION")
-            assert document["missingOperation"] == missing
-            assert missing in document["detail"]
+                assert document["missingOperation"] == missing
+                assert missing in document["detail"]
 
 
 def test_a_key_without_the_grant_cannot_tell_what_there_is(api: ApiClient, community: Community, key: MakeKey) -> None:

@@ -315,8 +315,8 @@ def test_a_field_sent_under_two_of_its_names_is_refused(api: ApiClient, database
 def test_each_body_that_cannot_be_read_changes_nothing(api: ApiClient, community: Community, database: DatabaseState) -> None:
     for path in (FORUMS, f"{FORUMS}/{community.news}"):
         for content_type, bodies in ((JSON, MALFORMED_JSON), (FORM, MALFORMED_FORMS)):
-            for body in bodies:
-                with database.unchanged():
+            with database.unchanged():
+                for body in bodies:
                     answer = api.post(path, content=body, headers={"Content-Type": content_type.decode()})
                     read_refusal(answer, 400, "MALFORMED_REQUEST")
         with database.unchanged():

@@ -8,6 +8,7 @@ run.
 import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -107,8 +108,8 @@ def ask(run: Run, question: Question) -> str:
     return ""
 
 
-def find_pages(admin: Visitor) -> list[str]:
-    """Follow all links of the panel, to at most ten addresses that differ only in their numbers."""
+def find_pages(open_page: Callable[[str], Any]) -> list[str]:
+    """Follow all links of the panel, to at most ten addresses that differ only in their numbers, and open each once."""
     waiting, seen, alike = ["/admin"], dict[str, None](), dict[str, int]()
     while waiting:
         path = waiting.pop()
@@ -116,36 +117,39 @@ def find_pages(admin: Visitor) -> list[str]:
         if path in seen or "/static/" in path or path.endswith("/sign-out") or alike.get(shape, 0) >= 10:
             continue
         alike[shape] = alike.get(shape, 0) + 1
-        page = admin.get(path.removeprefix("/admin"))
+        seen[path] = None
+        page = open_page(path)
         if path not in _TOO_LARGE:
             assert page.status_code in {200, 303, 404, 405}, f"{path}: {page.status_code}"  # 404, 405: of forms that are sent
         if page.status_code == 200 and "text/html" in page.headers["content-type"]:
-            seen[path] = None
             waiting += _LINK.findall(page.text)
     return list(seen)
 
 
-def test_no_read_takes_much_memory(run: Run, write_worst: Callable[[int], None]) -> None:
+def test_nothing_takes_much_memory(run: Run, admin: Visitor, write_worst: Callable[[int], None]) -> None:
+    """Neither a read nor a dry run nor a page: none of them changes what the others find."""
     write_worst(COPIES)
-    large: dict[str, int] = {}
+    peaks = _measure_reads(run) | _measure_dry_runs(run) | _measure_pages(admin)
+    assert {what: peak for what, peak in peaks.items() if peak > MOST} == {}
+
+
+def _measure_reads(run: Run) -> dict[str, int]:
+    peaks: dict[str, int] = {}
     refused: dict[str, set[str]] = {}
-    questions = find_questions(run)
-    for question in questions:
+    for question in find_questions(run):
         with MemoryMeter() as meter:
             message = ask(run, question)
         refused.setdefault(message, set()).add(question[0])
-        if meter.peak > MOST:
-            large[str(question)] = meter.peak
-    assert large == {}
-    assert len(questions) > 80
+        peaks[str(question)] = meter.peak
+    assert len(peaks) > 80
     assert refused.keys() <= {"", "INVALID_ID", *SIZES}, refused
     assert {"forums.list", "categories.level"} <= refused["PAGE_TOO_LARGE"]
     assert {"forums.tree", "structure.export"} <= refused["TREE_TOO_LARGE"]
+    return peaks
 
 
-def test_no_dry_run_takes_much_memory(run: Run, write_worst: Callable[[int], None]) -> None:
-    write_worst(COPIES)
-    large: dict[str, int] = {}
+def _measure_dry_runs(run: Run) -> dict[str, int]:
+    peaks: dict[str, int] = {}
     done = 0
     for name in (name for name in CATALOGUE if CATALOGUE[name].writes):
         operation = CATALOGUE[name]
@@ -156,10 +160,9 @@ def test_no_dry_run_takes_much_memory(run: Run, write_worst: Callable[[int], Non
                 continue
             with MemoryMeter(of_write=True) as meter:
                 done += not ask(run, (name, target, {**given_of(operation), **more, "dryRun": True}))
-            if meter.peak > MOST:
-                large[f"{name} {more}"] = meter.peak
-    assert large == {}
+            peaks[f"{name} {more}"] = meter.peak
     assert done > 40
+    return peaks
 
 
 def _find_full(run: Run, kind: NodeKind) -> int:
@@ -168,48 +171,54 @@ def _find_full(run: Run, kind: NodeKind) -> int:
     return int((full or run(f"{kind.name}.list", sortDir="desc", perPage=1)["results"])[0]["id"])
 
 
-def test_no_page_of_the_panel_takes_much_memory(admin: Visitor, write_worst: Callable[[int], None]) -> None:
-    write_worst(COPIES)
-    large: dict[str, int] = {}
-    found = find_pages(admin)
-    for path in found:
+def _measure_pages(admin: Visitor) -> dict[str, int]:
+    peaks: dict[str, int] = {}
+
+    def open_page(path: str) -> Any:
         with MemoryMeter(of_write=True) as meter:  # some try what they ask about
-            assert admin.get(path.removeprefix("/admin")).status_code == 200, path
-        if meter.peak > MOST:
-            large[path] = meter.peak
-    assert large == {}
-    assert len(found) > 60
+            page = admin.get(path.removeprefix("/admin"))
+        peaks[path] = meter.peak
+        return page
+
+    assert len(find_pages(open_page)) > 100
+    return peaks
 
 
 def test_no_text_costs_much_more_than_an_ordinary_one(
     run: Run, admin: Visitor, write_worst: Callable[[int], None], write_ordinary: Callable[[int], None]
 ) -> None:
+    def open_page(path: str) -> Any:
+        return admin.get(path.removeprefix("/admin"))
+
     write_ordinary(40)
     ordinary: dict[str, float] = {}
-    for what, read in _list_reads(run, admin):
-        read()
+    for what, read in _list_reads(run, open_page):
         shape = _NUMBERS.sub("0", what)
         ordinary[shape] = max(ordinary.get(shape, FLOOR), _measure(read))
     write_worst(40)
     long: dict[str, str] = {}
-    for what, read in _list_reads(run, admin):
+
+    def compare(what: str, read: Callable[[], Any]) -> Any:
         usual = ordinary.get(_NUMBERS.sub("0", what), FLOOR)
-        took = min(_measure_until(read, TIMES * usual))
+        answers: list[Any] = []
+        took = min(_measure_until(lambda: answers.append(read()), TIMES * usual))
         if took > TIMES * usual:
             long[what] = f"{took:.2f} s, ordinary {usual:.3f} s"
+        return answers[-1]
+
+    for question in find_questions(run):
+        compare(str(question), partial(ask, run, question))
+    find_pages(lambda path: compare(path, partial(open_page, path)))
     assert long == {}
     assert len(ordinary) > 120
 
 
-def _list_reads(run: Run, admin: Visitor) -> list[tuple[str, Callable[[], Any]]]:
-    def open_page(path: str) -> Callable[[], Any]:
-        return lambda: admin.get(path.removeprefix("/admin"))
-
-    def put(question: Question) -> Callable[[], Any]:
-        return lambda: ask(run, question)
-
-    reads = [(str(question), put(question)) for question in find_questions(run)]
-    return reads + [(path, open_page(path)) for path in find_pages(admin)]
+def _list_reads(run: Run, open_page: Callable[[str], Any]) -> list[tuple[str, Callable[[], Any]]]:
+    """Return all reads and pages, each done once before."""
+    reads: list[tuple[str, Callable[[], Any]]] = [(str(question), partial(ask, run, question)) for question in find_questions(run)]
+    for _, read in reads:
+        read()
+    return reads + [(path, partial(open_page, path)) for path in find_pages(open_page)]
 
 
 def _measure_until(read: Callable[[], Any], bound: float) -> Iterator[float]:

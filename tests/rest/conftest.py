@@ -1,13 +1,40 @@
 """What the tests of the REST API may ask for beside the database, the gate and the sample community."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from tests.api_fixtures import api, database, make_api, serve, service
+from trellis.core.catalogue import Catalogue
 from trellis.http.api import limits, windows
+from trellis.rest.docs import reference
+from trellis.settings import Settings
 
 __all__ = ["api", "database", "make_api", "serve", "service"]
+
+
+def _known(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes something of a catalogue, once for each with the same arguments, in whichever database the service is."""
+    found: dict[Any, tuple[Catalogue, Any]] = {}
+
+    def find(catalogue: Catalogue, *others: Any) -> Any:
+        name = (id(catalogue), *(replace(one, database_url="") if isinstance(one, Settings) else one for one in others))
+        if name not in found:
+            found[name] = catalogue, make(catalogue, *others)  # with the catalogue, whose id is nobody else's while it is kept
+        return found[name][1]
+
+    return find
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _reference_made_once() -> Iterator[None]:
+    """Let services with the same operations and settings share their reference and OpenAPI document: each would take a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("document", "render_pages"):
+            patch.setattr(reference, name, _known(getattr(reference, name)))
+        yield
 
 
 @dataclass

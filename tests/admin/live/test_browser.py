@@ -153,6 +153,8 @@ def test_a_page_asks_where_no_stream_comes_through_and_its_times_go_on(page: Pag
         else:
             route.continue_()
 
+    page.context.clear_cookies()
+    sign_in(page, LOGIN, PASSWORD)  # which is an event at the real time
     page.route("**/admin/news**", hold_back)
     page.clock.install()
     _open(page, "/admin", "asking")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD, LetIn
-from tests.browser import LOOKS, confirm, faults, list_complaints, opened, overflow, violations
+from tests.browser import confirm, faults, list_complaints, opened, violations
 from tests.community import CATALOGUE, GRANTABLE, Community
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
@@ -186,10 +186,10 @@ def test_leaving_a_dialog_gives_the_focus_back(chrome: Browser, let_in: LetIn, s
     context.close()
 
 
-_PAGES = (
-    *("/keys", "/keys?search=nothing", "/keys/new", "/keys/1", "/keys/1?operation=forums.delete", "/keys/1/edit"),
-    *("/keys/1/rotate", "/keys/1/revoke", "/keys/2", "/requests", "/requests?path=nowhere", "/requests?status=x", "/requests/1"),
-    *("/requests/2", "/events", "/events?resource=blogs&resourceId=99", "/events/{moved}", "/events/{deleted}", "/events/{last}"),
+_PAGES = (  # that tests/admin/test_every_page_browser.py does not open, or not in such a state
+    *("/keys", "/keys/1", "/keys/1?operation=forums.delete", "/keys/1/edit", "/keys/2"),
+    *("/requests", "/requests?path=nowhere", "/requests?status=x", "/requests/1", "/requests/2"),
+    *("/events", "/events/{moved}", "/events/{deleted}", "/events/{last}"),
 )
 
 
@@ -208,24 +208,19 @@ def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run
     page = first.new_page()
     let_in(page)
     _see_request(page, "/api/forums/forums")
-    state = first.storage_state()
     found: dict[str, object] = {}
-    for width, theme in LOOKS:
-        context = opened(chrome, service.address, width=width, theme=theme, state=state)
-        page = context.new_page()
-        page.goto("/admin/keys/new")
-        page.get_by_role("button", name="Create the key").last.click(no_wait_after=True)
-        page.get_by_label("Name").fill("x" * 101)
-        page.get_by_role("button", name="Create the key").last.click()
-        page.get_by_role("alert").wait_for()
-        if wrong := violations(page):
-            found[f"faults {width} {theme}"] = wrong
-        page.get_by_label("Name").fill("Long " + "x" * 90)
-        page.get_by_role("button", name="Create the key").last.click()
-        page.locator("#new-key").wait_for()
-        if (wrong := violations(page)) or overflow(page):
-            found[f"once {width} {theme}"] = wrong or f"{overflow(page)} px too wide"
-        context.close()
+    page.goto("/admin/keys/new")
+    page.get_by_role("button", name="Create the key").last.click(no_wait_after=True)
+    page.get_by_label("Name").fill("x" * 101)
+    page.get_by_role("button", name="Create the key").last.click()
+    page.get_by_role("alert").wait_for()
+    if faulty := faults(page):
+        found["faults"] = faulty
+    page.get_by_label("Name").fill("Long " + "x" * 90)
+    page.get_by_role("button", name="Create the key").last.click()
+    page.locator("#new-key").wait_for()
+    if faulty := faults(page):
+        found["once"] = faulty
     last = events()[-1]["seq"]
     page = first.new_page()
     for path in _PAGES:

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import PASSWORD, LetIn
 from tests.admin.webhooks.rows import insert_delivery, update_webhook
-from tests.browser import LOOKS, confirm, faults, list_complaints, opened, overflow, violations
+from tests.browser import confirm, faults, list_complaints, opened
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
 from tests.service_process import Service
@@ -139,11 +139,11 @@ def test_the_id_of_a_message_stands_in_its_row(page: Page, gate: Gate, run: Run)
         assert row["y"] <= told["y"] <= told["y"] + told["height"] <= row["y"] + row["height"]
 
 
-_PAGES = (
-    *("", "/webhooks", "/webhooks/new", "/webhooks/1", "/webhooks/2", "/webhooks/3", "/webhooks/4", "/webhooks/1/edit"),
-    *("/webhooks/1/rotate", "/webhooks/1/delete", "/webhooks/2/on", "/webhooks/1/redeliver", "/webhooks/1/redeliver?failedSince=x"),
+_PAGES = (  # that tests/admin/test_every_page_browser.py does not open, or not in such a state
+    *("", "/webhooks", "/webhooks/1", "/webhooks/2", "/webhooks/3", "/webhooks/4"),
+    *("/webhooks/1/rotate", "/webhooks/2/on", "/webhooks/1/redeliver?failedSince=x"),
     *("/deliveries", "/deliveries?webhook=3", "/deliveries?state=lost", "/deliveries?webhook=1&type=webhook.test", "/deliveries/1"),
-    *("/deliveries/2", "/deliveries/3", "/deliveries/4", "/events", "/events/{made}"),
+    *("/deliveries/2", "/deliveries/3", "/deliveries/4", "/events/{made}"),
 )
 
 
@@ -173,32 +173,27 @@ def test_axe_finds_nothing(
     chrome: Browser, let_in: LetIn, serve_still: Service, receiver: Receiver, run: Run, gate: Gate, clock: Clock
 ) -> None:
     made = _scene(gate, run, clock, lambda path: f"{receiver.url}/{path}")
-    first = opened(chrome, serve_still.address)
-    let_in(first.new_page())
-    state = first.storage_state()
+    context = opened(chrome, serve_still.address)
+    page = context.new_page()
+    let_in(page)
     found: dict[str, object] = {}
-    for width, theme in LOOKS:
-        context = opened(chrome, serve_still.address, width=width, theme=theme, state=state)
-        page = context.new_page()
-        page.goto("/admin/webhooks/new")
-        page.get_by_label("Address", exact=True).fill("http://10.0.0.5/")
-        page.get_by_role("button", name="Create the webhook").click()
-        page.get_by_role("alert").wait_for()
-        if wrong := violations(page):
-            found[f"faults {width} {theme}"] = wrong
-        page.get_by_label("Address", exact=True).fill(receiver.url)
-        page.get_by_role("checkbox", name="Every event").check()
-        page.get_by_role("button", name="Create the webhook").click()
-        page.locator("#new-secret").wait_for()
-        if (wrong := violations(page)) or overflow(page):
-            found[f"once {width} {theme}"] = wrong or f"{overflow(page)} px too wide"
-        context.close()
-    page = first.new_page()
+    page.goto("/admin/webhooks/new")
+    page.get_by_label("Address", exact=True).fill("http://10.0.0.5/")
+    page.get_by_role("button", name="Create the webhook").click()
+    page.get_by_role("alert").wait_for()
+    if faulty := faults(page):
+        found["faults"] = faulty
+    page.get_by_label("Address", exact=True).fill(receiver.url)
+    page.get_by_role("checkbox", name="Every event").check()
+    page.get_by_role("button", name="Create the webhook").click()
+    page.locator("#new-secret").wait_for()
+    if faulty := faults(page):
+        found["once"] = faulty
     for path in _PAGES:
         page.goto("/admin" + path.format(made=made))
         if faulty := faults(page):
             found[path] = faulty
-    first.close()
+    context.close()
     assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())
 
 

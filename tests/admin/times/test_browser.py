@@ -5,18 +5,18 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import LetIn
-from tests.browser import faults
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import faults, sign_in
 from tests.fixture_types import Run
 from tests.service_process import Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 
 
-def test_the_browsers_zone_holds_until_another_is_chosen(chrome: Browser, service: Service, let_in: LetIn) -> None:
+def test_the_browsers_zone_holds_until_another_is_chosen(chrome: Browser, service: Service, mira: int) -> None:
     window = chrome.new_context(base_url=service.address, timezone_id="Australia/Adelaide", color_scheme="light")
     page = window.new_page()
-    let_in(page)
+    sign_in(page, LOGIN, PASSWORD)
     expect(page.get_by_text("Times in Australia/Adelaide")).to_be_visible()
     page.goto("/admin/events")
     at = page.locator("main time").first

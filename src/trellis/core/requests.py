@@ -78,7 +78,7 @@ class Cursor:
 
 
 FILTERS: Final = (
-    Field("key", Integer(0, nullable=True), "Only requests with the key of this id; 0 means requests without a valid key."),
+    Field("key", Integer(0, nullable=True), "Only requests with the key of this id; 0 means requests whose key is not known."),
     Field("operation", Text(100), "Only requests for this operation."),
     Field("method", Choice({name: f"Only {name}." for name in METHODS}), "Only requests with this method."),
     Field("status", Status(), "Only requests with this status or class of statuses: 404, 4xx."),

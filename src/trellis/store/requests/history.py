@@ -54,7 +54,7 @@ class Search(NamedTuple):
 def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None = None) -> Search:
     """Search the log, newest first.
 
-    `filters` may contain key_id (0: requests without a valid key), operation, address, status, method, `path` (a part of it),
+    `filters` may contain key_id (0: requests whose key is not known), operation, address, status, method, `path` (a part of it),
     `kind` (the first digit of the status), `slower` (microseconds), `since` and `until` (timestamps; the latter not included).
     """
     span, others = _within(filters), _other_conditions(filters)

@@ -114,7 +114,7 @@ request_shapes = sa.Table(
     "request_shapes",
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
-    sa.Column("key_id", NUMBER, nullable=False),  # 0 without a valid key
+    sa.Column("key_id", NUMBER, nullable=False),  # 0 where it is not known
     sa.Column("operation", PLAIN, nullable=False),  # "" for none
     sa.Column("method", PLAIN, nullable=False),
     sa.Column("address", PLAIN, nullable=False),

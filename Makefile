@@ -4,6 +4,7 @@ PYTHON ?= python3
 PORT ?= 8000
 VENV := .venv
 BENCH ?= full
+PROCESSES ?= 3
 BIN := $(VENV)/bin
 NODE := tests/clients/node_modules
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet --quiet
@@ -33,7 +34,7 @@ serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), dat
 test: setup-dev browser $(NODE)/.installed ## every check: lint, types, layers, tests
 	@$(MAKE) --no-print-directory --jobs=2 types lint layers collect
 	@echo "Running the tests …"
-	@$(BIN)/pytest -n 3 --dist worksteal --thorough --durations=10
+	@$(BIN)/pytest -n $(PROCESSES) --dist worksteal --thorough --durations=10
 
 lint: setup-dev ## style: ruff
 	@echo "Checking the style …"

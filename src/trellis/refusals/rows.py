@@ -217,6 +217,8 @@ ROWS: Final = (
             at_fault="login"),
     Refusal("1T108/2", "LAST_ADMINISTRATOR", 409, "This is the only owner who can sign in", Scope.NONE,
             when="Nobody else could give roles and reset passwords in the panel. Only the panel and the terminal return this."),
+    Refusal("1T108/6", "OWN_ACCOUNT", 403, "This is your own account", Scope.NONE,
+            when="Administrators cannot disable themselves. Only the panel returns this."),
     Refusal("1T108/A", "ROLE_NEEDED", 403, "Your role may not do this", Scope.NONE,
             when="An administrator has a role that may not run the operation. Only the panel returns this.",
             example="keys.create is for owners and key managers. Ada is an auditor. An owner can change roles.",

@@ -95,12 +95,9 @@ async def set_password(request: PageRequest) -> Response:
     return request.redirect(f"{_HERE}/{request.number('id')}", message)
 
 
-async def _fetch_other(request: PageRequest) -> dict[str, Any]:
-    """Return one, with the webhooks that are on and that they have made. Raises Refused for oneself."""
-    number = request.number("id")
-    if number == request.signed_in.id:
-        raise Refused("CANNOT_DELETE", say("You cannot disable yourself. Ask another administrator to do it."))
-    return {**await request.fetch("admins.get", target=number), "webhooks": await fetch_made_webhooks(request, "admin", number)}
+async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
+    """Return one, with the webhooks that are on and that they have made."""
+    return {**await _fetch_one(request), "webhooks": await fetch_made_webhooks(request, "admin", request.number("id"))}
 
 
 def _build_disable_form(typed: Submitted | None) -> Form:
@@ -140,7 +137,7 @@ _DISABLE: Final = Confirmation(
     title=mark("Disable {name}"),
     button=say("Disable"),
     tone="danger",
-    fetch=_fetch_other,
+    fetch=_fetch_with_webhooks,
     build_form=_build_disable_form,
     respond=_go_on_after_disabling,
     needs_password=True,

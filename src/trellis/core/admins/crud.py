@@ -342,6 +342,8 @@ def _set_password(context: Context) -> Outcome:
 def _disable(context: Context) -> Outcome:
     old = find_administrator(context)
     context.input.raise_faults()
+    if _is_own(context):
+        raise Refused("OWN_ACCOUNT", say("You cannot disable yourself. Ask another administrator to do it."))
     require_other_owner(context, old)
     sessions.end_all(context.tx, old.id)
     invitations.withdraw(context.tx, old.id)

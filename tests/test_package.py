@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,12 @@ COINED: Final = (
     *("Roof", "House", "Visit", "Courier", "Recall", "Arrivals", "Notices", "Shelf", "Shelves", "Spot", "Family"),
     *("barren", "_?led_astray", "_astray", "short way", "long way"),
 )
+# What libraries call by these names.
+CALLED_BY_LIBRARIES: Final = {
+    *("load_dialect_impl", "is_disconnect", "on_connect", "set_isolation_level", "detect_autocommit_setting"),
+    *("create_default_cursor", "fetchmany", "rollback"),
+    *("collect", "emit", "on_end", "list_commands", "connect_unix_socket", "_fetch_token", "ignore_aliases"),
+}
 # Migrations stay as they were applied.
 MODULES: Final = {
     path.relative_to(PACKAGE): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py") if "versions" not in path.parts
@@ -42,3 +49,15 @@ def test_no_name_is_coined(word: str) -> None:
 def test_nothing_waits_by_what_swallows_its_own_end() -> None:
     """asyncio.wait_for of Python 3.11 passes over a cancellation that comes as its future ends: a loop around it never does."""
     assert [path.name for path in PACKAGE.rglob("*.py") if "asyncio.wait_for(" in path.read_text()] == []
+
+
+def test_nothing_is_written_for_the_tests_alone() -> None:
+    """Whatever is defined without a decorator, by which it may be registered, is named elsewhere in the package, too."""
+    text = "\n".join([*MODULES.values(), *(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.html"))])
+    definition = re.compile(r" *(?:async )?(?:def|class) (?!__)(\w+)")
+    defined = Counter[str]()
+    for lines in (module.splitlines() for module in MODULES.values()):
+        found = ((above, definition.match(line)) for above, line in pairwise(lines))
+        defined.update(match[1] for above, match in found if match and not above.lstrip().startswith("@"))
+    named = Counter(re.findall(r"\w+", text))
+    assert {name for name, count in defined.items() if named[name] <= count} == CALLED_BY_LIBRARIES

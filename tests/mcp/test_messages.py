@@ -146,6 +146,15 @@ def test_older_clients_begin_with_a_handshake(agent: AgentClient, wanted: Any, g
     assert ping.status_code == 200
 
 
+def test_what_may_be_left_out_may_be_null(agent: AgentClient) -> None:
+    headers, message = {"MCP-Protocol-Version": OLDER[0]}, {"jsonrpc": "2.0", "id": 1}
+    listed = agent.post(orjson.dumps({**message, "method": "tools/list", "params": None}), headers)
+    assert listed.json()["result"]["tools"] == agent.tools()
+    call = {"name": "forums.list", "arguments": None, "_meta": None}
+    called = agent.post(orjson.dumps({**message, "method": "tools/call", "params": call}), headers)
+    assert called.json()["result"]["structuredContent"] == agent.value("forums.list")
+
+
 def test_a_method_that_is_not_there_is_404_but_for_older_clients(agent: AgentClient) -> None:
     assert agent.error("prompts/list")["code"] == NO_METHOD
     assert agent.error("subscriptions/listen")["status"] == 404

@@ -45,6 +45,7 @@ from trellis.mcp.messages import (
     decode_name,
     encode_error,
     encode_result,
+    find_object,
     read_message,
 )
 from trellis.mcp.resources import Resources
@@ -200,12 +201,10 @@ class Mcp:
     # --- tools --------------------------------------------------------------------------------------------------------
 
     async def _call_tool(self, request: ApiRequest, message: Message, actor: Actor, size: int) -> bytes:
-        name, arguments = message.params.get("name"), message.params.get("arguments", {})
+        name, arguments = message.params.get("name"), find_object(message.params, "arguments")
         operation = self.tools.find(name)
         if operation is None:
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {quote(name)}")
-        if not isinstance(arguments, dict):
-            raise ProtocolError(INVALID_PARAMS, "arguments must be an object.")
         request.operation = operation.name
         request.headers = _take_meta(message.meta, request.headers)
         if require_bearer(request).log_requests:

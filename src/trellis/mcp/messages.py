@@ -78,13 +78,19 @@ def read_message(body: bytes) -> Message:
         raise ProtocolError(
             INVALID_REQUEST, f"The id of a request must be an integer, or a string of at most {_LONGEST_ID} characters."
         )
-    params = sent.get("params", {})
-    if not isinstance(params, dict):
-        raise ProtocolError(INVALID_REQUEST, "params must be an object.")
-    meta = params.get("_meta", {})
-    if not isinstance(meta, dict):
-        raise ProtocolError(INVALID_PARAMS, "params._meta must be an object.")
+    params = find_object(sent, "params", INVALID_REQUEST)
+    meta = find_object(params, "_meta", INVALID_PARAMS)
     return Message(name, sent["method"], params, meta, modern=_VERSION in meta)
+
+
+def find_object(members: Mapping[str, Any], name: str, error: int = INVALID_PARAMS) -> Mapping[str, Any]:
+    """Return a member, which may be left out or null, as the types of the official clients have it. Raises ProtocolError."""
+    found = members.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise ProtocolError(error, f"{name} must be an object.")
+    return found
 
 
 def _is_id(name: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.agent_client import ENVELOPE, VERSION, AgentClient
+from tests.agent_client import ENVELOPE, OLDER, VERSION, AgentClient
 from tests.api_client import ApiClient, chunks
 from tests.api_fixtures import MakeApiClient
 from tests.community import Community
@@ -251,6 +251,20 @@ def test_a_document_may_be_as_large_as_over_the_api(agent: AgentClient) -> None:
     in_parts = chunks(body[:1000], body[1000:])  # whose length is not announced
     answer = agent.api("POST", "", prefix="/mcp", content=in_parts, headers={"Content-Type": "application/json", **told})
     assert answer.json()["result"]["structuredContent"]["name"] == "large", answer.text
+
+
+def test_older_clients_name_the_tool_of_a_large_document_in_the_body_alone(agent: AgentClient, database: DatabaseState) -> None:
+    document = "format: trellis/1\nname: large\ncalendars: []\n#" + "x" * 2**20
+
+    def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        answer = agent.post(orjson.dumps(body), {"MCP-Protocol-Version": OLDER[0]})
+        content: dict[str, Any] = answer.json()["result"]["structuredContent"]
+        return content
+
+    assert call("structure.plan", {"document": document, "allowEmpty": True})["name"] == "large"
+    with database.unchanged():
+        assert call("forums.create", {"name": "A", "description": "x" * 2**20})["errorMessage"] == "BODY_TOO_LARGE"
 
 
 def test_a_number_that_is_too_large_is_refused_and_not_read_as_null(agent: AgentClient, community: Community) -> None:

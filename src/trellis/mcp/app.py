@@ -26,6 +26,7 @@ from trellis.http.api import (
     receive_body,
     refuse_method,
     require_bearer,
+    require_size,
     respond_to_options,
 )
 from trellis.http.large import run_by_size
@@ -108,10 +109,16 @@ class Mcp:
         limit = self.settings.body_limit
         if not may_be_larger(request, limit):
             return await self._receive(request, limit)
+        most = max(limit, self._find_most_bytes(request))
+        with self.service.large.hold(request.caller, large=most > limit):
+            return await self._receive(request, most)
+
+    def _find_most_bytes(self, request: ApiRequest) -> int:
+        """Return how large the body of a request may be; older clients name its tool in the body alone."""
+        if request.headers.get(b"mcp-protocol-version", b"").decode("latin-1") in LEGACY:
+            return self.tools.most_bytes
         tool = self.tools.find(decode_name(request.headers.get(b"mcp-name", b"")))
-        large = tool is not None and tool.most_bytes > limit
-        with self.service.large.hold(request.caller, large=large):
-            return await self._receive(request, tool.most_bytes if tool is not None and large else limit)
+        return 0 if tool is None else tool.most_bytes
 
     async def _receive(self, request: ApiRequest, limit: int) -> ApiResponse:
         """Wait for the message of a request, and answer it."""
@@ -210,6 +217,7 @@ class Mcp:
         if require_bearer(request).log_requests:
             request.details = f" {operation.name} {await run_by_size(size, self._summarize, arguments)}".rstrip()
         try:
+            require_size(size, max(self.settings.body_limit, operation.most_bytes))
             self.gate.authorise(operation.name, actor)  # before anything is said of what there is
             target, given = take_target(operation, arguments)
             if operation.writes:

@@ -28,6 +28,11 @@ class Tools:
         """Return the operation behind a tool; None if there is no such tool."""
         return self._operations.get(name) if isinstance(name, str) else None
 
+    @cached_property
+    def most_bytes(self) -> int:
+        """How large the body of a call may be, whatever the tool."""
+        return max(operation.most_bytes for operation in self._operations.values())
+
     def find_granted(self, actor: Actor) -> Iterator[str]:
         """Return the names of the tools that a key may call, and has a use for."""
         for name, operation in self._operations.items():

@@ -1,7 +1,7 @@
 """What the interfaces for keys share, REST and MCP: who asks, how often, what is read and written, cached, answered and logged."""
 
 from trellis.http.api.cache import CachedResponse, Name
-from trellis.http.api.calls import build_call, may_be_larger, receive_body
+from trellis.http.api.calls import build_call, may_be_larger, receive_body, require_size
 from trellis.http.api.counts import BOUNDS, RequestCounts
 from trellis.http.api.headers import is_not_modified
 from trellis.http.api.identify import find_key
@@ -47,6 +47,7 @@ __all__ = [
     "receive_body",
     "refuse_method",
     "require_bearer",
+    "require_size",
     "respond_to_options",
     "respond_to_preflight",
 ]

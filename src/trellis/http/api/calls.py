@@ -54,18 +54,17 @@ def _name_target(operation: Operation, target: int | None) -> str:
 
 def may_be_larger(request: ApiRequest, limit: int) -> bool:
     """Return whether the body of a request is announced as larger than `limit` bytes, or comes without a length (chunked)."""
-    return _is_larger(request, limit) or b"transfer-encoding" in request.headers
+    return _read_announced(request) > limit or b"transfer-encoding" in request.headers
 
 
-def _is_larger(request: ApiRequest, limit: int) -> bool:
+def _read_announced(request: ApiRequest) -> int:
     announced = request.headers.get(b"content-length", b"0")
-    return announced.isdigit() and int(announced) > limit
+    return int(announced) if announced.isdigit() else 0
 
 
 async def receive_body(request: ApiRequest, limit: int) -> bytes:
     """Wait for the body of a request. Raises Refused for one that is larger than `limit`, before it is read whole."""
-    if _is_larger(request, limit):
-        raise _refuse_large(limit)
+    require_size(_read_announced(request), limit)
     if request.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in request.headers:
         return b""
     parts: list[bytes] = []
@@ -76,12 +75,13 @@ async def receive_body(request: ApiRequest, limit: int) -> bytes:
             raise Refused("MALFORMED_REQUEST", say("The connection was closed before the whole body was received."))
         part: bytes = message.get("body", b"")
         size += len(part)
-        if size > limit:
-            raise _refuse_large(limit)
+        require_size(size, limit)
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
 
 
-def _refuse_large(limit: int) -> Refused:
-    return Refused("BODY_TOO_LARGE", say("The body is larger than {limit:,} bytes, the limit of this service.", limit=limit))
+def require_size(size: int, limit: int) -> None:
+    """Refuse a body that is larger than `limit` bytes."""
+    if size > limit:
+        raise Refused("BODY_TOO_LARGE", say("The body is larger than {limit:,} bytes, the limit of this service.", limit=limit))

@@ -159,6 +159,20 @@ def test_a_fault_of_the_file_is_over_though_nobody_writes(settings: Settings, mo
     store.close()
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_server_that_accepts_no_writes_is_told_before_anybody_writes_and_its_end_too(settings: Settings) -> None:
+    """Such as a standby: a load balancer that goes on sending writes there would have all of them refused."""
+    store = compose(settings).store
+    with store.reading(snapshot=False) as tx:  # over a connection that is in the pool then
+        tx.raw.execute("SET default_transaction_read_only = on")
+    status, told = asyncio.run(_ready(Health(store, settings)))
+    reason = "The database accepts no writes: its server is a standby, or was set to read-only."
+    assert (status, told) == (503, f"database: {reason}\nwriter: ok\n")
+    assert asyncio.run(_ready(Health(store, settings)))[0] == 200, "over new connections, as after a failover"
+    assert store.faults.reason is None
+    store.close()
+
+
 def test_it_ends_at_once_though_a_look_ends_at_the_same_moment(settings: Settings) -> None:
     store = compose(settings).store
 

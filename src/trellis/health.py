@@ -12,6 +12,7 @@ from trellis.http.reading import SharedRead
 from trellis.settings import Settings
 from trellis.store.condition import find_file
 from trellis.store.engine import Store
+from trellis.store.inspection import accepts_writes
 from trellis.store.sqlite import find_real_file
 from trellis.store.steps import find_newest_step, read_step
 
@@ -110,14 +111,14 @@ class Health:
                     log.warning("This process is not ready: %s: %s.", what, told)
 
     async def _look(self, seconds: float) -> str:
-        """Read from the database, and write if that has failed, to see whether it still does; return what the schema is like.
+        """Read from the database, and write if that has failed, or would, to see whether it does; return what the schema is like.
 
         Those who ask meanwhile wait for the same reading. Raises Refused, TimeoutError.
         """
         async with asyncio.timeout(seconds):
             try:
-                schema = await self._schema.run()
-                if self._store.faults.reason is not None:
+                schema, may_write = await self._schema.run()
+                if not may_write or self._store.faults.reason is not None:
                     await asyncio.wrap_future(self._store.try_to_write())
             except Refused:
                 raise
@@ -126,11 +127,12 @@ class Health:
                 raise Refused("BUSY", str(error)) from error
             return schema
 
-    def _read(self) -> str:
+    def _read(self) -> tuple[str, bool]:
+        """Return what the schema is like, and whether the server accepts writes."""
         with self._store.reading() as tx:
-            step = read_step(tx)
+            step, may_write = read_step(tx), accepts_writes(tx)
         newest = find_newest_step()
-        return _OK if step == newest else f"the database is at step {step}, and this release needs {newest}"
+        return _OK if step == newest else f"the database is at step {step}, and this release needs {newest}", may_write
 
     def _judge_writer(self) -> str:
         if self._store.is_write_queue_full():

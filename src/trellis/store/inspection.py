@@ -1,4 +1,4 @@
-"""What `trellis doctor` asks of a database, beside what every reading of it tells."""
+"""What `trellis doctor` and `/readyz` ask of a database, beside what every reading of it tells."""
 
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ _POSTGRESQL: Final = sa.text(
     "current_setting('fsync'), current_setting('max_connections')::int, pg_is_in_recovery(), "
     "current_setting('default_transaction_read_only')::boolean, extract(epoch FROM clock_timestamp())"
 )
+_ACCEPTS_WRITES: Final = sa.text("SELECT NOT (pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean)")
 
 
 class Server(NamedTuple):
@@ -41,3 +42,8 @@ def inspect(tx: Transaction) -> Inspection:
         found: Any = tx.connection.execute(_POSTGRESQL).one()
         server = Server._make((*found[:-1], float(found[-1])))
     return Inspection(server, moments.find_newest_row(tx))
+
+
+def accepts_writes(tx: Transaction) -> bool:
+    """Return whether the server of a database says that it accepts writes. SQLite has none that could say otherwise."""
+    return tx.sqlite or bool(tx.connection.execute(_ACCEPTS_WRITES).scalar_one())

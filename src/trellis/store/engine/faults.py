@@ -1,7 +1,7 @@
-"""What is wrong with the file of a SQLite database: it is read-only, damaged, taken away, or the disk is full.
+"""What is wrong with a database: SQLite's file is read-only, damaged, taken away or its disk is full, PostgreSQL accepts no writes.
 
-Such a fault refuses what ran, with its reason, and closes the connection that met it, so that the next one finds the file as it is
-then. A fault lasts until something could be written again; damage lasts until the process ends.
+Such a fault refuses what ran, with its reason, and closes the connection that met it, so that the next one finds the database as it
+is then. A fault lasts until something could be written again; damage lasts until the process ends.
 """
 
 import logging
@@ -16,6 +16,7 @@ from trellis.store import sqlite
 log = logging.getLogger(__name__)
 
 _DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
+_READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
 
 
 class FileGone(Exception):
@@ -26,7 +27,7 @@ class FileGone(Exception):
 
 
 class Faults:
-    """The fault of a database's file that was met last, for this process."""
+    """The fault of a database that was met last, for this process. `file` is that of SQLite."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
@@ -35,7 +36,7 @@ class Faults:
         self.reason: str | None = None
 
     def record(self, error: BaseException) -> str | None:
-        """Keep the fault that an error tells of; return what to say of it, None if it is not about the file."""
+        """Keep the fault that an error tells of; return what to say of it, None if it tells of none."""
         if (reason := describe_fault(error, self._file)) is None:
             return None
         if reason not in self._told:
@@ -54,8 +55,10 @@ class Faults:
 
 
 def describe_fault(error: BaseException, file: Path | None) -> str | None:
-    """Say what is wrong with a database's file, without its name; None for an error that is not about the file."""
+    """Say what is wrong with a database, without the name of its file; None for an error that tells of no fault."""
     cause = _cause(error)
+    if getattr(cause, "sqlstate", None) == _READ_ONLY:
+        return "The database accepts no writes: its server is a standby, or was set to read-only."
     if isinstance(cause, FileGone):
         return f"The database cannot be used: {cause}"
     if (meaning := sqlite.explain(cause, file)) is None or not meaning.is_fault:
@@ -64,7 +67,7 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
 
 
 def is_fault(error: BaseException) -> bool:
-    """Return whether an error is about the file, so that the connection that met it is of no further use."""
+    """Return whether an error tells of a fault, so that the connection that met it is of no further use."""
     return describe_fault(error, None) is not None
 
 

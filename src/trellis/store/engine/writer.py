@@ -25,7 +25,6 @@ T = TypeVar("T")
 
 _WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock, which all writers take: 'trellis' in ASCII
 _LOCK_NOT_AVAILABLE: Final = "55P03"  # PostgreSQL's code for a lock that could not be had in time
-_READ_ONLY: Final = "25006"  # and for a write to a server that accepts none
 _TOGETHER: Final = 64  # writes that may share one commit
 _BATCH_SECONDS: Final = 0.02  # after which no further write joins a commit
 
@@ -81,8 +80,8 @@ class Writer:
     """A thread with a connection of its own, opened with the first write.
 
     `open_connection` opens the connection. `failures` are the driver's errors for a database that is busy or out of reach;
-    `outage` logs them, and `faults` is told of what is wrong with the file. `limits` are those of the queue: a write waits in it
-    behind others, and for the lock that the writers of all processes share.
+    `outage` logs them, and `faults` is told of what is wrong with the database. `limits` are those of the queue: a write waits in
+    it behind others, and for the lock that the writers of all processes share.
 
     `listener` is told of each commit on PostgreSQL that was not quiet, before the writes in it are acknowledged.
     `wait_for_others` is called, in a thread of its own, with the data version of a commit that has changed keys, and until when it
@@ -308,10 +307,9 @@ class Writer:
             job.result = job.work(tx)
         except BaseException as error:  # it is raised where the future is awaited
             if is_fault(error):
+                if not tx.sqlite:
+                    tx.raw.close()  # and with it those in the pool: after a failover, new ones lead to the new primary
                 raise  # none of this batch can be kept
-            if getattr(getattr(error, "orig", error), "sqlstate", None) == _READ_ONLY:
-                tx.raw.close()  # and with it those in the pool: after a failover, new ones lead to the server that accepts writes
-                raise
             tx.raw.execute("ROLLBACK TO SAVEPOINT job")
             tx.taken = taken
             if isinstance(error, Rollback):
@@ -335,7 +333,7 @@ class Writer:
 
 
 def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused:
-    """Log an error of the database, and return the refusal: with the reason if it is the file, or else without details."""
+    """Log an error of the database, and return the refusal: with the reason if it is a fault, or else without details."""
     if (reason := faults.record(error)) is None:
         outage.record_failure(error)
         reason = say("The database is busy or cannot be reached.")

@@ -390,7 +390,8 @@ ROWS: Final = (
                     "parts."),
     # --- our side -------------------------------------------------------------------------------------------------
     Refusal("4T104/1", "BUSY", 503, "The database is busy or cannot be reached", Scope.EVERY,
-            when="The database did not accept the request in time. Send it again after `Retry-After` seconds.",
+            when="The database did not accept the request in time, or cannot be used at the moment. "
+                 "Send it again after `Retry-After` seconds.",
             example="Too many writes are already waiting. Nothing was changed; try again in a moment.",
             headers={"Retry-After": "1"}),
     Refusal("4T104/2", "INTERNAL_ERROR", 500, "Something went wrong on our side", Scope.EVERY,

@@ -163,6 +163,6 @@ def test_a_disk_is_full_until_there_is_room(gate: Gate, file: Path, monkeypatch:
 
 
 def test_a_mistake_in_a_statement_is_no_fault_of_the_file(gate: Gate) -> None:
-    failed = gate.store.write(lambda tx: tx.raw.execute("SELECT * FROM gone"))
+    failed = gate.store.write(lambda tx: tx.raw.execute("SELECT FROM nodes"))
     assert isinstance(failed.exception(30), sqlite.StatementError)
     assert gate.store.faults.reason is None

@@ -79,6 +79,18 @@ def neighbour(settings: Settings) -> Iterator[tuple[Callable[[], Any], Callable[
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("missing", ["SELECT * FROM gone", "SELECT gone FROM nodes"])
+def test_a_database_that_lacks_tables_or_columns_refuses_reads_and_writes_as_that(store: Store, missing: str) -> None:
+    """Such as during a restore: the caller can try again, and the operator knows what to look for."""
+    lacks = r"^BUSY: The database lacks what this release needs: it is another one, or is being restored\."
+    with pytest.raises(Refused, match=lacks), store.reading() as tx:
+        tx.raw.execute(missing)
+    failing, other = store.write(lambda tx: tx.raw.execute(missing)), store.write(lambda _tx: "done")
+    with pytest.raises(Refused, match=lacks):
+        failing.result(30)
+    assert (other.result(30), store.faults.reason) == ("done", None)
+
+
 def test_a_write_gives_its_result_and_is_seen_by_readers(store: Store) -> None:
     assert store.write(take).result(30) == 1
     assert taken(store) == 1

@@ -11,12 +11,15 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from trellis.sentences import Sentence, say
 from trellis.store import sqlite
 
 log = logging.getLogger(__name__)
 
 _DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
 _READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
+_LACKING: Final = {"42P01", "42703"}  # for a table or column that is not there
+_LACKING_SQLITE: Final = ("no such table", "no such column")
 
 
 class FileGone(Exception):
@@ -64,6 +67,16 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
     if (meaning := sqlite.explain(cause, file)) is None or not meaning.is_fault:
         return None
     return f"The database {meaning.what}."
+
+
+def describe_lack(error: BaseException) -> Sentence | None:
+    """Say that a database is not one of this release, such as an empty one; None for an error that does not tell of it."""
+    cause = _cause(error)
+    if getattr(cause, "sqlstate", None) in _LACKING or (
+        isinstance(cause, sqlite.StatementError) and str(cause).startswith(_LACKING_SQLITE)
+    ):
+        return say("The database lacks what this release needs: it is another one, or is being restored.")
+    return None
 
 
 def is_fault(error: BaseException) -> bool:

@@ -22,7 +22,7 @@ from trellis.settings import Settings
 from trellis.store import sqlite
 from trellis.store.engine.changes import Shown
 from trellis.store.engine.data_version import SqliteDataVersion
-from trellis.store.engine.faults import Faults, FileGone, is_fault
+from trellis.store.engine.faults import Faults, FileGone, describe_lack, is_fault
 from trellis.store.engine.file_lock import FileLock
 from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
@@ -308,7 +308,7 @@ class Reading:
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         self._end()
-        if isinstance(error, self._store.failures):
+        if error is not None and (isinstance(error, self._store.failures) or describe_lack(error)):
             self._store._close_faulty_reader(error)  # noqa: SLF001  # the store's own context
             raise refuse_busy(error, self._store.faults, self._store.outage) from error
         if self._store.outage.is_on:

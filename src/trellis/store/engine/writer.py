@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from trellis.errors import Refused
 from trellis.sentences import say
-from trellis.store.engine.faults import Faults, is_fault
+from trellis.store.engine.faults import Faults, describe_lack, is_fault
 from trellis.store.engine.invalidation import Commit, InvalidationListener, announce_commit
 from trellis.store.engine.listeners import LEASE
 from trellis.store.engine.outage import Outage
@@ -314,7 +314,8 @@ class Writer:
             tx.taken = taken
             if isinstance(error, Rollback):
                 job.result = error.value
-            elif not tx.sqlite and isinstance(error, self._failures):  # such as a lock that could not be had; the others can go on
+            elif (not tx.sqlite and isinstance(error, self._failures)) or describe_lack(error):
+                # such as a lock that could not be had; the others can go on
                 job.error = refuse_busy(error, self._faults, self._outage)
             else:
                 job.error = error
@@ -333,10 +334,10 @@ class Writer:
 
 
 def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused:
-    """Log an error of the database, and return the refusal: with the reason if it is a fault, or else without details."""
+    """Log an error of the database, and return the refusal: with the reason if it is a fault or lacks tables."""
     if (reason := faults.record(error)) is None:
         outage.record_failure(error)
-        reason = say("The database is busy or cannot be reached.")
+        reason = describe_lack(error) or say("The database is busy or cannot be reached.")
     refused = Refused("BUSY", say("{reason} As far as we know, nothing was changed; try again.", reason=reason))
     refused.__cause__ = error  # of which the terminal tells more
     return refused

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fixture_types import Clock, Run
 from tests.webhook_receiver import Receiver, respond_with
-from tests.webhooks.conftest import Off
+from tests.webhooks.conftest import Off, deliveries
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.kinds import KINDS
@@ -87,7 +87,7 @@ def test_processes_that_fill_it_at_the_same_time_write_each_row_once(settings: S
     assert len(rows(run)) == len(set(rows(run))) == 20
 
 
-def test_what_waits_untried_is_looked_at_anew_when_other_events_are_wanted(
+def test_what_waits_is_looked_at_anew_when_other_events_are_wanted(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
 ) -> None:
     receiver.answer = respond_with(503)
@@ -100,8 +100,35 @@ def test_what_waits_untried_is_looked_at_anew_when_other_events_are_wanted(
     receiver.answer = respond_with(200)
     clock.move(seconds=10)
     work_off()
-    assert [one.name for one in receiver.received] == ["One", "One", "Notebook"]
-    assert [state for _, _, state in rows(run)] == ["delivered", "delivered"]
+    assert [one.name for one in receiver.received] == ["One", "Notebook"]
+    assert [state for _, _, state in rows(run)] == ["failed", "delivered"]
+    given_up = deliveries(run)[0]
+    assert [one["error"] for one in given_up["attempts"]][-1] == "The webhook is no longer subscribed to messages of this type."
+    run("webhooks.redeliver", 1, delivery=given_up["id"])
+    work_off()
+    assert [one.name for one in receiver.received] == ["One", "Notebook", "One"], "an administrator has asked for it"
+
+
+def test_what_fails_while_its_type_is_unsubscribed_is_not_retried(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    run("forums.create", name="One")
+    work_off()
+    run("forums.update", 1, name="Won")
+
+    def unsubscribing(handler: Any, received: Any) -> None:
+        if receiver.received[-1].name == "Won" and len(receiver.received) == 3:
+            run("webhooks.update", 1, events=["blog.*"])
+        respond_with(503)(handler, received)
+
+    receiver.answer = unsubscribing
+    work_off()
+    clock.move(seconds=10)
+    work_off()
+    clock.move(hours=1)
+    work_off()
+    assert [one.name for one in receiver.received] == ["One", "Won", "Won"]
+    assert [state for _, _, state in rows(run)] == ["delivered", "failed"]
 
 
 def test_a_row_that_is_withdrawn_while_it_is_sent_leaves_no_log(

@@ -10,7 +10,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, format_timestamp, invalid_id, require
 from trellis.core.operation import Access, Context, Operation, Outcome, Trace
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
-from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_webhook_widened
+from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_subscribed, is_webhook_widened
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
 from trellis.core.version import check_precondition, compute_version, encode_json
 from trellis.core.webhooks.address import NotAllowed, check_url
@@ -21,7 +21,7 @@ from trellis.refusals import with_codes
 from trellis.sentences import say
 from trellis.store import events
 from trellis.store.counters import next_number
-from trellis.store.webhooks import Webhook, endpoints, outbox, reasons
+from trellis.store.webhooks import Attempt, Webhook, endpoints, outbox, reasons
 
 MOST: Final = 100
 PATH: Final = "/core/webhooks"
@@ -231,6 +231,8 @@ def _update(context: Context) -> Outcome:
     skip = bool(given.get(SKIP.name))
     if skip or new.events != list(old.events):
         _empty_outbox(context, old, skip=skip)
+        attempt = Attempt(context.now, new.url, 0, None, say(reasons.NO_SUBSCRIBER), None)
+        outbox.give_up_unwanted(context.tx, old.id, lambda kind: is_subscribed(new.events, kind), attempt)
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
         new.failures, new.failing_since = 0, None
         endpoints.reset_failures(context.tx, old.id)

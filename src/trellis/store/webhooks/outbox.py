@@ -1,6 +1,6 @@
 """The outbox: one row for each event and subscribed endpoint. It waits until it is due, and then stays as the delivery's log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -100,6 +100,17 @@ def withdraw_untried(tx: Transaction, webhook: int) -> int | None:
     return first
 
 
+def give_up_unwanted(tx: Transaction, webhook: int, is_wanted: Callable[[str], bool], attempt: Attempt) -> None:
+    """Give up the messages of an endpoint that have failed and wait, of types that are not wanted; log it as this attempt."""
+    failed = sa.and_(_c.webhook_id == webhook, _c.state == "waiting", _c.attempted_at.is_not(None), _c.seq.is_not(None))
+    types = tx.connection.execute(sa.select(_c.type).where(failed).distinct()).scalars()
+    unwanted = sa.and_(failed, _c.type.in_([one for one in types if not is_wanted(one)]))
+    columns = ["delivery_id", *Attempt._fields]
+    logged = sa.select(_c.id, *(sa.literal(value, attempts.c[name].type) for name, value in attempt._asdict().items()))
+    tx.connection.execute(sa.insert(attempts).from_select(columns, logged.where(unwanted)))
+    tx.connection.execute(sa.update(deliveries).where(unwanted).values(state="failed", due_at=None, attempted_at=attempt.at))
+
+
 # --- what is due --------------------------------------------------------------------------------------------------
 
 _DUE = sa.and_(
@@ -156,7 +167,7 @@ _UPDATE = Statement(
 )
 # By the message too: on SQLite, the id of a row that was withdrawn may be that of another one by now.
 _FIND_PLAN = Statement(
-    sa.select(_c.step, _c.due_at).where(
+    sa.select(_c.state, _c.step, _c.due_at).where(
         _c.id == bindparam("delivery"), _c.webhook_id == bindparam("webhook"), _c.message == bindparam("message")
     )
 )
@@ -176,14 +187,14 @@ _BRING_FORWARD = Statement(
 def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt, before: Delivery) -> None:
     """Record the outcome of an attempt, unless the row has been withdrawn meanwhile. `before` is the delivery before the attempt.
 
-    One that failed and was restarted meanwhile stays as it was restarted.
+    One that failed, and was restarted or given up meanwhile, stays so.
     """
     rows = tx.fetch(_FIND_PLAN, delivery=delivery.id, webhook=delivery.webhook_id, message=delivery.message)
     if not rows:
         return
-    if delivery.state != "delivered" and tuple(rows[0]) != (before.step, before.due_at):
-        step, due_at = rows[0]
-        delivery = replace(before, step=step, due_at=due_at, early_attempts=0, attempted_at=delivery.attempted_at)
+    if delivery.state != "delivered" and tuple(rows[0]) != (before.state, before.step, before.due_at):
+        state, step, due_at = rows[0]
+        delivery = replace(before, state=state, step=step, due_at=due_at, early_attempts=0, attempted_at=delivery.attempted_at)
     tx.execute(_UPDATE, delivery=delivery.id, **{"new_" + name: getattr(delivery, name) for name in _UPDATED})
     tx.execute(_LOG, delivery_id=delivery.id, **attempt._asdict())
 

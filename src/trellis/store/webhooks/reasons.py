@@ -17,7 +17,7 @@ NOT_RESOLVED: Final = mark("The host could not be resolved: {reason}")
 INTERRUPTED: Final = mark("The connection was interrupted: {reason}")
 NO_CERTIFICATES: Final = mark("The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read: {reason}")
 NOT_ALLOWED: Final = mark("The address {reason}")
-NO_SUBSCRIBER: Final = mark("The webhook no longer gets this alarm.")
+NO_SUBSCRIBER: Final = mark("The webhook is no longer subscribed to messages of this type.")
 PURGED: Final = mark("The event has been purged, so it cannot be sent.")
 OTHER_KEY: Final = mark("The secret was generated with another TRELLIS_WEBHOOK_KEY. Restore that key, or rotate the secret.")
 

@@ -238,7 +238,7 @@ def rotate(
     overlap_days: Annotated[int, typer.Option(help="For how many days, 0 to 7, the old secret remains valid.")] = 0,
     json: Json = False,
 ) -> None:
-    """Generate a new secret for a key and show it, once."""
+    """Generate a new secret for a key and show it, once. A secret from before the last rotation ends at once."""
     with community(Settings.load()) as gate:
         _show_once(act(gate, "keys.rotate", {"overlapDays": overlap_days}, key).value, json)
 

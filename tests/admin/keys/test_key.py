@@ -365,6 +365,8 @@ def test_a_key_is_rotated_and_the_new_one_shown_once(
     again = admin.post("/keys/1/rotate", sent)
     assert (_key_in(again), again.status_code) == (None, 200)
     assert len(events()) == len(before) + 1
+    warned = "previous secret still works. If you rotate it again, that secret stops working immediately."
+    assert (warned in page_text(admin.get("/keys/1/rotate"))) == (days == "7")
     clock.move(days=8)
     assert not _judged(gate, old)
 

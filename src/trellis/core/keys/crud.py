@@ -56,7 +56,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.rotate",
             "Rotate a key",
-            "Generates a new secret and returns it. The secret is returned only once.",
+            "Generates a new secret and returns it. The secret is returned only once. A secret from before the last rotation, if "
+            "it is still valid (`oldSecretUntil`), ends at once: a key has two secrets at most.",
             _rotate,
             (OVERLAP,),
             writes=True,

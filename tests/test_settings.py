@@ -200,6 +200,14 @@ def test_a_setting_that_is_set_to_nothing_is_not_set(tmp_path: Path) -> None:
     assert (settings.rate_limit, settings.public_url, settings.community_name) == (6000, None, "Our community")
 
 
+def test_a_variable_that_is_set_to_nothing_leaves_what_the_file_says(tmp_path: Path) -> None:
+    """Such as one that a container's configuration passes on, whether it was given or not."""
+    (tmp_path / ".env").write_text("TRELLIS_RATE_LIMIT=10\n")
+    assert Settings.load({"TRELLIS_RATE_LIMIT": ""}, str(tmp_path / ".env")).rate_limit == 10
+    with pytest.raises(SettingsError, match="TRELLIS_RATE_LIMITT is not a setting"):
+        Settings.load({"TRELLIS_RATE_LIMITT": ""}, str(tmp_path / ".env"))
+
+
 def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
     assert Settings.load({}, str(tmp_path / ".env")) == load()
 

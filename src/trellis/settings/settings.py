@@ -46,7 +46,9 @@ class Settings(SettingFields):
         The environment wins over the .env file, and a variable that is empty counts as not set. Raises SettingsError, with a
         sentence that names the setting, when one is unknown or malformed.
         """
-        given = read_dotenv(dotenv) | dict(os.environ if environment is None else environment)
+        given = read_dotenv(dotenv)
+        environment = os.environ if environment is None else environment
+        given |= {name: text for name, text in environment.items() if text or name not in given}
         values = {name.removeprefix(PREFIX).lower(): text for name, text in given.items() if name.startswith(PREFIX)}
         for name, text in values.items():
             if text is not None and not _is_utf8(text):

@@ -56,6 +56,21 @@ def test_an_empty_value_is_nobody(api: ApiClient, kind: NodeKind, parent: int, e
 
 @each_kind
 @each_encoding
+@pytest.mark.parametrize("who", ["", "*", "3,4"])
+def test_a_list_that_names_no_groups_is_refused_with_what_to_send(
+    api: ApiClient, database: DatabaseState, kind: NodeKind, encode: Any, who: str
+) -> None:
+    with database.unchanged():
+        answer = api.post(kind.path, **encode({"name": "Closed", "permissions[view][]": who}))
+    assert (answer.status_code, read_field_errors(answer)) == (400, {"permissions": "INVALID_VALUE"})
+    sent = "In a form, send permissions[view]=* for every group, permissions[view][]=ID for each of some groups, or "
+    assert answer.json()["detail"].endswith(f"{sent}permissions[view]= for nobody.")
+    made = api.post(kind.path, json={"name": "Closed", "permissions": {"view": [who]}})
+    assert "In a form" not in made.text
+
+
+@each_kind
+@each_encoding
 def test_the_parents_values_can_be_asked_for(api: ApiClient, kind: NodeKind, parent: int, encode: Any) -> None:
     form = {"name": "Open too", "parentId": parent, "permissions[read]": "", "inheritPermissions": "1"}
     made = api.post(kind.path, **encode(form))

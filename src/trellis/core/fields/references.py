@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core.fields.lists import FormMapping, parse_json_text, split_list
 from trellis.core.fields.numbers import parse_whole_number
 from trellis.core.fields.type import Invalid, quote
-from trellis.sentences import say
+from trellis.sentences import Sentence, advise, say
 
 MAX_ID: Final = 2**63 - 1
 EVERYONE: Final = "*"
@@ -210,6 +210,14 @@ class Groups:
         return {"oneOf": [ids, {"type": "string", "const": EVERYONE}]}
 
 
+def _in_brackets(option: str) -> Sentence:
+    return say(
+        "In a form, send permissions[{option}]=* for every group, permissions[{option}][]=ID for each of some groups, or "
+        "permissions[{option}]= for nobody.",
+        option=option,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Permissions:
     """An object that maps each option to "*" or a list of groups, like `Groups`. Options that are not sent are left out.
@@ -237,7 +245,8 @@ class Permissions:
             try:
                 value[option] = Groups(self.external).parse(groups)
             except Invalid as invalid:
-                raise Invalid(say("'{option}' {detail}", option=option, detail=invalid.detail)) from None
+                told = say("'{option}' {detail}", option=option, detail=invalid.detail)
+                raise Invalid(advise(told, _in_brackets(option)) if isinstance(raw, FormMapping) else told) from None
         return value
 
     def schema(self) -> dict[str, Any]:

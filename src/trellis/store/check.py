@@ -111,6 +111,20 @@ def find_unreachable(tx: Transaction, kind: str) -> dict[int, int]:
     return {row[0]: row[1] for row in tx.connection.execute(found)}
 
 
+def find_deepest(tx: Transaction, kind: str, levels: int) -> list[int]:
+    """Find the nodes on the last of so many levels that have others below them: their ids."""
+    inner = sa.select(_c.parent_id).where(_c.kind == kind, _c.parent_id.is_not(None))  # few, beside all nodes
+    top = sa.select(_c.id, sa.literal(1).label("level")).where(_c.kind == kind, _c.parent_id.is_(None), _c.id.in_(inner))
+    down, child = top.cte("down", recursive=True), nodes.alias()
+    below = (
+        sa.select(child.c.id, down.c.level + 1)
+        .select_from(InOrder(down, child))
+        .where(child.c.kind == kind, child.c.parent_id == down.c.id, down.c.level < levels, child.c.id.in_(inner))
+    )
+    down = down.union_all(below)
+    return list(tx.connection.execute(sa.select(down.c.id).where(down.c.level == levels).order_by(down.c.id)).scalars())
+
+
 def find_nested(tx: Transaction, kind: str) -> list[tuple[int, int]]:
     """Find the nodes that have a parent: pairs of id and the parent's."""
     found = sa.select(_c.id, _c.parent_id).where(_c.kind == kind, _c.parent_id.is_not(None)).order_by(_c.id)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from trellis.core.check.names import check_names
 from trellis.core.check.soundness import Examination, Finding, Problem, examine
 from trellis.core.fields import Field, Integer
-from trellis.core.nodes import NodeKind
+from trellis.core.nodes import DEEPEST, NodeKind
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
 from trellis.sentences import join, say
@@ -221,6 +221,15 @@ def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
     for cycle in find_cycles(check.find_unreachable(context.tx, kind.name)):
         way = " under ".join(str(node) for node in (*cycle, cycle[0]))
         yield _misplacement(context, kind, cycle[0], "cycle", say("it is below itself: {way}", way=way))
+    for node in check.find_deepest(context.tx, kind.name, DEEPEST):
+        detail = say(
+            "there are {kinds} below it, though it is on level {deepest}, the last that a tree can have. Move what is below it: "
+            "trellis run {name}.update id=… parentId=…",
+            kinds=kind.plural,
+            deepest=DEEPEST,
+            name=kind.name,
+        )
+        yield Finding((Problem(kind.name, node, "deep", detail, repairable=False),))
 
 
 def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:

@@ -203,8 +203,8 @@ class Gate:
 
     def _run_apart(self, tx: Transaction, now: str, until: float | None, call: Call, given: Input | None) -> Outcome:
         """Run a call that needs somebody's approval, to try it or because it has that. Its events are those of a call alone."""
-        operation = self.catalogue.find(call.operation)
-        return self._run_within(tx, now, Recorder(tx, operation, call, now, until, apart=True), call, given)
+        recorder = Recorder(tx, self.catalogue.find(call.operation), call, now, until, apart=True)
+        return self._run_within(tx, now, recorder, call, given)._replace(uses=tuple(recorder.counted))
 
     def _run_many_within(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
         """Run calls of one operation together as part of another one, and record their events. Raises Refused."""
@@ -358,7 +358,7 @@ class Gate:
                 use.count_again(tx, call.actor)
             return Result(kept, dry=True, counted=bool(counted)), kept
         event, verb = recorder.record(operation, call, outcome), outcome.verb or operation.verb
-        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(counted)), kept
+        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(counted or outcome.uses)), kept
 
     def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Make a proposal of a call that its key may not run by itself, or that runs what it may only propose."""

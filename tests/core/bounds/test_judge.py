@@ -164,6 +164,32 @@ def test_a_dry_run_of_a_batch_counts_what_it_reads_and_nothing_else(
     assert refused(caller, "core.batch", operations=[read], dryRun=True).facts["problem"].message == "GRANT_USED_UP"
 
 
+@pytest.mark.parametrize("limit", [{"forums.get": {"perDay": 3}}, {}], ids=["grant", "key"])
+def test_a_batch_that_becomes_a_proposal_counts_what_it_reads(
+    gate: Gate, key: MakeKey, run: Run, act: Act, refused: Refuse, clock: Clock, limit: dict[str, Any]
+) -> None:
+    """The proposal shows what was read: it would be a way to read as often as one likes."""
+    forum = run("forums.create", name="News")["id"]
+    text = key(
+        ["forums.get", "forums.update"],
+        bounds={"forums.update": {"level": "propose"}, **limit},
+        **({} if limit else {"perDay": 3}),
+    )
+    caller = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    change = {"operation": "forums.update", "id": forum, "body": {"name": "Bulletin"}}
+    read = {"operation": "forums.get", "id": forum}
+    for operations in ([change, read], [{**change, "body": {"name": "News"}}, read]):  # the second one changes nothing
+        shown = act(caller, "core.batch", operations=operations).value
+        assert [one["result"]["id"] for one in shown.get("plan", shown)["results"]] == [forum] * 2
+    assert refused(caller, "core.batch", operations=[change, read, read]).facts["problem"].message == "GRANT_USED_UP"
+    act(caller, "forums.get", forum)
+    assert refused(caller, "forums.get", forum).message == "GRANT_USED_UP"
+    clock.move(days=1)
+    run("proposals.approve", 1)
+    act(caller, "forums.get", forum)  # one of three on this day: the approved batch has read once, and changed once
+    assert refused(caller, "core.batch", operations=[read, read]).facts["problem"].message == "GRANT_USED_UP"
+
+
 def test_a_plan_counts_nothing_that_it_reads_and_keeps_nothing(actor: MakeActor, act: Act, run: Run, refused: Refuse) -> None:
     caller = actor(["structure.plan", "structure.apply", "forums.*", "groups.list"], forums__list={"perDay": 1})
     document = {"format": "trellis/1", "name": "community", "forums": [{"externalId": "news", "name": "News"}]}

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
-from trellis.core.bounds import Reach, find_reach
+from trellis.core.bounds import Reach, Use, find_reach
 from trellis.core.fields import Boolean, Field, Form, Input
 from trellis.core.kind import NodeKind
 from trellis.core.operation.access import OPEN, Access
@@ -122,7 +122,7 @@ class Outcome(NamedTuple):
     including write-only ones. `plan` is returned by a dry run and stored for an Idempotency-Key, if that differs from the result:
     it never contains a secret. `undoes` is the event that was undone. An operation that runs others records no event itself:
     `event` is the last event of these, and `verb` is the one whose success it reports. `shows` is what of the nodes the result of
-    a read depends on; None is everything there is. `recount` reads the total of a page anew, which may be all that has changed.
+    a read depends on; None is everything there is. `recount` reads its total anew. `uses` are those of grants by what it has read.
     """
 
     result: Any
@@ -138,6 +138,7 @@ class Outcome(NamedTuple):
     verb: Verb | None = None
     shows: tuple[Shown, ...] | None = None
     recount: Callable[[Transaction], int] | None = None
+    uses: tuple[Use, ...] = ()
 
     def list_touched(self, resource: str) -> list[int]:
         """Return the ids of the records of a resource that were created, changed or deleted."""

@@ -67,8 +67,11 @@ def _create(context: Context) -> Outcome:
         held = _check_limit(context)
     revision = events.find_newest_number(context.tx)
     outcome, effects = try_call(context, call, known)
+    uses = outcome.uses if operation.results_in else ()
+    for use in uses:  # what was read is known, though it was undone with the call
+        use.count_again(context.tx, call.actor)
     if effects.is_empty:  # there is nothing to approve
-        return outcome._replace(event=None, happened=False)
+        return outcome._replace(event=None, happened=False, uses=uses)
     if same is not None:
         kept = proposals.find_content(context.tx, same.id)
         if not is_outdated(context.tx, same, kept, effects, revision):
@@ -88,7 +91,7 @@ def _create(context: Context) -> Outcome:
     proposal = replace(proposal, etag=_find_version(call, outcome))
     proposals.insert(context.tx, proposal, content)
     whole, after = serialize_content(context, proposal, content), serialize_proposal(context, proposal)
-    return Outcome(whole, proposal.id, after=after, verb=PROPOSE)
+    return Outcome(whole, proposal.id, after=after, verb=PROPOSE, uses=uses)
 
 
 def _find_operation(context: Context, name: str) -> Operation:

@@ -17,7 +17,7 @@ datetime-local (in the time zone of `clock`), groups, permissions, hidden.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, Self
 
@@ -134,7 +134,8 @@ class Form:
         """Add a refusal to the form: each fault at its field, or the detail above all fields."""
         order = list(self.fields)
         field_of = self.field_of
-        self.faults = tuple(sorted(refused.faults, key=lambda f: order.index(field_of(f)) if field_of(f) else len(order)))
+        told = [replace(fault, detail=self.clock.tell(fault.detail)) for fault in refused.faults]
+        self.faults = tuple(sorted(told, key=lambda f: order.index(field_of(f)) if field_of(f) else len(order)))
         self.more_faults = refused.more_faults
         self.title = "" if refused.faults else refused.detail
         if isinstance(refused, StaleForm):

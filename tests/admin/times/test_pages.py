@@ -22,6 +22,15 @@ def _log(gate: Gate, *moments: datetime) -> None:
     gate.store.write(lambda tx: requests.append(tx, made)).result(30)
 
 
+def test_what_is_wrong_with_a_time_is_told_in_the_zone_in_which_it_was_typed(admin: Visitor) -> None:
+    assert admin.post("/account/view", {"zone": "Europe/Berlin", "theme": "dark"}).status_code == 303
+    bounds: dict[str, Any] = {"grants": ["", "forums.list"], "bounds.forums.list.until": "2026-01-07T12:00"}
+    page = page_text(admin.post("/keys/new", _form(admin, expires="date", until="2026-01-07T12:00", **bounds)))
+    assert "Expires is in the past: 2026-01-07 12:00:00 UTC+1. To end a key now, revoke it." in page
+    assert "is in the past: 2026-01-07 12:00:00 UTC+1. To end a grant now, take it away." in page
+    assert "11:00:00.000Z" not in page
+
+
 def test_every_page_shows_and_takes_the_chosen_zone(admin: Visitor, gate: Gate, clock: Clock, run: Run, events: Events) -> None:
     run("keys.create", name="Calendar sync")
     clock.at = datetime(2026, 10, 26, 9, 30, tzinfo=UTC)

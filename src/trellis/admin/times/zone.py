@@ -3,6 +3,7 @@
 No script knows of it: pages are the same without scripts, and the browser's own zone is only what is chosen where nothing else is.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,9 +13,11 @@ from zoneinfo import ZoneInfo
 
 from trellis.core.fields import PLAIN_ZONE, find_zone, format_timestamp
 from trellis.languages import ENGLISH, Language
+from trellis.sentences import adapt
 
 ZONE: Final = "_zone"  # beside a time that is typed: the time zone in which the form showed it
 EXACT: Final = "_exact."  # and the moment that it stands for: an hour that is there twice would not say which
+_STORED: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")  # as `format_timestamp` writes a moment
 _TYPED: Final = 16  # characters of a time as a browser's control has it: 2026-03-29T02:30
 
 
@@ -70,6 +73,12 @@ class Clock:
     def exact(self, moment: str) -> str:
         """Format a moment to the second, as logs have it."""
         return f"{self.at(moment):%Y-%m-%d %H:%M:%S} {self.offset(moment)}"
+
+    def tell(self, sentence: str) -> str:
+        """Return what is wrong with a value, with each moment in it that is stored or will be as logs have it, in this zone."""
+        if _STORED.search(sentence) is None:
+            return sentence
+        return adapt(sentence, lambda said, _: _STORED.sub(lambda found: self.exact(found[0]), said))
 
     # --- what is typed ----------------------------------------------------------------------------------------------
 

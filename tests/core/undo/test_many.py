@@ -102,6 +102,18 @@ def test_creations_are_undone_together_as_they_are_one_by_one(new_settings: NewS
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_a_parent_all_of_whose_children_are_undone_can_have_others(run: Run) -> None:
+    parent = run("forums.create", name="Parent")["id"]
+    creates = [{"operation": "forums.create", "body": {"name": f"{n}", "parentId": parent}} for n in range(10)]
+    run("core.batch", operations=creates)
+    run("changesets.restore", run("events.list", order="newest", limit=1)["results"][0]["changeSet"])
+    assert run("check.list")["problems"] == []
+    run("core.batch", operations=creates)
+    there = run("forums.list", parentId=parent, sortBy="position")["results"]
+    assert [(child["name"], child["position"]) for child in there] == [(f"{n}", n) for n in range(10)]
+
+
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_what_was_undone_together_comes_back_to_its_place(gate: Gate, run: Run, seed: int) -> None:
     random = Random(seed)  # noqa: S311  # the same each time

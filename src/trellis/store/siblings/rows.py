@@ -249,8 +249,8 @@ class BlockRows:
 
     def flatten(self) -> None:
         """Move all rows to block 0, in order, and delete the other blocks."""
-        if self._tx.execute(_flatten(self._parent is None), **self._params):
-            delete_blocks(self._tx, self._kind, [self._parent or 0])
+        self._tx.execute(_flatten(self._parent is None), **self._params)
+        delete_blocks(self._tx, self._kind, [self._parent or 0])
 
 
 def delete_blocks(tx: Transaction, kind: str, parents: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.conftest import NewSettings, settings_for
 from tests.databases import Databases
 from trellis.settings import Settings
-from trellis.store import siblings
+from trellis.store import siblings, snapshots
 from trellis.store.counters import next_number, next_numbers
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
@@ -298,6 +298,18 @@ def test_children_that_have_moved_or_been_deleted_leave_no_blocks(store: Store, 
         return list(tx.raw.execute("SELECT id FROM sibling_blocks").fetchall())
 
     assert store.write(work).result(30) == []
+
+
+@pytest.mark.parametrize("gone", [slice(1, 149), slice(1, 20), slice(40, 110), slice(1, 149, 3), slice(1, None)])
+def test_many_that_are_deleted_together_leave_the_others_in_order(store: Store, order: list[int], gone: slice) -> None:
+    def work(tx: Transaction) -> None:
+        found = rows.find_by_ids(tx, "forums", order[gone])
+        snapshots.delete_leaves(tx, "forums", [found[node] for node in order[gone]])
+
+    store.write(work).result(30)
+    left = [node for node in order if node not in order[gone]]
+    assert page(store, filters={"top": True}, limit=200)[1] == [(node, at) for at, node in enumerate(left)]
+    assert find_wrong(store) == []
 
 
 def test_a_deleted_node_leaves_no_blocks_of_its_children(store: Store, order: list[int]) -> None:

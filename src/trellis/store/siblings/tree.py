@@ -112,14 +112,17 @@ class SiblingTree:
         gone = Counter(slot.block for slot in slots)
         self._blocks.renumber(sorted(gone))
         for block in (block for block in gone if block):
-            self._blocks.resize_path(self._blocks.path_to_block(block), -gone[block])
+            path = self._blocks.path_to_block(block)
+            self._blocks.resize_path(path, -gone[block])
+            for empty in (one for one in path if one.size == gone[block]):  # at once: it has the same start as the next one
+                self._blocks.delete(empty.id)
         if not (known := extent(self._tx, self._kind, self._parent)).root:
             return
         if known.count <= btree.CAPACITY // 2:
             self.flatten()
         else:
             for block in gone:
-                if path := self._blocks.path_to_block(block):  # or else it was merged with one before it
+                if path := self._blocks.path_to_block(block):  # or else it was empty, or merged with one before it
                     self._merge(path, 0)
 
     def assign(self, node: int, slot: Slot) -> None:

@@ -1,5 +1,6 @@
 """Taking back a delete, an update, a move: what comes back, where it goes, what is refused and why."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Clock, Events, Run, RunForEvent
+from tests.statement_meter import StatementMeter
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.languages import load_language
@@ -22,7 +24,7 @@ def rows(gate: Gate, kind: str = "forums") -> Rows:
 
 
 def order(run: Run, parent: int | str = "root", kind: str = "forums") -> list[str]:
-    found = run(f"{kind}.list", parentId=parent, sortBy="position")["results"]
+    found = run(f"{kind}.list", parentId=parent, sortBy="position", perPage=1000)["results"]
     assert [node["position"] for node in found] == list(range(len(found)))
     return [node["name"] for node in found]
 
@@ -220,6 +222,50 @@ def test_a_large_family_comes_back_in_its_ids_in_order(run: Run, community: Comm
 
 def ids_in_order(run: Run, parent: int) -> list[int]:
     return [child["id"] for child in run("forums.list", parentId=parent, sortBy="position", perPage=1000)["results"]]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("others", [0, 3, 30])
+def test_undoing_the_return_of_children_puts_them_between_what_came_meanwhile(run: Run, do: RunForEvent, others: int) -> None:
+    old, new = (run("forums.create", name=name)["id"] for name in ("Old", "New"))
+    run_all(run, [create(f"here-{n}", new) for n in range(others)] + [create(f"child-{n}", old) for n in range(9)])
+    away = do("forums.delete", old, deleteChildrenOrMove=new)
+    moved = [name for name in order(run, new) if name.startswith("child")]
+    run_all(run, [create(name, new, position) for name, position in (("in-front", 0), ("between", others + 4), ("last", None))])
+    before = order(run, new)
+    assert before == ["in-front", *before[1 : others + 1], *moved[:3], "between", *moved[3:], "last"]
+    back = do("forums.restore", away)
+    assert order(run, old) == moved
+    assert order(run, new) == [name for name in before if name not in moved]
+    again = do("forums.restore", back, deleteCreated=True)
+    assert order(run, new) == before
+    run("forums.restore", again)
+    assert order(run, old) == moved
+    assert run("check.list")["problems"] == []
+
+
+def create(name: str, parent: int, position: int | None = None) -> dict[str, Any]:
+    place = {} if position is None else {"position": position}
+    return {"operation": "forums.create", "body": {"name": name, "parentId": parent, **place}}
+
+
+def run_all(run: Run, operations: Sequence[dict[str, Any]]) -> None:
+    run("core.batch", operations=operations)
+
+
+def test_work_does_not_grow_with_the_number_of_children_that_are_moved(run: Run, community: Community, do: RunForEvent) -> None:
+    counts: list[tuple[int, ...]] = []
+    for size in (70, 140):
+        parent = run("forums.create", name="Parent")["id"]
+        run_all(run, [create(f"{n}", parent) for n in range(size)])
+        with StatementMeter() as away:
+            moved = do("forums.delete", parent, deleteChildrenOrMove=community.help)
+        with StatementMeter() as back:
+            returned = do("forums.restore", moved)
+        with StatementMeter() as again:
+            do("forums.restore", returned, deleteCreated=True)
+        counts.append((away.count, back.count, again.count))
+    assert all(many < few + 30 for few, many in zip(*counts, strict=True)), counts  # of 70 more children
 
 
 def test_children_stay_that_have_moved_on_or_are_gone(run: Run, community: Community, do: RunForEvent) -> None:

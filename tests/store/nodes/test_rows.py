@@ -205,7 +205,7 @@ def test_siblings_are_renumbered_when_one_comes_or_goes(store: Store) -> None:
 
 
 def test_children_that_move_together_come_behind_the_others_in_order(store: Store) -> None:
-    write(store, lambda tx: siblings.move_children(tx, "forums", 2, 1, "2026-03"))
+    write(store, lambda tx: siblings.move_many(tx, "forums", [4, 5], 2, 1, "2026-03"))
     assert find_positions(store) == TREE | {4: (1, 2), 5: (1, 3)}
     changed = {found.id for found in read(store, lambda tx: rows.find_all(tx, "forums")) if found.updated_at == "2026-03"}
     assert changed == {4, 5}

@@ -115,16 +115,29 @@ class Siblings(RuleBasedStateMachine):
         else:
             self.write(lambda tx: siblings.move(tx, "forums", node, old, new, at))
 
-    @rule(outwards=st.booleans())
-    def move_children(self, outwards: bool) -> None:
-        parent, to = (INNER, OUTER) if outwards else (OUTER, INNER)
-        if INNER in self.lists[OUTER] and not outwards:
-            self.lists[OUTER].remove(INNER)
-            self.lists[None].append(INNER)
-            self.write(lambda tx: siblings.move(tx, "forums", INNER, OUTER, None, len(self.lists[None]) - 1))
-        self.write(lambda tx: siblings.move_children(tx, "forums", parent, to, "2026-02"))
-        self.lists[to] += self.lists[parent]
-        self.lists[parent] = []
+    @rule(
+        old=st.sampled_from([None, OUTER, INNER]),
+        new=st.sampled_from([None, OUTER, INNER]),
+        ticked=st.lists(picks, min_size=1, max_size=40),
+        every=st.booleans(),
+        to=st.none() | st.lists(picks, min_size=1, max_size=3),
+    )
+    def move_many(self, old: int | None, new: int | None, ticked: list[int], every: bool, to: list[int] | None) -> None:
+        leaves = [node for node in self.lists[old] if node not in {OUTER, INNER}]
+        chosen = dict.fromkeys(leaves) if every else dict.fromkeys(leaves[number % len(leaves)] for number in ticked if leaves)
+        if not chosen or old == new:
+            return
+        moving, positions = list(chosen), None
+        self.lists[old] = [node for node in self.lists[old] if node not in chosen]
+        if to is None:
+            self.lists[new] += moving
+        else:
+            wanted = [to[n % len(to)] % (len(self.lists[new]) + 1) for n in range(len(moving))]
+            positions = siblings.positions_after_return(wanted, len(self.lists[new]))
+            for node, position in zip(reversed(moving), reversed(wanted), strict=True):
+                self.lists[new].insert(position, node)
+            assert positions == [self.lists[new].index(node) for node in moving]
+        self.write(lambda tx: siblings.move_many(tx, "forums", moving, old, new, "2026-02", positions))
 
     @invariant()
     def the_journal_tells_of_every_node_that_is_elsewhere(self) -> None:
@@ -292,7 +305,7 @@ def test_children_that_have_moved_or_been_deleted_leave_no_blocks(store: Store, 
         parent = order[1]
         for at in range(20):
             insert(tx, parent, at)
-        siblings.move_children(tx, "forums", parent, order[0], "2026-02")
+        siblings.move_many(tx, "forums", siblings.find_children(tx, "forums", parent), parent, order[0], "2026-02")
         for node in order:
             delete(tx, node)
         return list(tx.raw.execute("SELECT id FROM sibling_blocks").fetchall())

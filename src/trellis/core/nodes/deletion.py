@@ -81,7 +81,7 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
     _save_for_undo(kind, context, node)
     if target is not None and direct:
         snapshots.save_moved_children(context.tx, kind.name, node.id, target.id)
-        siblings.move_children(context.tx, kind.name, node.id, target.id, context.at)
+        siblings.move_many(context.tx, kind.name, direct, node.id, target.id, context.at)
     _delete(kind, context, node, gone)
     scrubbed = remove_group(context, node.id) if kind.is_group else []
     touched = _touched_records(kind, gone, "deleted") + _touched_records(kind, moved, "moved")

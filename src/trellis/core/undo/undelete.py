@@ -10,7 +10,6 @@ from trellis.core.nodes import (
     DEEPEST,
     NodeKind,
     Placement,
-    apply_placement,
     goes_too_deep,
     makes_cycle,
     position_on_return,
@@ -236,28 +235,33 @@ def _restore_children(
     kind: NodeKind, context: Context, root: Node, children: Sequence[Place], progress: Progress
 ) -> tuple[list[int], list[LeftRecord]]:
     """Move back, in their old order, the children that are still where the delete had moved them."""
+    if not children:
+        return [], []
     back: list[int] = []
     left: list[LeftRecord] = []
-    above = nodes.find_ancestors(context.tx, kind.name, (root.id,)) if children else {}
-    if (reach := context.find_reach(kind)) is not None:  # what is outside now stays there, and is not told of
-        inside = reach.find_inside(context.tx, [place.id for place in children])
-        children = [place for place in children if place.id in inside]
+    above = nodes.find_ancestors(context.tx, kind.name, (root.id,))
+    now = siblings.find_places(context.tx, kind.name, [place.id for place in children])
+    moved_to = children[0].neighbours.get("to")  # a delete moves all of them to the same node
+    reach = context.find_reach(kind)
+    inside = None if reach is None else reach.find_inside(context.tx, list(now))
     for place in children:
-        progress.done()
-        child = nodes.find(context.tx, kind.name, place.id)
-        if child is None:
+        if inside is not None and place.id not in inside:
+            continue  # what is outside now stays there, and is not told of
+        if place.id not in now:
             why = say("It has been deleted since.")
-        elif child.parent_id != place.neighbours.get("to"):
+        elif now[place.id][0] != moved_to:
             why = say("It has been moved elsewhere since.")
-        elif child.id in above:
+        elif place.id in above:
             why = say("The restored node is below it now.")
         else:
-            snapshots.save(context.tx, kind.name, child, "moved", {"to": root.id})
-            placed = apply_placement(context.tx, kind, child, Placement(root.id, root))
-            nodes.update(context.tx, kind.name, replace(placed, updated_at=context.at))
-            back.append(child.id)
+            back.append(place.id)
             continue
         left.append({"resource": kind.name, "id": place.id, "why": why})
+    if back:
+        positions = siblings.positions_on_leaving(now[child][1] for child in back)
+        snapshots.save_moved(context.tx, kind.name, moved_to, dict(zip(back, positions, strict=True)), root.id)
+        siblings.move_many(context.tx, kind.name, back, moved_to, root.id, context.at)
+    progress.done(len(children))
     return back, left
 
 

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.events import is_past_undo
 from trellis.core.nodes import (
     NodeKind,
-    Placement,
-    apply_placement,
     children_go_too_deep,
     delete_rows,
     find_naming,
@@ -96,10 +93,9 @@ def _move_children_again(kind: NodeKind, context: Context, event: Event, root: N
     ):
         raise _refuse_children(kind, event, root, len(moved), len(now))
     snapshots.save_moved_children(context.tx, kind.name, root.id, target.id)
-    for child in reversed(moved):  # so that each finds the siblings that it had
-        node = nodes.find_by_ids(context.tx, kind.name, (child,))[child]
-        placed = apply_placement(context.tx, kind, node, Placement(target.id, target, kept[child].position))
-        nodes.update(context.tx, kind.name, replace(placed, updated_at=context.at))
+    others = siblings.count_children(context.tx, kind.name, target.id)
+    positions = siblings.positions_after_return([kept[child].position for child in moved], others)
+    siblings.move_many(context.tx, kind.name, moved, root.id, target.id, context.at, positions)
     return moved
 
 

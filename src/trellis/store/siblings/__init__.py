@@ -32,7 +32,7 @@ from trellis.store.siblings.moves import (
     find_slot,
     find_slots,
     move,
-    move_children,
+    move_many,
     reorder,
 )
 from trellis.store.siblings.pages import select_children, select_nodes
@@ -41,11 +41,13 @@ from trellis.store.siblings.positions import (
     count_children,
     count_children_by_parent,
     find_children,
+    find_places,
     find_position,
     read_range,
 )
 from trellis.store.siblings.repair import append_to_top_level, check, repair
 from trellis.store.siblings.rows import delete_blocks
+from trellis.store.siblings.succession import positions_after_return, positions_on_leaving
 from trellis.store.siblings.tree import Slot
 
 __all__ = [
@@ -62,11 +64,14 @@ __all__ = [
     "detach",
     "detach_many",
     "find_children",
+    "find_places",
     "find_position",
     "find_slot",
     "find_slots",
     "move",
-    "move_children",
+    "move_many",
+    "positions_after_return",
+    "positions_on_leaving",
     "read_range",
     "reorder",
     "repair",

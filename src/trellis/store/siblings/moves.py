@@ -1,18 +1,14 @@
 """Attaching, detaching and moving children: how other packages change the order of siblings."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
-import sqlalchemy as sa
-from sqlalchemy import bindparam
-
-from trellis.store.column_types import NUMBER
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import Transaction
 from trellis.store.siblings import btree
-from trellis.store.siblings.positions import count_children, count_children_by_parent, find_children, is_child
-from trellis.store.siblings.rows import delete_blocks, note_order
+from trellis.store.siblings.positions import count_children, count_children_by_parent
+from trellis.store.siblings.rows import note_order
 from trellis.store.siblings.tree import SiblingTree, Slot, find_slot, find_slots
-from trellis.store.tables import nodes
 
 __all__ = [
     "attach",
@@ -23,13 +19,11 @@ __all__ = [
     "find_slot",
     "find_slots",
     "move",
-    "move_children",
+    "move_many",
     "reorder",
 ]
 
-_c = nodes.c
 _ROWS_PER_NEW: Final = 16  # siblings that may be written anew for each new one
-_ONE_BY_ONE: Final = 8  # attaching one child to a large tree costs about as much as building that tree for so many
 
 
 def attach(tx: Transaction, kind: str, parent: int | None, position: int | None = None) -> tuple[Slot, int]:
@@ -79,37 +73,47 @@ def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | 
     """
     if position is not None:
         note_order(tx, kind, parent)
-    return SiblingTree(tx, kind, parent).make_room(position, count, most=max(btree.CAPACITY, count * _ROWS_PER_NEW))
+    return SiblingTree(tx, kind, parent).make_room(position, count, most=_most(count))
 
 
-_TOUCH = Statement(sa.update(nodes).where(is_child(top=False)).values(updated_at=bindparam("at")))
-_REPARENT = Statement(
-    sa.update(nodes)
-    .where(is_child(top=False))
-    .values(parent_id=bindparam("to"), block_offset=_c.block_offset + bindparam("by", type_=NUMBER))
-)
+def _most(new: int) -> int:
+    """Return how many siblings there may be for room to be made at once for so many new ones."""
+    return max(btree.CAPACITY, new * _ROWS_PER_NEW)
 
 
-def move_children(tx: Transaction, kind: str, parent: int, to: int, at: str) -> None:
-    """Move all children of one node after those of another, in order, and set their `updated_at` to `at`.
+def move_many(
+    tx: Transaction,
+    kind: str,
+    ids: Sequence[int],
+    parent: int | None,
+    to: int | None,
+    at: str,
+    positions: Sequence[int] | None = None,
+) -> None:
+    """Move children of one node to another, and set their `updated_at` to `at`.
 
-    A few children join a large tree one by one; otherwise both trees are flattened, joined in one statement, and built again.
+    They go to the end in this order, or each to the position that it is to have when all of them are there.
     """
     note_order(tx, kind, parent)
     note_order(tx, kind, to)
-    source, target = SiblingTree(tx, kind, parent), SiblingTree(tx, kind, to)
-    moving, present = count_children(tx, kind, parent), count_children(tx, kind, to)
-    tx.execute(_TOUCH, kind=kind, parent=parent, at=at)
-    if moving + present > max(btree.CAPACITY, moving * _ONE_BY_ONE):
-        for child in find_children(tx, kind, parent):
-            target.assign(child, target.attach(None)[0])
-        delete_blocks(tx, kind, [parent])
-        return
-    source.flatten()
-    target.flatten()
-    tx.execute(_REPARENT, kind=kind, parent=parent, to=to, by=present)
-    if moving + present > btree.CAPACITY:
-        target.build(moving + present)
+    left = find_slots(tx, kind, ids).values()
+    tree = SiblingTree(tx, kind, to)
+    for position, run in [(None, ids)] if positions is None else _find_runs(ids, positions):
+        room = tree.make_room(position, len(run), most=_most(len(run)))
+        if room is not None:
+            tree.assign_many(run, room[0], at)
+        else:
+            for n, node in enumerate(run):
+                tree.assign_many([node], [tree.attach(None if position is None else position + n)[0]], at)
+    SiblingTree(tx, kind, parent).detach_many(left)
+
+
+def _find_runs(ids: Sequence[int], positions: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Yield the nodes that are to be side by side, with the position of the first, in their order."""
+    placed = enumerate(sorted(zip(positions, ids, strict=True)))
+    for _, run in groupby(placed, lambda one: one[1][0] - one[0]):
+        those = [place for _, place in run]
+        yield those[0][0], [node for _, node in those]
 
 
 def build_blocks(tx: Transaction, kind: str, parents: Iterable[int | None]) -> None:

@@ -1,6 +1,6 @@
 """Reading the order of siblings: a node's position, the number of children, and the children in a range of positions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.column_types import NUMBER
-from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
+from trellis.store.engine import IdIn, InOrder, NodeIdIn, Row, Statement, Transaction
 from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
@@ -94,6 +94,14 @@ def count_children_by_parent(tx: Transaction, kind: str, parents: Iterable[int])
     """Count the children of each of these nodes: id → number. Those without children are left out."""
     wanted = sorted(set(parents))
     return {row[0]: int(row[1]) for row in tx.fetch(_COUNT_BY_PARENT, kind=kind, ids=tx.id_list(wanted))} if wanted else {}
+
+
+_PLACES = Statement(sa.select(_c.id, _c.parent_id, POSITION).where(NodeIdIn(_c.id, "ids")))
+
+
+def find_places(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, tuple[int | None, int]]:
+    """Return the parent of each of these nodes, and its position there. Those that do not exist are left out."""
+    return {row[0]: (row[1], row[2]) for row in tx.fetch(_PLACES, kind=kind, ids=tx.id_list(ids))}
 
 
 # --- which --------------------------------------------------------------------------------------------------------

@@ -29,11 +29,12 @@ class Slot:
 
 
 _SLOT = Statement(sa.select(_c.block, _c.block_offset).where(KIND, _c.id == bindparam("node")))
-_ASSIGN = Statement(
+_ASSIGNED = (
     sa.update(nodes)
     .where(KIND, _c.id == bindparam("node"))
     .values(parent_id=bindparam("to"), block=bindparam("new_block"), block_offset=bindparam("new_offset"))
 )
+_ASSIGN, _ASSIGN_AT = Statement(_ASSIGNED), Statement(_ASSIGNED.values(updated_at=bindparam("at")))
 
 
 def find_slot(tx: Transaction, kind: str, node: int) -> Slot:
@@ -128,6 +129,14 @@ class SiblingTree:
     def assign(self, node: int, slot: Slot) -> None:
         """Write a slot of this tree, and its parent, to a row."""
         self._tx.execute(_ASSIGN, kind=self._kind, node=node, to=self._parent, new_block=slot.block, new_offset=slot.offset)
+
+    def assign_many(self, ids: Sequence[int], slots: Sequence[Slot], at: str) -> None:
+        """Write slots of this tree, and its parent, to rows, which are changed at a moment."""
+        rows = [
+            {"kind": self._kind, "node": node, "to": self._parent, "new_block": slot.block, "new_offset": slot.offset, "at": at}
+            for node, slot in zip(ids, slots, strict=True)
+        ]
+        self._tx.execute_many(_ASSIGN_AT, rows)
 
     def reorder(self, node: int, old: int, wanted: int | None) -> int:
         """Move a child from position `old` to another one, or to the end (None, or a number beyond it); return the new position.

@@ -28,6 +28,7 @@ from trellis.store.snapshots.rows import (
     save,
     save_deleted,
     save_many,
+    save_moved,
     save_moved_children,
     walk,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "save",
     "save_deleted",
     "save_many",
+    "save_moved",
     "save_moved_children",
     "walk",
 ]

@@ -1,6 +1,5 @@
 """Deleting many nodes without children at once, each saved as if it were deleted by itself, one after the other."""
 
-from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -43,12 +42,11 @@ def delete_leaves(tx: Transaction, kind: str, leaves: Sequence[Node]) -> list[No
 
 def _foresee(tx: Transaction, kind: str, parent: int | None, leaves: Sequence[Node]) -> Iterator[Leaf]:
     """Work out the positions and neighbours that children of one parent will have when each of them is deleted."""
-    before, behind = _link(tx, kind, parent, sorted(node.position for node in leaves))
-    passed: list[int] = []  # the positions of those deleted before
-    for node in leaves:
+    positions = [node.position for node in leaves]
+    before, behind = _link(tx, kind, parent, sorted(positions))
+    for node, position in zip(leaves, siblings.positions_on_leaving(positions), strict=True):
         neighbours = {"before": _walk(before, node.id), "behind": _walk(behind, node.id)}
-        yield Leaf(replace(node, position=node.position - bisect_left(passed, node.position)), neighbours)
-        insort(passed, node.position)
+        yield Leaf(replace(node, position=position), neighbours)
         left, right = before.get(node.id), behind.get(node.id)
         if left is not None:
             behind[left] = right

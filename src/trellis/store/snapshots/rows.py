@@ -69,34 +69,40 @@ def save(tx: Transaction, kind: str, node: Node, change: Change, neighbours: Map
 
     Parent and position are those of `node`, since the row may have been moved already; everything else is read from the row.
     """
-    tx.execute(
-        _SAVE,
-        seq=_next_event(tx),
-        kind=kind,
-        node=node.id,
-        change=change,
-        old_parent=node.parent_id,
-        old_position=node.position,
-        neighbours=None if neighbours is None else tx.encode(neighbours),
-    )
+    place, encoded = (node.parent_id, node.position), None if neighbours is None else tx.encode(neighbours)
+    tx.execute(_SAVE, **_values(_next_event(tx), kind, node.id, change, place, encoded))
 
 
 def save_many(tx: Transaction, kind: str, rows: Sequence[tuple[Node, Mapping[str, Any]]], change: Change) -> None:
     """Save rows, each with its neighbours, for one of the events that this transaction is about to append, in their order."""
     first = _next_event(tx)
     params = [
-        {
-            "seq": seq,
-            "kind": kind,
-            "node": node.id,
-            "change": change,
-            "old_parent": node.parent_id,
-            "old_position": node.position,
-            "neighbours": tx.encode(neighbours),
-        }
+        _values(seq, kind, node.id, change, (node.parent_id, node.position), tx.encode(neighbours))
         for seq, (node, neighbours) in enumerate(rows, first)
     ]
     tx.execute_many(_SAVE, params)
+
+
+def save_moved(tx: Transaction, kind: str, parent: int | None, positions: Mapping[int, int], to: int) -> None:
+    """Save children of a node that are about to move to another one: id → the position that it leaves. See `save`."""
+    seq, neighbours = _next_event(tx), tx.encode({"to": to})
+    params = [_values(seq, kind, node, "moved", (parent, position), neighbours) for node, position in positions.items()]
+    tx.execute_many(_SAVE, params)
+
+
+def _values(
+    seq: int, kind: str, node: int, change: Change, place: tuple[int | None, int], neighbours: str | None
+) -> dict[str, Any]:
+    parent, position = place
+    return {
+        "seq": seq,
+        "kind": kind,
+        "node": node,
+        "change": change,
+        "old_parent": parent,
+        "old_position": position,
+        "neighbours": neighbours,
+    }
 
 
 def save_deleted(tx: Transaction, kind: str, ids: Sequence[int]) -> None:

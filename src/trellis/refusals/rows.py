@@ -339,7 +339,8 @@ ROWS: Final = (
             example="Proposal 5 was made by the caller. Somebody else has to decide on it."),
     # --- undo -----------------------------------------------------------------------------------------------------
     Refusal("1T106/1", "NOT_RESTORABLE", 409, "This event cannot be undone", Scope.DECLARED,
-            when="The event created something, is not about a node, or has already been undone (`undoneBy` says by which event).",
+            when="The event created something, is not about a node, or has already been undone (`undoneBy` says by which event); "
+                 "or what it deleted is there again.",
             example="Event 12 has already been undone, by event 15.",
             members=(Member("undoneBy", _NUMBER, "the event that undid it.", 15),)),
     Refusal("1T106/2", "CHANGED_SINCE", 409, "The record has changed since the event", Scope.DECLARED,

@@ -192,6 +192,18 @@ def test_what_was_restored_already_is_not_restored_again(run: Run, community: Co
     run("events.restore", again)
 
 
+def test_what_the_undo_of_another_delete_has_brought_back_is_not_restored_again(
+    run: Run, community: Community, do: RunForEvent
+) -> None:
+    first = do("forums.delete", community.releases, deleteChildrenOrMove=-1)
+    second = do("forums.restore", do("forums.restore", first), deleteCreated=True)
+    run("forums.restore", first)
+    assert f"forum {community.releases}, which is there again" in refused(run, second, "NOT_RESTORABLE").detail
+    run("forums.update", community.betas, parentId=community.help)
+    run("forums.delete", community.releases)
+    assert f"forum {community.betas}, which is there again" in refused(run, second, "NOT_RESTORABLE").detail
+
+
 # --- children that had moved --------------------------------------------------------------------------------------
 
 

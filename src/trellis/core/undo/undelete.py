@@ -39,6 +39,7 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, root: Snapsh
     children = snapshots.list_places(context.tx, event.seq, kind.name, "moved")
     naming = snapshots.list_keys(context.tx, event.seq, "changed")
     below = [one["id"] for one in event.touched if one["how"] == "deleted"]
+    _refuse_existing(kind, context, event, [root.node.id, *below])
     progress = Progress(context.call, 1 + len(children) + len(naming) + len(below))
     place = find_placement(kind, context, root, None)
     node = replace(root.node, parent_id=place.parent_id)
@@ -109,6 +110,18 @@ def _restore_rows(
 
     snapshots.restore(context.tx, seq, kind.name, node, place.place, below, back)
     return lost
+
+
+def _refuse_existing(kind: NodeKind, context: Context, event: Event, ids: Sequence[int]) -> None:
+    """Refuse if one of the nodes is there: the undo of an earlier delete has brought it back as well."""
+    if there := nodes.find_existing(context.tx, kind.name, ids):
+        told = say(
+            "Event {seq} deleted {singular} {id}, which is there again: the undo of another event has brought it back.",
+            seq=event.seq,
+            singular=kind.singular,
+            id=min(there),
+        )
+        raise Refused("NOT_RESTORABLE", told)
 
 
 def _refuse_taken_since(kind: NodeKind, context: Context, seq: int, ids: Sequence[int]) -> None:

@@ -280,6 +280,19 @@ def test_work_does_not_grow_with_the_number_of_children_that_are_moved(run: Run,
     assert all(many < few + 30 for few, many in zip(*counts, strict=True)), counts  # of 70 more children
 
 
+def test_work_does_not_grow_with_the_number_of_records_that_are_deleted_again(run: Run, do: RunForEvent, clock: Clock) -> None:
+    counts = []
+    for size in (20, 60):
+        parent = run("forums.create", name="Parent")["id"]
+        run_all(run, [create(f"{n}", parent) for n in range(size)])
+        clock.move(hours=1)
+        back = do("forums.restore", do("forums.delete", parent, deleteChildrenOrMove=-1))
+        with StatementMeter() as again:
+            do("forums.restore", back, deleteCreated=True)
+        counts.append(again.count)
+    assert counts[0] == counts[1]
+
+
 def test_children_stay_that_have_moved_on_or_are_gone(run: Run, community: Community, do: RunForEvent) -> None:
     third = run("forums.create", name="Third", parentId=community.news)["id"]
     event = do("forums.delete", community.news, deleteChildrenOrMove=community.staff)

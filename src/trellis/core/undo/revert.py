@@ -29,7 +29,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     before = serialize_target(kind, context, now)
     check_precondition(context.call.expected, before)
     groups = existing_groups(context)
-    refuse_changed(kind, context, event, now, groups)
+    refuse_changed(kind, context, event, now, snapshots.find_next(context.tx, kind.name, now.id, event.seq), groups)
     place = _find_placement(kind, context, event, then, now)
     wanted, lost = drop_lost_groups(kind, then.node, groups)
     _check_leaf_only(kind, context, now, wanted)
@@ -107,9 +107,13 @@ def deleted_since(kind: NodeKind, context: Context, node: int) -> Refused:
     )
 
 
-def refuse_changed(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
-    """Refuse if a record has changed since an event. Shifts by siblings and deleted groups do not count."""
-    later = snapshots.find_next(context.tx, kind.name, now.id, event.seq)
+def refuse_changed(
+    kind: NodeKind, context: Context, event: Event, now: Node, later: Snapshot | None, groups: AbstractSet[int]
+) -> None:
+    """Refuse if a record has changed since an event. Shifts by siblings and deleted groups do not count.
+
+    `later` is the record as the next event that changed it found it, None if there was none.
+    """
     if later is None:
         return
     differences = list(_differences(kind, drop_lost_groups(kind, later.node, groups)[0], now))

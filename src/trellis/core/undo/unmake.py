@@ -162,13 +162,8 @@ def _refuse_changed_records(kind: NodeKind, context: Context, event: Event, root
                 raise deleted_since(kind, context, number)
             # A saved row equal to the current one was restored by an undo. A record without saved rows is as it was created.
             if now.updated_at != event.at or (number in later and later[number].node != now):
-                _refuse_if_changed(kind, context, event, now, groups)
-
-
-def _refuse_if_changed(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
-    """Refuse if a record that was written again differs from the one that the event created. Deleted groups do not count."""
-    _require_kept(kind, context, event, now)
-    refuse_changed(kind, context, event, now, groups)
+                _require_kept(kind, context, event, now)
+                refuse_changed(kind, context, event, now, later.get(number), groups)
 
 
 def _require_kept(kind: NodeKind, context: Context, event: Event, now: Node) -> None:

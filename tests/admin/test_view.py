@@ -1,8 +1,11 @@
 """How the panel writes times and numbers, and lays out its charts."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from jinja2 import Template
+from jinja2.runtime import Context
 
 from tests.admin.conftest import Visitor, page_text
 from tests.community import Community
@@ -61,3 +64,26 @@ def test_nothing_is_called_by_its_number_or_in_a_wrong_plural(admin: Visitor, co
     for url in ("http://127.0.0.1:9000/", "http://localhost:9000/"):
         refused = admin.post("/webhooks/1/edit", {"url": url, "events": "*"})
         assert "with TRELLIS_WEBHOOK_ALLOW" in page_text(refused)
+
+
+def test_macros_are_made_once_for_a_page_and_no_row_copies_what_templates_know(
+    admin: Visitor, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin.get("/forums")
+    make, derive = Template.make_module, Context.derived
+    made: list[str | None] = []
+    copied: list[str | None] = []
+
+    def note_module(template: Template, *given: Any) -> Any:
+        made.append(template.name)
+        return make(template, *given)
+
+    def note_copy(context: Context, *given: Any) -> Any:
+        copied.append(context.name)
+        return derive(context, *given)
+
+    monkeypatch.setattr(Template, "make_module", note_module)
+    monkeypatch.setattr(Context, "derived", note_copy)
+    assert admin.get("/forums").text.count('class="node"') == 4
+    assert sorted(map(str, made)) == ["logs.html", "macros.html", "many/bar.html", "nodes/parts.html"]
+    assert "nodes/parts.html" not in copied

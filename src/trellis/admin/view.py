@@ -4,9 +4,9 @@ Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besid
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many proposals are open and alarms
 unread, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if
 none can be), `sso` (what is set of single sign-on), `now`, `clock` (the time zone of the page: times/zone.py), `language` (what its
-texts are in: languages/), `languages` (those that one may choose, by code) and `theme`. Texts are marked with `{% trans %}`,
-`ngettext` and `_`: languages/marks.py. Macros come by `{% import "macros.html" as ui with context %}`. There are no inline scripts
-or styles: the content security policy forbids them.
+texts are in: languages/), `languages` (those that one may choose, by code), `theme` and `ui` (the macros of macros.html, which are
+made once for a page). Texts are marked with `{% trans %}`, `ngettext` and `_`: languages/marks.py. There are no inline scripts or
+styles: the content security policy forbids them.
 """
 
 from collections.abc import Mapping
@@ -201,7 +201,9 @@ class View:
             "party": find_party(request.gate.environment.public_url),
             "sso": request.gate.environment.sign_on,
         }
-        return self._allowed.leave_out(self.environment.get_template(template).render(shared | dict(context)), request)
+        whole = shared | dict(context)
+        whole["ui"] = self.environment.get_template("macros.html").make_module(whole)
+        return self._allowed.leave_out(self.environment.get_template(template).render(whole), request)
 
     def _find_hue(self, section: str) -> str:
         """Return the class of a kind's colour, "" for what is no kind. Colours only help: an icon and a name stand beside each."""

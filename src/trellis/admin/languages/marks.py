@@ -57,7 +57,7 @@ def show(context: Context, value: Any) -> Any:
 
     `|exact` shows it as it is.
     """
-    return _say(_language_of(context), value) if isinstance(value, str) else value
+    return _say(_language_of(context), value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _language_of(context: Context) -> Language:

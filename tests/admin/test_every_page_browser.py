@@ -1,41 +1,55 @@
 """What axe finds on every page of the panel that a link leads to and in every dialog: at each width and zoom, in both themes.
 
-It is asked for everything at the widest and the narrowest, and elsewhere for what the width or the theme decides.
+It is asked for everything at the widest and the narrowest, and elsewhere for what the width or the theme decides: there by turns,
+so that each page is looked at in one of two widths, and each style in both.
 """
 
+import re
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Final
 
 import pytest
 from playwright.sync_api import Page
 
 from tests.admin.everything import UNLINKED, fill, shape_of
-from tests.browser import COLOURS, PLACES, overflow, violations
+from tests.browser import COLOURS, PLACES, bring_axe, overflow, violations
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
 from trellis.core.gate import Gate
+from trellis.kinds import KINDS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 
 # What is drawn differs between the first and the last; 640 is what a window of 1280 has at a zoom of 200 %.
 _WIDTHS: Final = (1440, 768, 640, 360)
 _ENDS: Final = (_WIDTHS[0], _WIDTHS[-1])
+_BETWEEN: Final = _WIDTHS[1:-1]
+_KIND: Final = re.compile(rf"/admin/({'|'.join(kind.name for kind in KINDS)})(?=/)")
 _NO_PAGE: Final = ("/admin/sign-out", "/admin/static/", "/export")
 
 
-def _look(page: Page, where: str) -> Iterator[str]:
-    """Say what is wrong in each look. Themes differ in colours alone, and widths between the ends in where things are."""
+def _look(page: Page, where: str, between: int, end: int) -> Iterator[str]:
+    """Say what is wrong in each look. Themes differ in colours alone, and widths between the ends in where things are.
+
+    Of the widths between the ends, axe is asked about one, and of the ends about one in the dark.
+    """
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     for width in _WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         if (wide := overflow(page)) > 0:
             yield f"{where} at {width}: {wide} px too wide"
-        about = () if width in _ENDS else PLACES
-        yield from (f"{where} at {width}, light: {wrong}" for wrong in violations(page, about))
+        if width == between or width in _ENDS:
+            about = () if width in _ENDS else PLACES
+            yield from (f"{where} at {width}, light: {wrong}" for wrong in violations(page, about))
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    for width in reversed(_ENDS):
-        page.set_viewport_size({"width": width, "height": 900})
-        yield from (f"{where} at {width}, dark: {wrong}" for wrong in violations(page, COLOURS))
+    page.set_viewport_size({"width": end, "height": 900})
+    yield from (f"{where} at {end}, dark: {wrong}" for wrong in violations(page, COLOURS))
+
+
+def _dialog_of(link: str) -> str:
+    """Return what dialogs have in common: kinds of nodes have the same ones, and the pages in these are looked at for each kind."""
+    return _KIND.sub("/admin/nodes", shape_of(link))
 
 
 def _links(page: Page, selector: str) -> list[str]:
@@ -47,6 +61,8 @@ def test_axe_finds_nothing_on_any_page_or_dialog(page: Page, community: Communit
     fill(gate, run, key)
     waiting, seen, dialogs = ["/admin", *UNLINKED], set[str](), set[str]()
     found: list[str] = []
+    turns = cycle(zip(_BETWEEN, _ENDS, strict=True))
+    bring_axe(page)
     while waiting:
         address = waiting.pop(0)
         if shape_of(address) in seen:
@@ -54,15 +70,15 @@ def test_axe_finds_nothing_on_any_page_or_dialog(page: Page, community: Communit
         seen.add(shape_of(address))
         page.goto(address)
         waiting += _links(page, "a[href]")
-        found += _look(page, address)
+        found += _look(page, address, *next(turns))
         for link in _links(page, "a[data-dialog]"):
             opener = page.locator(f'a[data-dialog][href="{link}"]').first
-            if shape_of(link) in dialogs or not opener.is_visible():
+            if _dialog_of(link) in dialogs or not opener.is_visible():
                 continue
-            dialogs.add(shape_of(link))
+            dialogs.add(_dialog_of(link))
             opener.click()
             page.get_by_role("dialog").wait_for()
-            found += _look(page, f"the dialog {link}")
+            found += _look(page, f"the dialog {link}", *next(turns))
             page.keyboard.press("Escape")
             page.get_by_role("dialog").wait_for(state="detached")
     assert not found, "\n".join(found)

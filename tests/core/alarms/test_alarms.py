@@ -81,6 +81,7 @@ def test_a_role_sees_what_it_may_read_and_what_is_about_oneself(gate: Gate, owne
         actor = Actor.administrator(number, role, gate.environment.permits.find(role))
         gate.run(Call("admins.sign_in", actor, {}, number))
         seen[role] = [alarm["name"] for alarm in view(gate, actor) if alarm["name"] != "new-administrator"]
+        assert count_unread(gate, actor) == len(view(gate, actor, unread=True))
     assert seen["key-manager"] == ["new-browser", "new-webhook", "new-key"]
     assert seen["structure-editor"] == ["new-browser"]
     assert seen["auditor"] == ["new-browser", "new-browser", "new-browser", "new-webhook", "new-key"]

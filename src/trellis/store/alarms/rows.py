@@ -2,16 +2,19 @@
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Transaction
+from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import administrators, alarms
 
 _c = alarms.c
 _MOST_UNREAD: Final = 100  # that are counted
 _BATCH: Final = 1000
+_KEPT: Final = 64  # statements, one for each set of resources that somebody may read
+_Admin = int | sa.BindParameter[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,15 @@ def find_between(tx: Transaction, first: int, last: int) -> dict[int, str]:
 
 def count_unread(tx: Transaction, resources: Collection[str] | None, admin: int) -> int:
     """Count the alarms that an administrator has not read, of those that are for them: at most a hundred."""
+    return int(tx.fetch(_unread(None if resources is None else tuple(sorted(resources))), admin=admin)[0][0])
+
+
+@lru_cache(_KEPT)
+def _unread(resources: tuple[str, ...] | None) -> Statement:
+    """Return the statement that counts unread alarms: every page of the panel asks."""
+    admin = sa.bindparam("admin", type_=sa.Integer())
     wanted = (_c.event > _read_by(admin), _is_news_to(admin), _is_for(resources, admin))
-    unread = sa.select(_c.event).where(*wanted).limit(_MOST_UNREAD).subquery()
-    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(unread)).scalar_one())
+    return Statement(sa.select(sa.func.count()).select_from(sa.select(_c.event).where(*wanted).limit(_MOST_UNREAD).subquery()))
 
 
 def find_read(tx: Transaction, admin: int) -> int:
@@ -85,16 +94,17 @@ def purge(tx: Transaction, before: str) -> int:
     return tx.connection.execute(sa.delete(alarms).where(_c.event.in_(old))).rowcount
 
 
-def _read_by(admin: int) -> sa.ColumnElement[int]:
+def _read_by(admin: _Admin) -> sa.ColumnElement[int]:
     read = sa.select(administrators.c.alarms_read).where(administrators.c.id == admin).scalar_subquery()
     return sa.func.coalesce(read, 0)
 
 
-def _is_news_to(admin: int) -> sa.ColumnElement[bool]:
+def _is_news_to(admin: _Admin) -> sa.ColumnElement[bool]:
     return sa.or_(_c.own.is_(None), _c.own != admin)
 
 
-def _is_for(resources: Collection[str] | None, admin: int | None) -> sa.ColumnElement[bool]:
+def _is_for(resources: Collection[str] | None, admin: _Admin | None) -> sa.ColumnElement[bool]:
     if resources is None:
         return sa.true()
-    return sa.or_(_c.resource.in_(sorted(resources)), sa.and_(_c.resource == "admins", _c.resource_id == admin))
+    some = [sa.literal(one) for one in sorted(resources)]  # a statement that is built once takes no list
+    return sa.or_(_c.resource.in_(some), sa.and_(_c.resource == "admins", _c.resource_id == admin))

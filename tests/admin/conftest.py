@@ -187,19 +187,22 @@ def window(chrome: Browser, service: Service) -> Iterator[BrowserContext]:
     window.close()
 
 
-LetIn = Callable[[Page], None]
+class LetIn(Protocol):
+    """Gives a window somebody's session: `let_in(page)` Mira's, `let_in(page, 3)` that of administrator 3."""
+
+    def __call__(self, page: Page, admin: int | None = None) -> None: ...
 
 
 @pytest.fixture
 def let_in(gate: Gate, mira: int) -> LetIn:
-    """Give a window a session of Mira's, and open the overview in it: what she would get by signing in.
+    """Give a window a session, and open the overview in it: what somebody would get by signing in.
 
-    To sign in takes two more requests and a slow hash of her password; `test_browser.py` does it.
+    To sign in takes two more requests and a slow hash of the password; `test_browser.py` does it.
     """
 
-    def let_in(page: Page) -> None:
+    def let_in(page: Page, admin: int | None = None) -> None:
         now = format_timestamp(datetime.now(UTC))  # the service in its own process goes by the real clock
-        token = gate.store.write(lambda tx: insert_session(tx, mira, Client("127.0.0.1", ""), now, "password")).result()
+        token = gate.store.write(lambda tx: insert_session(tx, admin or mira, Client("127.0.0.1", ""), now, "password")).result()
         cookie: Any = {"name": "trellis_session", "value": token, "domain": "127.0.0.1", "path": "/admin"}
         page.context.add_cookies([cookie | {"httpOnly": True, "sameSite": "Lax"}])
         page.goto("/admin")

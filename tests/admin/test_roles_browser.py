@@ -5,8 +5,8 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.conftest import PASSWORD
-from tests.browser import confirm, faults, opened, sign_in
+from tests.admin.conftest import PASSWORD, LetIn
+from tests.browser import confirm, faults, opened
 from tests.fixture_types import Run
 from tests.service_process import Service
 from trellis.core.roles import OWNER
@@ -22,19 +22,14 @@ MENUS: Final = {  # of the roles that do not see all: what is in the menu beside
 }
 
 
-@pytest.fixture
-def password() -> str:
-    return PASSWORD
-
-
-def test_each_role_sees_its_menu_and_pages_without_a_fault(chrome: Browser, service: Service, run: Run, password: str) -> None:
+def test_each_role_sees_its_menu_and_pages_without_a_fault(chrome: Browser, service: Service, let_in: LetIn, run: Run) -> None:
     run("forums.create", name="News")
     run("keys.create", name="Plugin")
     for role, (shown, hidden, page_of_it) in MENUS.items():
-        run("admins.create", name=role, login=role, password=password, mustChangePassword=False, role=role)
+        made = run("admins.create", name=role, login=role, password=PASSWORD, mustChangePassword=False, role=role)
         with opened(chrome, service.address) as context:
             page = context.new_page()
-            sign_in(page, role, password)
+            let_in(page, int(made["id"]))
             menu = page.get_by_role("navigation", name="Panel")
             expect(menu.get_by_role("link", name=shown)).to_be_visible()
             expect(menu.get_by_role("link", name=hidden)).to_have_count(0)

@@ -100,13 +100,14 @@ def places(run: Run, community: Community) -> list[str]:
 
 
 def _look(window: BrowserContext, places: list[str], prepare: str = "") -> Iterator[str]:
+    """Say what is wrong at each width. A page is loaded once: its scripts do not ask for the width."""
     page = window.new_page()
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        for place in places:
-            page.goto(place)
-            if prepare:
-                page.evaluate(prepare)
+    for place in places:
+        page.goto(place)
+        if prepare:
+            page.evaluate(prepare)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
             wide = overflow(page)
             yield from [f"{place} at {width}: {wide} px too wide"] if wide > 0 else []
             yield from (f"{place} at {width}: {wrong}" for wrong in page.evaluate(_COVERED))

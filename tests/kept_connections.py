@@ -1,12 +1,14 @@
 """Connections to PostgreSQL that are kept when a test closes them, and given to the next one that connects in the same way.
 
 For each new connection PostgreSQL starts a process, which reads the catalogue before it answers: that takes it longer than most
-tests take. A connection that is kept has been reset by DISCARD ALL; all that is left of its past is in the server's caches.
+tests take. A connection that is kept has been reset as DISCARD ALL would, but for its prepared statements, which the next one goes
+on to use: PostgreSQL takes longer to parse and to plan a statement than to run it for the few rows of a test.
 """
 
 from collections import defaultdict
+from functools import lru_cache
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
@@ -16,9 +18,25 @@ from trellis.store.engine.limited import LimitedConnection
 
 _MOST: Final = 2  # of one database, at one time: a reader and the writer
 _MOST_OF_ALL: Final = 6
-_RESET: Final = (b"DISCARD ALL", b"SELECT pg_stat_force_next_flush()")  # what it has written is told as if it had ended
+_RESET: Final = b"; ".join(
+    (
+        b"CLOSE ALL",
+        b"RESET ALL",
+        b"UNLISTEN *",
+        b"SELECT pg_advisory_unlock_all()",
+        b"DISCARD TEMP",
+        b"DISCARD SEQUENCES",
+        b"SELECT pg_stat_force_next_flush()",  # what it has written is told as if it had ended
+    )
+)
 _DONE: Final = {ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK}
 _RESTING: Final = {TransactionStatus.IDLE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
+
+
+class _Kept(NamedTuple):
+    made: str
+    connection: Any  # of libpq
+    prepared: Any  # psycopg's record of its prepared statements
 
 
 class KeptConnections:
@@ -26,34 +44,34 @@ class KeptConnections:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: defaultdict[str, list[tuple[str, Any]]] = defaultdict(list)  # by database: how it was made, connection
+        self._kept: defaultdict[str, list[_Kept]] = defaultdict(list)  # by database
 
-    def keep(self, made: str, connection: Any) -> bool:
+    def keep(self, made: str, connection: Any, prepared: Any) -> bool:
         """Keep a connection of libpq, if it can be used again."""
         if connection.transaction_status not in _RESTING:
             return False
         if connection.transaction_status != TransactionStatus.IDLE:
             connection.exec_(b"ROLLBACK")
-        if any(connection.exec_(command).status not in _DONE for command in _RESET):
+        if connection.exec_(_RESET).status not in _DONE:
             return False
         with self._lock:
             kept = self._kept[_database_of(made)]
             if len(kept) == _MOST or sum(map(len, self._kept.values())) == _MOST_OF_ALL:
                 return False
-            kept.append((made, connection))
+            kept.append(_Kept(made, connection, prepared))
             return True
 
-    def take(self, made: str) -> Any | None:
+    def take(self, made: str) -> _Kept | None:
         """Return a connection that was made in this way, if there is one that the server has not ended."""
         while True:
             with self._lock:
                 kept = self._kept[_database_of(made)]
-                if (found := next((pair for pair in kept if pair[0] == made), None)) is None:
+                if (found := next((one for one in kept if one.made == made), None)) is None:
                     return None
                 kept.remove(found)
-            if found[1].exec_(b"").status == ExecStatus.EMPTY_QUERY:
-                return found[1]
-            found[1].finish()
+            if found.connection.exec_(b"").status == ExecStatus.EMPTY_QUERY:
+                return found
+            found.connection.finish()
 
     def count(self, database: str) -> int:
         """Return how many are kept of a database."""
@@ -62,15 +80,21 @@ class KeptConnections:
     def close(self, database: str) -> None:
         """Close those of a database, which is to be dropped."""
         with self._lock:
-            for _, connection in self._kept.pop(database, ()):
-                connection.finish()
+            for kept in self._kept.pop(database, ()):
+                kept.connection.finish()
 
 
 KEPT: Final = KeptConnections()
 
 
+@lru_cache
+def _read(made: str) -> dict[str, Any]:
+    """Read how a connection is made, once for each way: it takes as long as a short statement."""
+    return conninfo_to_dict(made)
+
+
 def _database_of(made: str) -> str:
-    return str(conninfo_to_dict(made)["dbname"])
+    return str(_read(made)["dbname"])
 
 
 def keep_connections(patch: pytest.MonkeyPatch) -> None:
@@ -81,13 +105,14 @@ def keep_connections(patch: pytest.MonkeyPatch) -> None:
         if (kept := KEPT.take(made)) is None:
             connection = yield from connect(cls, made)
         else:
-            connection = cls(kept)
-        connection.made = made if "application_name" not in conninfo_to_dict(made) else None
+            connection = cls(kept.connection)
+            connection._prepared = kept.prepared
+        connection.made = made if "application_name" not in _read(made) else None
         return connection
 
     def keep_or_close(connection: Any) -> None:
         held = connection.pgconn
-        if not connection.closed and connection.made is not None and KEPT.keep(connection.made, held):
+        if not connection.closed and connection.made is not None and KEPT.keep(connection.made, held, connection._prepared):
             connection._closed, connection.pgconn = True, PGconn()  # as one that is closed
         else:
             close(connection)

@@ -42,20 +42,15 @@ class DatabaseState:
     def rows(self) -> Rows:
         """Return all rows of all tables, left out the request log, the last use of keys, and what processes tell each other."""
         with self._gate.store.reading() as tx:
-            found = {table.name: _rows(tx.connection, table) for table in _compared()}
-        found[counters.name] = [row for row in found[counters.name] if not str(row["name"]).startswith(_BESIDE_REQUESTS)]
-        return found
+            return {table.name: _rows(tx.connection, table) for table in _compared()}
 
-    def _stored(self) -> dict[str, list[tuple[Any, ...]]]:
+    def _stored(self) -> dict[str, list[Any]]:
         """Return the same rows as they are stored: to read values out of them takes longer than to compare them."""
+        tables = _compared()
         with self._gate.store.reading() as tx:
-            found = {
-                table.name: [tuple(row) for row in tx.connection.exec_driver_sql(_command(table, tx.connection.dialect))]
-                for table in _compared()
-            }
-        name = list(counters.columns).index(counters.c.name)
-        found[counters.name] = [row for row in found[counters.name] if not str(row[name]).startswith(_BESIDE_REQUESTS)]
-        return found
+            if tx.sqlite:
+                return {table.name: tx.raw.execute(_command(table, tx.connection.dialect)).fetchall() for table in tables}
+            return dict(zip([table.name for table in tables], tx.raw.execute(_all(tx.connection.dialect)).fetchone(), strict=True))
 
     def requests(self) -> list[dict[str, Any]]:
         """Return the request log, the oldest first."""
@@ -96,7 +91,10 @@ def _compared() -> tuple[sa.Table, ...]:
 @cache
 def _select(table: sa.Table) -> sa.Select[Any]:
     columns = [column for column in table.columns if column.name != "last_used_at"]
-    return sa.select(*columns).order_by(*table.primary_key.columns)
+    found = sa.select(*columns).order_by(*table.primary_key.columns)
+    if table is counters:
+        return found.where(*(sa.func.substr(counters.c.name, 1, len(start)) != start for start in _BESIDE_REQUESTS))
+    return found
 
 
 _commands: Final[dict[tuple[sa.Table, str], str]] = {}  # by table and engine: each database has a dialect of its own
@@ -104,5 +102,12 @@ _commands: Final[dict[tuple[sa.Table, str], str]] = {}  # by table and engine: e
 
 def _command(table: sa.Table, dialect: sa.Dialect) -> str:
     if (command := _commands.get((table, dialect.name))) is None:
-        command = _commands[table, dialect.name] = str(_select(table).compile(dialect=dialect))
+        compiled = _select(table).compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+        command = _commands[table, dialect.name] = str(compiled)
     return command
+
+
+def _all(dialect: sa.Dialect) -> str:
+    """Return the one command that reads all tables of PostgreSQL, each as a list of its rows as text."""
+    each = (f"ARRAY(SELECT row::text FROM ({_command(table, dialect)}) AS row)" for table in _compared())  # noqa: S608  # our own
+    return "SELECT " + ", ".join(each)

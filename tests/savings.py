@@ -3,9 +3,9 @@
 import gc
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, partialmethod
+from functools import cache, lru_cache, partialmethod
 from pathlib import Path
 from ssl import SSLContext
 from types import CodeType
@@ -16,9 +16,11 @@ import pytest
 from jinja2 import Environment
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
 from sqlalchemy import Engine
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 from starlette.routing import compile_path
+from zxcvbn import zxcvbn
 
 _STATEMENTS: Final = 5_000  # that are kept compiled
 FOLDER: Final = "SAVINGS_OF_TRELLIS"  # names the folder to the services of the tests; not behind TRELLIS_, where the settings are
@@ -73,6 +75,38 @@ def _share_statements(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DefaultDialect, "__eq__", lambda dialect, other: type(dialect) is type(other))
 
 
+def _share_what_servers_say(patch: pytest.MonkeyPatch) -> None:
+    """Let SQLAlchemy ask for what it knows of a PostgreSQL server once, and not for each database: seven round trips.
+
+    All databases of the tests are on one server, and are set up alike.
+    """
+    initialize: Any = PGDialect_psycopg.initialize
+    known: dict[str, Any] = {}
+
+    def share(dialect: Any, connection: Any) -> None:
+        if not known:
+            before = dict(vars(dialect))
+            initialize(dialect, connection)
+            known.update({name: value for name, value in vars(dialect).items() if name not in before or before[name] != value})
+        vars(dialect).update(known)
+
+    patch.setattr(PGDialect_psycopg, "initialize", share)
+
+
+def _judge_passwords_once(patch: pytest.MonkeyPatch) -> None:
+    """Let each password of administrators be judged once for the same words: most tests have the same few."""
+    patch.setattr("zxcvbn.zxcvbn", _judge)
+
+
+def _judge(password: str, user_inputs: Iterable[str]) -> Any:
+    return _judge_once(password, tuple(user_inputs))
+
+
+@lru_cache
+def _judge_once(password: str, user_inputs: tuple[str, ...]) -> Any:
+    return zxcvbn(password, user_inputs=list(user_inputs))
+
+
 def _share_certificates(patch: pytest.MonkeyPatch) -> None:
     """Let clients that ask for nothing special have one TLS context: each reads all authorities of the world for its own.
 
@@ -112,6 +146,8 @@ def known_beforehand(folder: Path) -> Iterator[None]:
         _share_certificates(patch)
         _share_paths(patch)
         _share_statements(patch)
+        _share_what_servers_say(patch)
+        _judge_passwords_once(patch)
         patch.setattr("httpx._transports.asgi.is_running_trio", lambda: False)
         patch.setattr("httpcore._synchronization.current_async_library", lambda: "asyncio")
         yield

@@ -1,6 +1,7 @@
 """Verbs as data: the records agree with HTTP, and no module of the package asks which verb an operation has."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,15 @@ from trellis.core.verbs import SHARED, Body, Response, Verb, past_tense
 SOURCE: Final = Path(trellis.__file__).parent
 RECORDS: Final = frozenset(name.upper() for name in SHARED)
 VERBS: Final = tuple(dict.fromkeys(operation.verb for operation in CATALOGUE.values() if operation.verb is not None))
+# What stands in the source of every question. Most modules have none of it, and need not be parsed: that takes far longer.
+MENTIONS: Final = re.compile(rf"\b(?:verb|{'|'.join(sorted(RECORDS))})\b|\.\s*operation\s*\(")
 each_verb = pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 
 
 def questions(source: str) -> Iterator[int]:
     """Return the lines on which some code compares a verb, or the name of an operation, with one in particular."""
+    if MENTIONS.search(source) is None:
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Compare) and any(map(_is_verb, (node.left, *node.comparators))):
             if not all(isinstance(one, ast.Constant) and one.value is None for one in node.comparators):

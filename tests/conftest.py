@@ -28,7 +28,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.admins import passwords
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.passwords import Cost
+from trellis.core.passwords import NODE, Cost
 from trellis.settings import PREFIX, Settings
 from trellis.store.migrate import migrate
 from trellis.store.siblings import btree
@@ -206,9 +206,11 @@ def _patient_searches() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_digests() -> Iterator[None]:
-    """Keep passwords of administrators by a digest that is made quickly in this process; the real one is slow on purpose."""
+    """Keep passwords by digests that are made quickly in this process; the real ones are slow on purpose."""
+    quick, make = Cost(passes=1, memory=8, threads=1), Cost.hasher
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
+        patch.setattr(passwords, "SIGN_IN", quick)
+        patch.setattr(Cost, "hasher", lambda cost: make(quick if cost == NODE else cost))
         yield
 
 

@@ -66,6 +66,7 @@ def test_a_group_that_does_not_exist_is_refused(run: Run) -> None:
         run("access.view", group=999)
 
 
+@pytest.mark.slow
 def test_very_many_long_lists_of_groups_are_examined_some_at_a_time(
     gate: Gate, run: Run, community: Community, monkeypatch: pytest.MonkeyPatch
 ) -> None:

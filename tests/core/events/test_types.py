@@ -38,6 +38,7 @@ def seqs(page: dict[str, Any]) -> list[int]:
     return [event["seq"] for event in page["results"]]
 
 
+@pytest.mark.slow
 def test_each_type_finds_its_events_and_no_other(run: Run, log: list[dict[str, Any]]) -> None:
     happened = {event["type"] for event in log}
     assert {"forum.moved", "forum.updated", "calendar.moved", "category.copied", "blog.restored", "key.revoked"} <= happened

@@ -72,6 +72,7 @@ def test_pages_of_very_long_texts_are_refused_before_they_are_read(run: Run, top
     assert {asked: peak for asked, peak in large.items() if peak > 3 * ROOM} == {}
 
 
+@pytest.mark.slow
 def test_a_smaller_page_is_answered_whatever_it_is_chosen_from(run: Run, top: int) -> None:
     large: dict[str, int] = {}
     for given in FILTERS:

@@ -250,6 +250,7 @@ def test_a_node_below_itself_is_refused(run: Run, database: DatabaseState) -> No
         assert "under names it" in refuse(run, HEAD + "under: top\nforums:\n- {externalId: top, name: Top}")[0]
 
 
+@pytest.mark.slow
 def test_more_than_ten_thousand_nodes_are_refused(run: Run) -> None:
     entries = [{"externalId": f"f{number}", "name": "F"} for number in range(10_001)]
     assert "10,000" in refuse(run, {"format": "trellis/1", "name": "site", "forums": entries})[0]

@@ -75,6 +75,7 @@ def test_the_parts_of_a_document_share_the_room(run: Run, community: Community) 
     refuse(run, "structure.plan", "Divide it into parts", document=documents)
 
 
+@pytest.mark.slow
 def test_entries_that_come_from_elsewhere_take_room_too(run: Run, top: int) -> None:
     run("forums.create", name="Empty", externalId="empty")
     for number in range(60):

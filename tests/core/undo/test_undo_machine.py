@@ -5,7 +5,7 @@ lead back through every state the community was in, complete rows compared. Undo
 leave a community in which the check finds nothing wrong.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pytest
 from hypothesis import settings
@@ -22,6 +22,7 @@ from trellis.errors import Refused
 
 picks = st.integers(0, 30)
 kinds = st.sampled_from(["forums", "categories", "calendars"])
+_CHECKED: Final = 4  # steps from one check of everything to the next: it takes longer than the step does
 OPTION = "add"  # one that each of these kinds has
 
 
@@ -37,10 +38,18 @@ class Community(RuleBasedStateMachine):
         self.run: Run = runner(self.gate)
         self.back: list[tuple[str, int, int, Rows]] = []
         self.events = 0
+        self.steps = 0
 
     def teardown(self) -> None:
-        self.gate.store.close()
-        type(self).new_settings.drop(self.database)
+        """End: what is wrong in a state, and what later steps have left of it, is found here at the latest."""
+        try:
+            self.check_everything()
+        finally:
+            self.gate.store.close()
+            type(self).new_settings.drop(self.database)
+
+    def check_everything(self) -> None:
+        assert self.run("check.list")["problems"] == []
 
     def rows(self) -> Rows:
         """Every row of every kind, as it is kept."""
@@ -163,7 +172,9 @@ class Community(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_wrong(self) -> None:
-        assert self.run("check.list")["problems"] == []
+        self.steps += 1
+        if self.steps % _CHECKED == 0:
+            self.check_everything()
         newest = self.run("events.list", order="newest", limit=1)["results"]
         assert [event["seq"] for event in newest] == [self.events] * (self.events > 0)
 

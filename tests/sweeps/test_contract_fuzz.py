@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis.configuration import storage_directory
 
 from tests.api_fixtures import MakeService
 from tests.community import ENDPOINTS, Community
@@ -32,7 +33,13 @@ def test_the_service_keeps_the_promises_of_its_openapi_document(
         *("--continue-on-failure", "--no-shrink", "--warnings", "off"),
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "schemathesis.cli", *asked], cwd=tmp_path, capture_output=True, text=True, timeout=1500, check=False
+        [sys.executable, "-m", "schemathesis.cli", *asked],
+        cwd=tmp_path,
+        env={**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(storage_directory())},  # which characters there are is kept there
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
     assert f"Selected: {ENDPOINTS}/{ENDPOINTS}" in done.stdout

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from multiprocessing.context import ForkServerContext
@@ -31,11 +31,19 @@ def _context() -> ForkServerContext:
 class ForkedProcess:
     """`trellis` with some arguments, in a process group of its own, with the part of `subprocess.Popen` that tests use.
 
-    `output` is the file to which it prints and logs. It ends with the test run, if nobody ends it before.
+    `output` is the file to which it prints and logs. It ends with the test run, if nobody ends it before. `program` is what runs
+    instead, with the same arguments in `sys.argv`.
     """
 
-    def __init__(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], output: Path) -> None:
-        told = (list(arguments), str(folder), dict(environment), str(output))
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        output: Path,
+        program: Callable[[], object] | None = None,
+    ) -> None:
+        told = (list(arguments), str(folder), dict(environment), str(output), program)
         self._process = _context().Process(target=_run, args=told, daemon=True)
         self._process.start()
 
@@ -71,7 +79,7 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
 
-def _run(arguments: list[str], folder: str, environment: dict[str, str], output: str) -> None:
+def _run(arguments: list[str], folder: str, environment: dict[str, str], output: str, program: Callable[[], object] | None) -> None:
     from trellis.cli import main  # noqa: PLC0415  # in the forked process alone
 
     os.setpgid(0, 0)  # Ctrl-C is for the test run, which then ends this
@@ -88,6 +96,6 @@ def _run(arguments: list[str], folder: str, environment: dict[str, str], output:
         savings.share_templates(patch)
     search_patiently(patch)
     try:
-        main()
+        (program or main)()
     finally:
         atexit._run_exitfuncs()  # multiprocessing leaves them out: the last lines of the log wait for one

@@ -1,4 +1,4 @@
-"""A process that makes changes and delivers them at the same time, to be killed: python delivering_process.py URL RATE."""
+"""A process that makes changes and delivers them at the same time, to be killed. Its arguments are a database and a rate."""
 
 import asyncio
 import sys
@@ -13,7 +13,7 @@ from trellis.webhooks import Worker
 LEASE = 1.0
 
 
-async def change(gate: Gate, rate: float) -> None:
+async def _change(gate: Gate, rate: float) -> None:
     """Make so many changes a second; each is acknowledged on standard output. A rate of 0 makes none."""
     number = 0
     while rate:
@@ -25,12 +25,12 @@ async def change(gate: Gate, rate: float) -> None:
         await asyncio.sleep(1 / rate)
 
 
-async def main() -> None:
-    """Live until the end comes."""
+async def _live() -> None:
     settings = Settings.load({"TRELLIS_DATABASE_URL": sys.argv[1], "TRELLIS_WEBHOOK_ALLOW": "127.0.0.1"}, None)
     gate = compose(settings)
-    await asyncio.gather(Worker(gate, lease=LEASE).run(), change(gate, float(sys.argv[2])))
+    await asyncio.gather(Worker(gate, lease=LEASE).run(), _change(gate, float(sys.argv[2])))
 
 
-if __name__ == "__main__":
-    asyncio.run(main())
+def main() -> None:
+    """Live until the end comes."""
+    asyncio.run(_live())

@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 from tests.fixture_types import Run
+from tests.forked import ForkedProcess
 from tests.program import running
+from tests.wait import GIVE_UP, wait_until
 from tests.webhook_receiver import Receiver
+from tests.webhooks import claiming_process
 from tests.webhooks.conftest import deliver
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.webhooks.holder import has_ended, name_worker
 from trellis.webhooks.worker import Worker
 
-PROGRAM = Path(__file__).with_name("claiming_process.py")
+PROGRAM = Path(claiming_process.__file__)
 pytestmark = pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="only Linux tells which processes there are")
 
 
@@ -28,18 +31,20 @@ def stopped_clock() -> float:
 
 
 def test_a_restarted_process_takes_over_its_own_however_short_it_lives(
-    gate: Gate, settings: Settings, run: Run, receiver: Receiver, hook: dict[str, Any]
+    gate: Gate, settings: Settings, run: Run, receiver: Receiver, hook: dict[str, Any], tmp_path: Path
 ) -> None:
     """As in a crash loop: each life is shorter than the lease, and each delivers what is due."""
     for life in range(3):
-        with running([sys.executable, PROGRAM, settings.database_url], stdout=subprocess.PIPE, text=True) as crashing:
-            assert crashing.stdout is not None
-            assert crashing.stdout.readline() == "held\n"
+        (output := tmp_path / str(life)).write_bytes(b"")
+        crashing = ForkedProcess([settings.database_url], tmp_path, os.environ, output, claiming_process.main)
+        try:
+            wait_until(lambda output=output: output.read_text() == "held\n")  # type: ignore[misc]
             run("forums.create", name=f"Forum {life}")
             asyncio.run(deliver(Worker(gate, clock=stopped_clock)))
             assert len(receiver.received) == life, "it runs, and is waited for"
+        finally:
             crashing.kill()
-            crashing.wait()
+            crashing.wait(GIVE_UP)
         asyncio.run(deliver(Worker(gate, clock=stopped_clock)))
         assert [one.name for one in receiver.received] == [f"Forum {number}" for number in range(life + 1)]
 

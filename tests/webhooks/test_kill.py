@@ -6,8 +6,6 @@ TRELLIS_TEST_KILLS says how often the process is killed; the suite does it a few
 import json
 import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,22 +15,26 @@ from typing import Final
 import pytest
 
 from tests.fixture_types import Run
-from tests.program import running
-from tests.wait import wait_until
+from tests.forked import ForkedProcess
+from tests.wait import GIVE_UP, wait_until
 from tests.webhook_receiver import Receiver
+from tests.webhooks import delivering_process
 from trellis.settings import Settings
 
 KILLS: Final = int(os.environ.get("TRELLIS_TEST_KILLS", "6"))
 RATE: Final = 20  # changes a second
-PROGRAM: Final = Path(__file__).with_name("delivering_process.py")
 
 
 @contextmanager
-def delivering(settings: Settings, rate: float, told: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Start a process that makes changes and delivers them; its standard output goes to a file."""
-    command = [sys.executable, PROGRAM, settings.database_url, str(rate)]
-    with told.open("w") as out, running(command, stdout=out, stderr=subprocess.PIPE, text=True) as process:
+def delivering(settings: Settings, rate: float, told: Path) -> Iterator[ForkedProcess]:
+    """Start a process that makes changes and delivers them; its output goes to a file. It is killed at the end."""
+    told.write_bytes(b"")
+    process = ForkedProcess([settings.database_url, str(rate)], told.parent, os.environ, told, delivering_process.main)
+    try:
         yield process
+    finally:
+        process.kill()
+        process.wait(GIVE_UP)
 
 
 @pytest.mark.slow
@@ -45,10 +47,9 @@ def test_nothing_is_lost_and_the_order_is_kept(settings: Settings, receiver: Rec
         with delivering(settings, RATE, told) as process:
             wait_until(lambda process=process: process.poll() is not None or told.read_text())  # type: ignore[misc]
             time.sleep(random.uniform(0, 1.5))  # noqa: S311  # three looks for what is due; when is nobody's secret
-            process.kill()
-            _, failed = process.communicate()
-        assert "Traceback" not in failed
-        acknowledged |= {int(line) for line in told.read_text().splitlines(keepends=True) if line.endswith("\n")}
+        output = told.read_text()
+        assert "Traceback" not in output
+        acknowledged |= {int(line) for line in output.splitlines(keepends=True) if line.endswith("\n") and line.strip().isdecimal()}
     assert len(acknowledged) >= KILLS
     with delivering(settings, 0, told):
         changes = len(run_all(run))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache, partialmethod
+from importlib import import_module
 from pathlib import Path
 from ssl import SSLContext
 from types import CodeType
@@ -23,6 +24,7 @@ from starlette.routing import compile_path
 from zxcvbn import zxcvbn
 
 _STATEMENTS: Final = 5_000  # that are kept compiled
+_ADDRESSES: Final = 1_000  # that are kept taken apart
 FOLDER: Final = "SAVINGS_OF_TRELLIS"  # names the folder to the services of the tests; not behind TRELLIS_, where the settings are
 
 
@@ -127,6 +129,14 @@ def _share_certificates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("httpx.create_ssl_context", create)
 
 
+def _share_addresses(patch: pytest.MonkeyPatch) -> None:
+    """Let a client take an address apart once: it looks at each character of it three times for each request."""
+    for package in ("httpx", "httpx2"):
+        parse = lru_cache(_ADDRESSES)(import_module(f"{package}._urlparse").urlparse)
+        for module in ("_urlparse", "_urls"):
+            patch.setattr(f"{package}.{module}.urlparse", parse)
+
+
 def _read_certificate_names() -> tuple[str | None, ...]:
     """Return where the environment says that certificates are."""
     return os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
@@ -144,6 +154,7 @@ def known_beforehand(folder: Path) -> Iterator[None]:
         patch.setenv(FOLDER, str(folder))
         share_templates(patch)
         _share_certificates(patch)
+        _share_addresses(patch)
         _share_paths(patch)
         _share_statements(patch)
         _share_what_servers_say(patch)

@@ -108,7 +108,7 @@ def named() -> tuple[tuple[str, Path, ast.expr, ast.AST], ...]:
 def find_named() -> Iterator[tuple[str, Path, ast.expr, ast.AST]]:
     """Go through the code of the package."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        if path == PACKAGE / "refusals" / "rows.py":
+        if path.parent == PACKAGE / "refusals":
             continue
         for outer in ast.walk(ast.parse(path.read_text())):
             for node in ast.iter_child_nodes(outer):

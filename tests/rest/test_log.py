@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
@@ -329,16 +330,28 @@ def refused_write() -> Future[None]:
 
 
 def test_a_log_that_cannot_be_written_stops_no_request(
+    api: ApiClient, database: DatabaseState, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.get("/core/hello")
+    with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
+        patch.setattr(requests, "append", Mock(side_effect=ValueError))
+        api.do(api.application.service.log.flush())
+    assert "could not be written to the request log" in caplog.text
+    assert api.get("/core/hello").status_code == 200
+    assert len(flushed(api, database)) == 1, "the next batch is written again"
+
+
+def test_what_finds_no_table_of_the_log_waits_for_it(
     api: ApiClient, gate: Gate, database: DatabaseState, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE logged_requests RENAME TO away"))).result(60)
     api.get("/core/hello")
     with caplog.at_level(logging.ERROR):
         api.do(api.application.service.log.flush())
-    assert "could not be written to the request log" in caplog.text
+    assert "logged_requests" in caplog.text
     assert api.get("/core/hello").status_code == 200
     gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO logged_requests"))).result(60)
-    assert len(flushed(api, database)) == 1, "the next batch is written again"
+    assert len(flushed(api, database)) == 2
 
 
 def test_a_running_service_writes_its_log(service: Service, key: MakeKey, database: DatabaseState) -> None:

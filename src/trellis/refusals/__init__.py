@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from trellis.refusals import operations, requests
 from trellis.refusals.refusal import Member, Refusal, Scope
-from trellis.refusals.rows import ROWS
 
 __all__ = ["REFUSALS", "Member", "Refusal", "Scope", "with_codes"]
 
-REFUSALS: Final[Mapping[str, Refusal]] = MappingProxyType({refusal.message: refusal for refusal in ROWS})
+REFUSALS: Final[Mapping[str, Refusal]] = MappingProxyType({row.message: row for row in requests.ROWS + operations.ROWS})
 
 
 def with_codes(*messages: str) -> tuple[tuple[str, str], ...]:

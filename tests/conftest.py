@@ -5,9 +5,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count, groupby, islice
 from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
@@ -88,7 +88,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is slow, unless it is asked for; then it comes first, so that no process waits for it at the end.
+    """Skip what is slow, unless it is asked for; then it comes first in each process, so that none waits for it at the end.
 
     A test in a browser that could run on both engines runs on one of them, half of them on each: what a page does with an engine
     is tested without a browser on both. TRELLIS_TEST_BROWSER=both runs them on both.
@@ -97,10 +97,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _spread_over_engines(config, items)
     slow = {item for item in items if item.get_closest_marker("slow") is not None}
     if config.getoption(_THOROUGH):
-        items.sort(key=lambda item: item not in slow)
+        items[:] = _begin_with(slow, items, getattr(config, "workerinput", {"workercount": 1})["workercount"])
         return
     for item in slow:
         item.add_marker(pytest.mark.skip(reason=f"slow: it runs with {_THOROUGH}, as in make test"))
+
+
+def _begin_with(first: Container[pytest.Item], items: Sequence[pytest.Item], processes: int) -> Iterator[pytest.Item]:
+    """Yield all tests so that each process has some of the first, by modules, at the beginning of its share of the list.
+
+    A share is what pytest-xdist gives it at the start with `--dist worksteal`: as many as each of the others that have none yet.
+    """
+    modules = [list(tests) for _, tests in groupby((item for item in items if item in first), lambda item: item.path)]
+    others = iter([item for item in items if item not in first])
+    left = len(items)
+    for n in range(processes):
+        size = left // (processes - n)
+        left -= size
+        share = list(chain.from_iterable(modules[n::processes]))
+        yield from chain(share, islice(others, max(0, size - len(share))))
+    yield from others
 
 
 def _spread_over_engines(config: pytest.Config, items: list[pytest.Item]) -> None:

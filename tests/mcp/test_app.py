@@ -455,3 +455,16 @@ def test_many_calls_at_once_are_each_answered(agent: AgentClient, community: Com
     assert [answer.status_code for answer in answers] == [200] * 20, answers[0].text
     assert len({answer.json()["id"] for answer in answers}) == 20
     assert len({answer.json()["result"]["content"][0]["text"] for answer in answers}) == 1
+
+
+def test_many_calls_in_parts_at_once_are_each_answered(agent: AgentClient, community: Community) -> None:
+    """An older client, or a proxy before it, that announces no length is not one that sends large bodies."""
+    params = {"name": "forums.get", "arguments": {"id": community.news}}
+    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    headers = {"Content-Type": "application/json", "MCP-Protocol-Version": OLDER[0]}
+
+    async def all_at_once() -> list[Any]:
+        sent = [agent.api.sending("POST", "", prefix="/mcp", content=chunks(body[:9], body[9:]), headers=headers) for _ in range(9)]
+        return list(await asyncio.gather(*sent))
+
+    assert [answer.json()["result"]["structuredContent"]["id"] for answer in agent.api.do(all_at_once())] == [community.news] * 9

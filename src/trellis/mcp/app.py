@@ -114,9 +114,12 @@ class Mcp:
             return await self._receive(request, most)
 
     def _find_most_bytes(self, request: ApiRequest) -> int:
-        """Return how large the body of a request may be; older clients name its tool in the body alone."""
+        """Return how large the body of a request may be.
+
+        Older clients name its tool in the body alone: it may be any, unless the body comes in parts, as a small one may, too.
+        """
         if request.headers.get(b"mcp-protocol-version", b"").decode("latin-1") in LEGACY:
-            return self.tools.most_bytes
+            return self.tools.most_bytes if b"content-length" in request.headers else 0
         tool = self.tools.find(decode_name(request.headers.get(b"mcp-name", b"")))
         return 0 if tool is None else tool.most_bytes
 

@@ -2,10 +2,7 @@
 
 from typing import Final
 
-from trellis.refusals.refusal import Member, Refusal, Scope
-
-_COUNT: Final = {"type": "integer", "minimum": 0}
-_NUMBER: Final = {"type": "integer", "minimum": 1}
+from trellis.refusals.refusal import COUNT, NUMBER, Member, Refusal, Scope
 
 # 1T… and 4T… are codes of Trellis. The layout is that of requests.py.
 # fmt: off
@@ -55,7 +52,7 @@ ROWS: Final = (
             when="An operation of a batch was refused, and nothing of the batch was done. `problem` says why.",
             example="Operation 1 of the batch ('forums.create') was refused, so nothing was done. name is needed.",
             members=(
-                Member("index", _COUNT, "which operation was refused, counted from 0.", 1),
+                Member("index", COUNT, "which operation was refused, counted from 0.", 1),
                 Member("operation", {"type": "string"}, "the name of that operation.", "forums.create"),
                 Member("problem", {"type": "object"}, "its problem document."),
             )),
@@ -79,7 +76,7 @@ ROWS: Final = (
             when="There are more events than can be undone in one transaction. `detail` says how to undo them in parts.",
             example="There are 12,000 events to undo, and at most 10,000 can be undone at once. Nothing was changed. "
                     "Send after=4711 to undo the newest of them, and then the rest.",
-            members=(Member("after", _COUNT, "the event after which there are few enough.", 4711),)),
+            members=(Member("after", COUNT, "the event after which there are few enough.", 4711),)),
     # --- documents ------------------------------------------------------------------------------------------------
     Refusal("1T112/1", "INVALID_DOCUMENT", 400, "The structure document is not valid", Scope.DECLARED,
             when="The document cannot be read, or something in it is not allowed. `errors` lists all of it, each with its place.",
@@ -93,7 +90,7 @@ ROWS: Final = (
             when="More nodes would be deleted than `maxDeletes` allows. `deletes` is their number.",
             example="12 nodes would be deleted, and at most 10 may be. If that is intended, allow it with "
                     "maxDeletes (--max-deletes).",
-            members=(Member("deletes", _COUNT, "how many nodes would be deleted.", 12),)),
+            members=(Member("deletes", COUNT, "how many nodes would be deleted.", 12),)),
     Refusal("1T112/4", "PLAN_OUTDATED", 409, "The community has changed since the plan", Scope.DECLARED,
             when="Something that the plan read has changed since. `changes` lists the events. Make a new plan.",
             example="1 change has been made since the plan: event 814, forums.update of 7. Nothing was done. Make a new plan.",
@@ -129,7 +126,7 @@ ROWS: Final = (
             when="The key may only propose this, and has reached the limit of open proposals. `limit` is that limit.",
             example="Nothing was proposed: the key has 50 open proposals, which is the limit. Wait until some are closed, or "
                     "withdraw some.",
-            members=(Member("limit", _COUNT, "how many proposals of a key may be open.", 50),)),
+            members=(Member("limit", COUNT, "how many proposals of a key may be open.", 50),)),
     Refusal("1T115/5", "PASSWORD_IN_PROPOSAL", 409, "A password cannot be proposed", Scope.PROPOSABLE,
             when="The key may only propose this, and the request contains a password, which would have to be stored until "
                  "somebody approves it.",
@@ -143,12 +140,12 @@ ROWS: Final = (
             when="The event created something, is not about a node, or has already been undone (`undoneBy` says by which event); "
                  "or what it deleted is there again.",
             example="Event 12 has already been undone, by event 15.",
-            members=(Member("undoneBy", _NUMBER, "the event that undid it.", 15),)),
+            members=(Member("undoneBy", NUMBER, "the event that undid it.", 15),)),
     Refusal("1T106/2", "CHANGED_SINCE", 409, "The record has changed since the event", Scope.DECLARED,
             when="The record has been changed again or deleted since. `differences` lists what would be lost.",
             example="Forum 7 has been changed again since event 12 (by event 14): name.",
             members=(
-                Member("deletedBy", _NUMBER, "the event that deleted the record."),
+                Member("deletedBy", NUMBER, "the event that deleted the record."),
                 Member("differences",
                        {"type": "array", "items": {"type": "object", "required": ["field"],
                                                    "properties": {"field": {"type": "string"}, "then": {}, "now": {}}}},
@@ -159,14 +156,14 @@ ROWS: Final = (
             when="The events after `after`, or the data needed for the undo, have been purged.",
             example="The data needed to undo event 12 has been purged: changes can be undone for 30 days.",
             members=(
-                Member("oldest", _NUMBER, "the oldest event that is still there."),
-                Member("newest", _NUMBER, "the newest event."),
+                Member("oldest", NUMBER, "the oldest event that is still there."),
+                Member("newest", NUMBER, "the newest event."),
             )),
     Refusal("1T106/4", "PARENT_NEEDED", 409, "The node needs a new parent", Scope.DECLARED,
             when="The old parent is gone, can no longer have children, or is too deep now. Send `parentId` to choose another.",
             example="The node cannot go back to its old parent: there is no forum 3. Send parentId (--to): an id, or null "
                     "(root) for the top level.",
-            members=(Member("parentId", _NUMBER, "the old parent.", 3),)),
+            members=(Member("parentId", NUMBER, "the old parent.", 3),)),
     # --- webhooks -------------------------------------------------------------------------------------------------
     Refusal("1T107/1", "ADDRESS_NOT_ALLOWED", 400, "Webhooks may not go to that address", Scope.DECLARED,
             when="A webhook's address is invalid, private, local or otherwise not on the public internet.",

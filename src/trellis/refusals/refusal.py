@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
+
+# The shapes of members that several refusals have.
+COUNT: Final = {"type": "integer", "minimum": 0}
+NUMBER: Final = {"type": "integer", "minimum": 1}
 
 
 class Scope(Enum):

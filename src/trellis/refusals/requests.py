@@ -2,11 +2,9 @@
 
 from typing import Final
 
-from trellis.refusals.refusal import Member, Refusal, Scope
+from trellis.refusals.refusal import COUNT, NUMBER, Member, Refusal, Scope
 
-_COUNT: Final = {"type": "integer", "minimum": 0}
-_NUMBER: Final = {"type": "integer", "minimum": 1}
-_RETRY_AFTER: Final = Member("retryAfter", _COUNT, "how many seconds to wait.", 42)
+_RETRY_AFTER: Final = Member("retryAfter", COUNT, "how many seconds to wait.", 42)
 
 # Codes 2S290 … 1S359 and the kinds' own are those of the contract; 1T… and 4T… are Trellis's.
 # Each row is laid out as a paragraph; a formatter would put each cell on a line of its own.
@@ -51,7 +49,7 @@ ROWS: Final = (
             members=(
                 _RETRY_AFTER,
                 Member("operation", {"type": "string"}, "the operation.", "{operation}"),
-                Member("perDay", _COUNT, "how many times a day the key may run it.", 100),
+                Member("perDay", COUNT, "how many times a day the key may run it.", 100),
             ),
             headers={"Retry-After": "{retryAfter}"}),
     Refusal("1T114/3", "DRY_RUN_ONLY", 403, "The key may only try this operation", Scope.WRITES,
@@ -91,8 +89,8 @@ ROWS: Final = (
             when="The node has children, and `deleteChildrenOrMove` was not sent. `children` is their number.",
             example="'News' has 2 children (5 descendants in all). Send deleteChildrenOrMove=-1 to delete them too.",
             members=(
-                Member("children", _NUMBER, "the number of children.", 2),
-                Member("descendants", _NUMBER, "the number of all nodes below it.", 5),
+                Member("children", NUMBER, "the number of children.", 2),
+                Member("descendants", NUMBER, "the number of all nodes below it.", 5),
                 Member("options",
                        {"type": "object", "required": ["delete", "move"],
                         "properties": {"delete": {"type": "integer", "maximum": -1}, "move": {"type": "string"}}},
@@ -121,7 +119,7 @@ ROWS: Final = (
     Refusal("1T109/1", "EXTERNAL_ID_TAKEN", 409, "Another node has this external id", Scope.DECLARED,
             when="`externalId` already belongs to another node of this kind. `id` says to which.",
             example="The {singular} 7 already has the external id 'news'. Change that one, or choose another id.",
-            members=(Member("id", _NUMBER, "the node that has it.", 7),)),
+            members=(Member("id", NUMBER, "the node that has it.", 7),)),
     # --- the body, the headers and the fields ---------------------------------------------------------------------
     Refusal("1T100/1", "MALFORMED_REQUEST", 400, "The request could not be understood", Scope.EVERY,
             when="The body or the query string cannot be parsed: invalid JSON, a name sent twice, bytes that are not UTF-8.",
@@ -173,7 +171,7 @@ ROWS: Final = (
                     "request created forums:7.",
             members=(
                 Member("resource", {"type": "string"}, "the resource of the record that the first request created.", "forums"),
-                Member("id", _NUMBER, "the id of that record.", 7),
+                Member("id", NUMBER, "the id of that record.", 7),
             )),
     Refusal("1T102/3", "IDEMPOTENCY_KEY_IN_USE", 409, "The first request with this idempotency key is still running",
             Scope.IDEMPOTENT,
@@ -187,16 +185,16 @@ ROWS: Final = (
                     "deleted it. Nothing was done this time. To create it again, send a new Idempotency-Key.",
             members=(
                 Member("resource", {"type": "string"}, "the resource of the record.", "forums"),
-                Member("id", _NUMBER, "the id of the record.", 7),
-                Member("event", _NUMBER, "the event that deleted it; left out if the key may not see it.", 12),
-                Member("index", _COUNT, "of a batch: the operation that created it, counted from 0."),
+                Member("id", NUMBER, "the id of the record.", 7),
+                Member("event", NUMBER, "the event that deleted it; left out if the key may not see it.", 12),
+                Member("index", COUNT, "of a batch: the operation that created it, counted from 0."),
             )),
     Refusal("1T103/1", "RATE_LIMITED", 429, "The key has reached its rate limit", Scope.EVERY,
             when="The key has reached its limit of requests per minute. `Retry-After` says how long to wait.",
             example="This key has reached its limit of 6000 requests per minute. Wait 42 seconds.",
             members=(
                 _RETRY_AFTER,
-                Member("limit", _COUNT, "how many requests per minute the key may send.", 6000),
+                Member("limit", COUNT, "how many requests per minute the key may send.", 6000),
                 Member("reset", {"type": "integer"}, "when the next minute begins, as a Unix timestamp in seconds.", 1769851860),
             ),
             headers={"Retry-After": "{retryAfter}"}),

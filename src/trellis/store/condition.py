@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from contextlib import closing
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
 from trellis.settings import Settings, SettingsError, description, variable
 from trellis.store import sqlite
-from trellis.store.engine import DatabaseInUse
+from trellis.store.engine import NO_WRITES, READ_ONLY, DatabaseInUse
 from trellis.store.steps import find_newest_step, find_step, is_known_step, is_newer_step
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 class Condition(Enum):
@@ -90,7 +93,7 @@ def explain_error(settings: Settings, error: BaseException) -> str | None:
         if isinstance(cause, sqlite.Error):
             return _about_sqlite(find_file(settings) or Path(), cause)
         if isinstance(cause, Error):
-            return f"PostgreSQL cannot use the database {describe_database(settings)}: {_first_line(cause)}"
+            return _about_postgresql(describe_database(settings), cause)
         if isinstance(cause, OSError) and not isinstance(cause, BrokenPipeError):
             return f"The database {describe_database(settings)} cannot be used: {cause.strerror or cause}."
         if isinstance(cause, CommandError | ResolutionError):
@@ -120,6 +123,12 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         if isinstance(at, sa.exc.DBAPIError) and at.orig is not None:
             yield at.orig
         at = at.__cause__
+
+
+def _about_postgresql(name: str, error: "psycopg.Error") -> str:
+    if error.sqlstate == READ_ONLY:
+        return f"The database {name} {NO_WRITES}"
+    return f"PostgreSQL cannot use the database {name}: {_first_line(error)}"
 
 
 _OF_STATEMENTS: Final = (

@@ -17,7 +17,8 @@ from trellis.store import sqlite
 log = logging.getLogger(__name__)
 
 _DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
-_READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
+NO_WRITES: Final = "accepts no writes: its server is a standby, or was set to read-only."
+READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
 _LACKING: Final = {"42P01", "42703"}  # for a table or column that is not there
 _LACKING_SQLITE: Final = ("no such table", "no such column")
 
@@ -60,8 +61,8 @@ class Faults:
 def describe_fault(error: BaseException, file: Path | None) -> str | None:
     """Say what is wrong with a database, without the name of its file; None for an error that tells of no fault."""
     cause = _cause(error)
-    if getattr(cause, "sqlstate", None) == _READ_ONLY:
-        return "The database accepts no writes: its server is a standby, or was set to read-only."
+    if getattr(cause, "sqlstate", None) == READ_ONLY:
+        return f"The database {NO_WRITES}"
     if isinstance(cause, FileGone):
         return f"The database cannot be used: {cause}"
     if (meaning := sqlite.explain(cause, file)) is None or not meaning.is_fault:

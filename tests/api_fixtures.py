@@ -11,7 +11,7 @@ import pytest
 from tests.api_client import ApiClient
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey
-from tests.service_process import Service
+from tests.service_process import Program, Service
 from tests.wait import wait_until
 from trellis.asgi import Application
 from trellis.core.gate import Gate
@@ -23,11 +23,11 @@ MakeApiClient = Callable[..., ApiClient]
 class MakeService(Protocol):
     """Starts `trellis serve` over this test's database, with options and settings: `serve(rate_limit=10)`.
 
-    `program` is what Python runs instead of the command, with the same arguments.
+    `program` is what runs instead of the command, with the same arguments.
     """
 
     def __call__(
-        self, *, options: Sequence[str] = (), descriptors: int | None = None, program: Sequence[str] = ..., **changes: Any
+        self, *, options: Sequence[str] = (), descriptors: int | None = None, program: Program | None = None, **changes: Any
     ) -> Service: ...
 
 
@@ -74,7 +74,7 @@ def serve(settings: Settings, tmp_path: Path) -> Iterator[MakeService]:
             *,
             options: Sequence[str] = (),
             descriptors: int | None = None,
-            program: Sequence[str] = ("-m", "trellis"),
+            program: Program | None = None,
             **changes: Any,
         ) -> Service:
             made = Service(replace(settings, **changes), tmp_path, options=options, descriptors=descriptors, program=program)

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
-from multiprocessing.context import ForkServerContext
+from functools import cache, partial
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -32,7 +34,7 @@ class ForkedProcess:
     """`trellis` with some arguments, in a process group of its own, with the part of `subprocess.Popen` that tests use.
 
     `output` is the file to which it prints and logs. It ends with the test run, if nobody ends it before. `program` is what runs
-    instead, with the same arguments in `sys.argv`.
+    instead, with the same arguments in `sys.argv`. Workers of a service are forked from the same process, not from the service.
     """
 
     def __init__(
@@ -82,6 +84,15 @@ class ForkedProcess:
 def _run(arguments: list[str], folder: str, environment: dict[str, str], output: str, program: Callable[[], object] | None) -> None:
     from trellis.cli import main  # noqa: PLC0415  # in the forked process alone
 
+    sys.argv = ["trellis", *arguments]
+    patch = pytest.MonkeyPatch()  # until this process ends
+    vars(multiprocessing.current_process())["_config"]["daemon"] = False  # it may start processes of its own
+    patch.setattr("trellis.cli.workers.multiprocessing.get_context", lambda _method: _Workers(output))
+    _act(folder, environment, output, program or main)
+
+
+def _act(folder: str, environment: Mapping[str, str], output: str, program: Callable[[], object]) -> None:
+    """Run something in this process as if it had been started there, with an environment and an output of its own."""
     os.setpgid(0, 0)  # Ctrl-C is for the test run, which then ends this
     os.chdir(folder)
     os.environ.clear()
@@ -90,12 +101,29 @@ def _run(arguments: list[str], folder: str, environment: dict[str, str], output:
     os.dup2(number, sys.stdout.fileno())
     os.dup2(number, sys.stderr.fileno())
     os.close(number)
-    sys.argv = ["trellis", *arguments]
     patch = pytest.MonkeyPatch()  # until this process ends
     if savings.FOLDER in os.environ:
         savings.share_templates(patch)
     search_patiently(patch)
     try:
-        (program or main)()
+        program()
     finally:
         atexit._run_exitfuncs()  # multiprocessing leaves them out: the last lines of the log wait for one
+
+
+class _Workers:
+    """The context by which a forked service starts its workers: the server that forked it forks them too."""
+
+    def __init__(self, output: str) -> None:
+        self._output = output
+        # The server runs: it is only unknown in what it has forked, which would start another one.
+        vars(forkserver._forkserver)["ensure_running"] = lambda: None
+
+    def Pipe(self, duplex: bool) -> tuple[Connection, Connection]:  # noqa: N802  # the library's name
+        """Make a pipe."""
+        return multiprocessing.Pipe(duplex)
+
+    def Process(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> ForkServerProcess:  # noqa: N802  # the same
+        """Make a process that logs to where its parent does."""
+        told = (str(Path.cwd()), dict(os.environ), self._output, partial(target, *args))
+        return ForkServerProcess(target=_act, args=told, name=name)

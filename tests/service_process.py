@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,8 @@ import httpx
 from tests.forked import ForkedProcess
 from tests.wait import GIVE_UP
 from trellis.settings import Settings, definitions, variable
+
+Program = Sequence[str] | Callable[[], object]
 
 _FOREVER: Final = {"keep_events": 36500, "keep_snapshots": 36500}
 
@@ -35,7 +37,7 @@ def environment(settings: Settings) -> dict[str, str]:
 class Service:
     """A running service. As a context it ends with SIGTERM, unless it has ended before.
 
-    One that is its only process is forked from a process that has loaded everything; others are started as an operator does.
+    It is forked from a process that has loaded everything, and so are its workers, unless it is told what Python is to run.
     """
 
     def __init__(
@@ -45,14 +47,14 @@ class Service:
         port: int = 0,
         options: Sequence[str] = (),
         descriptors: int | None = None,
-        program: Sequence[str] = ("-m", "trellis"),
+        program: Program | None = None,
     ) -> None:
         self._settings = settings
         self._folder = folder
         self._port = port
         self._options = options
         self._descriptors = descriptors  # that the process may have open at most; as many as this one by default
-        self._program = program  # what Python runs
+        self._program = program  # arguments of a Python of its own, or what runs in a forked process in place of the command
         self._output = Path()
         self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.client = httpx.Client(timeout=GIVE_UP, trust_env=False)
@@ -77,12 +79,13 @@ class Service:
         return self
 
     def _start(self, arguments: Sequence[str], output: int) -> "subprocess.Popen[bytes] | ForkedProcess":
+        program = self._program
         with os.fdopen(output, "wb") as file:
-            if self._is_plain():
-                return ForkedProcess(arguments, self._folder, environment(self._settings), self._output)
+            if callable(program) or (program is None and self._descriptors is None):
+                return ForkedProcess(arguments, self._folder, environment(self._settings), self._output, program)
             few = ["sh", "-c", f'ulimit -n {self._descriptors}; exec "$@"', "sh"] if self._descriptors else []
             return subprocess.Popen(
-                [*few, sys.executable, *self._program, *arguments],
+                [*few, sys.executable, *(program or ("-m", "trellis")), *arguments],
                 cwd=self._folder,
                 env=environment(self._settings),
                 stdin=subprocess.DEVNULL,
@@ -90,9 +93,6 @@ class Service:
                 stderr=subprocess.STDOUT,
                 process_group=0,  # Ctrl-C is for the test run, which then ends the service
             )
-
-    def _is_plain(self) -> bool:
-        return self._program == ("-m", "trellis") and self._descriptors is None and "--workers" not in self._options
 
     def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
         self.client.close()

@@ -3,28 +3,44 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.api_fixtures import MakeService, serve
 from tests.fixture_types import MakeKey
-from tests.program import running
-from tests.service_process import Service, environment
+from tests.service_process import Service
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
+from trellis.cli import main, workers
 from trellis.settings import Settings
 
 __all__ = ["serve"]
 
 TWO = ("--workers", "2")
-IMPATIENT = ("-c", "import trellis.cli.workers as w; w.LONGEST, w.TRIES = 1.0, 3; from trellis.cli import main; main()")
+
+
+def serve_with(changes: Mapping[str, object]) -> None:
+    """Run the command with changes of the module that starts workers."""
+    for name, value in changes.items():
+        setattr(workers, name, value)
+    main()
+
+
+def serve_when_told(*arguments: Any) -> None:
+    """Be a worker: the one that comes first begins when there is a file `go`."""
+    with suppress(FileExistsError):
+        Path("first").touch(exist_ok=False)
+        wait_until(Path("go").exists)
+    workers._serve(*arguments)  # in this process it is as it was
+
+
+IMPATIENT = partial(serve_with, {"LONGEST": 1.0, "TRIES": 3})
 
 
 def pids(output: str, what: str = "serves") -> list[int]:
@@ -95,26 +111,26 @@ def test_sighup_with_one_worker_is_not_its_end(serve: MakeService) -> None:
 
 
 def test_workers_end_when_their_parent_is_killed(serve: MakeService) -> None:
-    service = serve(options=TWO)
-    workers = serving(service, 2)
+    service = serve(options=TWO, program=("-m", "trellis"))  # not forked: what is left open to them may keep them
+    left = serving(service, 2)
     service.kill()
-    wait_until(lambda: not any(map(runs, workers)))
+    wait_until(lambda: not any(map(runs, left)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_what_cannot_start_is_not_started_for_ever(serve: MakeService, settings: Settings) -> None:
     service = serve(options=TWO, program=IMPATIENT)
-    workers = serving(service, 2)
+    served = serving(service, 2)
     with closing(open_sqlite(settings)) as other:
         other.execute("UPDATE alembic_version SET version_num = '0001'")
-    for pid in workers:
+    for pid in served:
         os.kill(pid, signal.SIGKILL)
     assert service.process.wait(300) == 1
     sentence = "No worker can be started: 3 tries have failed, the last one with status 1. The log says why."
     assert sentence in service.output.splitlines()  # before or after the last line of the log, which another thread writes
     assert 2 <= service.output.count("could not start (status 1)") <= 4  # beside the end of those that served
-    assert pids(service.output) == workers
+    assert pids(service.output) == served
 
 
 @pytest.mark.slow
@@ -134,59 +150,29 @@ def test_workers_that_end_as_soon_as_they_serve_are_not_started_for_ever(serve: 
     assert 3 <= len(killed) <= 6  # each try may have begun both
 
 
-@contextmanager
-def one_is_stuck(settings: Settings, folder: Path, limit: str) -> Iterator[tuple[subprocess.Popen[bytes], int, Callable[[], str]]]:
-    """Stop one of two workers, with another limit of `trellis.cli.workers`; gives the parent, the worker's id and the log."""
-    program = f"import trellis.cli.workers as w; w.{limit}; from trellis.cli import main; main()"
-    log = folder / "log"
-    command = (sys.executable, "-c", program, "serve", "--port", "0", *TWO)
-    with (
-        log.open("wb") as output,
-        running(command, stdout=output, stderr=output, cwd=folder, env=environment(settings)) as process,
-    ):
-        wait_until(lambda: len(pids(log.read_text())) == 2)
-        stuck = pids(log.read_text())[0]
-        os.kill(stuck, signal.SIGSTOP)
-        yield process, stuck, log.read_text
-        process.terminate()
-        assert process.wait(60) == 0
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_worker_that_is_stuck_is_killed_and_replaced_and_one_that_is_slow_to_start_is_not(
+    serve: MakeService, tmp_path: Path
+) -> None:
+    service = serve(options=TWO, program=partial(serve_with, {"SILENT": 8.0, "_serve": serve_when_told}))
+    (stuck,) = serving(service, 1)
+    os.kill(stuck, signal.SIGSTOP)
+    wait_until(lambda: f"Worker {stuck} has given no sign of life for too long, and is killed." in service.output)
+    wait_until(lambda: not runs(stuck))
+    (slow,) = set(pids(service.output, "started")) - {stuck}
+    assert pids(service.output) == [stuck], "the other one has been silent for longer"
+    (tmp_path / "go").touch()
+    third = serving(service, 3)[2]
+    assert pids(service.output) == [stuck, slow, third]
+    assert set(pids(service.output, "started")) == {stuck, slow, third}, "nobody else was replaced"
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_worker_that_is_stuck_is_killed_and_replaced(settings: Settings, tmp_path: Path) -> None:
-    with one_is_stuck(settings, tmp_path, "SILENT = 8.0") as (_, stuck, read_log):
-        wait_until(lambda: len(pids(read_log())) >= 3)
-        assert f"Worker {stuck} has given no sign of life for too long, and is killed." in read_log()
-        assert not runs(stuck)
-
-
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_worker_that_is_stuck_when_it_is_replaced_is_killed(settings: Settings, tmp_path: Path) -> None:
-    with one_is_stuck(settings, tmp_path, "END = 6.0") as (process, stuck, read_log):
-        process.send_signal(signal.SIGHUP)
-        wait_until(lambda: f"Worker {stuck} does not end, and is killed." in read_log())
-        wait_until(lambda: not runs(stuck))
-        wait_until(lambda: len(pids(read_log())) == 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_worker_that_is_slow_to_start_is_waited_for(settings: Settings, tmp_path: Path) -> None:
-    program = "import trellis.cli.workers as w; w.SILENT = 5.0; from trellis.cli import main; main()"
-    log = tmp_path / "log"
-    command = (sys.executable, "-c", program, "serve", "--port", "0", *TWO)
-    with (
-        log.open("wb") as output,
-        running(command, stdout=output, stderr=output, cwd=tmp_path, env=environment(settings)) as process,
-    ):
-        wait_until(lambda: len(pids(log.read_text(), "started")) == 2)
-        slow, other = pids(log.read_text(), "started")
-        os.kill(slow, signal.SIGSTOP)
-        assert slow not in pids(log.read_text()), "it was not slow enough"
-        wait_until(lambda: pids(log.read_text()) == [other])
-        time.sleep(8)  # longer than one that serves may be silent
-        os.kill(slow, signal.SIGCONT)
-        wait_until(lambda: pids(log.read_text()) == [other, slow])
-        assert pids(log.read_text(), "started") == [slow, other], "nobody was replaced"
-        process.terminate()
-        assert process.wait(60) == 0
+def test_a_worker_that_is_stuck_when_it_is_replaced_is_killed(serve: MakeService) -> None:
+    service = serve(options=TWO, program=partial(serve_with, {"END": 6.0}))
+    stuck = serving(service, 2)[0]
+    os.kill(stuck, signal.SIGSTOP)
+    service.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: f"Worker {stuck} does not end, and is killed." in service.output)
+    wait_until(lambda: not runs(stuck))
+    serving(service, 4)

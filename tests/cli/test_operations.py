@@ -60,13 +60,14 @@ def test_run_leaves_the_event_that_a_key_would_leave(trellis: Trellis, gate: Gat
     assert {n: v for n, v in of_key.items() if n not in own} == {n: v for n, v in of_terminal.items() if n not in own}
 
 
-@pytest.mark.parametrize("parameters", [[], ["ids=1,2"]], ids=["nothing", "ids"])
 @pytest.mark.usefixtures("community")
-def test_no_operation_fails_the_command(trellis: Trellis, parameters: list[str]) -> None:
+def test_no_operation_fails_the_command(trellis: Trellis) -> None:
     for name, operation in catalogue_of(KINDS).items():
-        result = trellis("run", name, *(["1"] if operation.has_target else []), *parameters)  # which raises what is no refusal
-        if result.exit_code == 0:
-            orjson.loads(result.stdout)
+        takes_ids = any(field.name == "ids" for field in operation.takes)
+        for parameters in ([], ["ids=1,2"]) if takes_ids else ([],):
+            result = trellis("run", name, *(["1"] if operation.has_target else []), *parameters)  # which raises what is no refusal
+            if result.exit_code == 0:
+                orjson.loads(result.stdout)
 
 
 def test_what_is_no_json_is_printed_as_it_is(trellis: Trellis) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -17,6 +19,7 @@ import httpx
 
 from tests.forked import ForkedProcess
 from tests.wait import GIVE_UP
+from trellis.cli import main
 from trellis.settings import Settings, definitions, variable
 
 Program = Sequence[str] | Callable[[], object]
@@ -79,13 +82,12 @@ class Service:
         return self
 
     def _start(self, arguments: Sequence[str], output: int) -> "subprocess.Popen[bytes] | ForkedProcess":
-        program = self._program
+        program = self._program if self._descriptors is None else partial(_serve_with, self._descriptors)
         with os.fdopen(output, "wb") as file:
-            if callable(program) or (program is None and self._descriptors is None):
+            if program is None or callable(program):
                 return ForkedProcess(arguments, self._folder, environment(self._settings), self._output, program)
-            few = ["sh", "-c", f'ulimit -n {self._descriptors}; exec "$@"', "sh"] if self._descriptors else []
             return subprocess.Popen(
-                [*few, sys.executable, *(program or ("-m", "trellis")), *arguments],
+                [sys.executable, *program, *arguments],
                 cwd=self._folder,
                 env=environment(self._settings),
                 stdin=subprocess.DEVNULL,
@@ -166,6 +168,12 @@ class Service:
         """End it with SIGKILL, in the middle of whatever it does."""
         self.process.kill()
         self.process.wait(GIVE_UP)
+
+
+def _serve_with(descriptors: int) -> None:
+    """Run the command, with as many open files as it may have at most."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    main()
 
 
 def begin_post(port: int, path: str, key: str, body: bytes, sent: int) -> socket.socket:

@@ -1,13 +1,13 @@
 """Events of what is inside of a part of the nodes, and of what was inside when it was deleted."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import nodes
-from trellis.store.column_types import NUMBER, PLAIN
+from trellis.store.column_types import NUMBER
 from trellis.store.engine import ListedId, Transaction
 from trellis.store.lists import find_ids_inside
 from trellis.store.tables import events, snapshots
@@ -17,28 +17,26 @@ _MAX_LISTED: Final = 50_000  # ids of what is inside that are compared; with mor
 # as they are kept.
 _LEADS_INSIDE = """
     EXISTS (
-        WITH RECURSIVE up (id) AS (
-            SELECT {column}
+        WITH RECURSIVE up (kind, id) AS (
+            SELECT {kind}, {id}
             UNION
-            SELECT CASE WHEN node.id IS NOT NULL THEN node.parent_id ELSE (
+            SELECT up.kind, CASE WHEN node.id IS NOT NULL THEN node.parent_id ELSE (
                 SELECT gone.parent_id FROM snapshots AS gone
-                WHERE gone.kind = :{n}kind AND gone.id = up.id AND gone.change = 'deleted' ORDER BY gone.seq DESC LIMIT 1
+                WHERE gone.kind = up.kind AND gone.id = up.id AND gone.change = 'deleted' ORDER BY gone.seq DESC LIMIT 1
             ) END
-            FROM up LEFT JOIN nodes AS node ON node.kind = :{n}kind AND node.id = up.id
+            FROM up LEFT JOIN nodes AS node ON node.kind = up.kind AND node.id = up.id
             WHERE up.id IS NOT NULL
         )
-        SELECT 1 FROM up WHERE up.id IN :{n}roots
+        SELECT 1 FROM up WHERE up.id IN {roots}
     )"""
 # Not `NOT EXISTS`, for which PostgreSQL would read all of the kind.
-_IS_GONE = "(SELECT nodes.id FROM nodes WHERE nodes.kind = :{n}kind AND nodes.id = {column}) IS NULL"
+_IS_GONE = "(SELECT nodes.id FROM nodes WHERE nodes.kind = events.resource AND nodes.id = events.resource_id) IS NULL"
 
 
-def _build(text: str, column: str, n: str, resource: str, roots: Iterable[int] | None = None) -> sa.ColumnElement[bool]:
-    sql = text.replace("{column}", column).replace("{n}", n)
-    given: list[sa.BindParameter[Any]] = [bindparam(f"{n}kind", resource, type_=PLAIN)]
-    if roots is not None:
-        given.append(bindparam(f"{n}roots", list(roots), type_=NUMBER, expanding=True))
-    return sa.text(sql).bindparams(*given)  # type: ignore[return-value]  # a text is a condition too
+def _leads_inside(kind: str, node: str, name: str, roots: Iterable[int]) -> sa.ColumnElement[bool]:
+    """Build the condition on the node that two columns name; the roots are the parameter `name`."""
+    sql = _LEADS_INSIDE.replace("{kind}", kind).replace("{id}", node).replace("{roots}", f":{name}")
+    return sa.text(sql).bindparams(bindparam(name, list(roots), type_=NUMBER, expanding=True))  # type: ignore[return-value]  # a text is a condition too
 
 
 def is_about_inside(tx: Transaction, within: Mapping[str, Iterable[int]]) -> sa.ColumnElement[bool]:
@@ -46,12 +44,11 @@ def is_about_inside(tx: Transaction, within: Mapping[str, Iterable[int]]) -> sa.
     conditions: list[sa.ColumnElement[bool]] = []
     for number, (resource, roots) in enumerate(sorted(within.items())):
         n, tops = f"part_{number}_", nodes.find_existing(tx, resource, roots)
-        leads_inside = _build(_LEADS_INSIDE, "events.resource_id", n, resource, tops)
+        leads_inside = _leads_inside("events.resource", "events.resource_id", f"{n}roots", tops)
         ids = find_ids_inside(tx, resource, tops)
         if len(ids) <= _MAX_LISTED:
-            is_gone = _build(_IS_GONE, "events.resource_id", n, resource)
             listed = ListedId(events.c.resource_id, f"{n}ids", tx.id_list(ids.tolist()))
-            leads_inside = sa.or_(listed, sa.and_(is_gone, leads_inside))
+            leads_inside = sa.or_(listed, sa.and_(sa.text(_IS_GONE), leads_inside))
         conditions.append(sa.and_(events.c.resource == resource, leads_inside))
     return sa.or_(sa.false(), *conditions)
 
@@ -61,7 +58,7 @@ def find_inside_or_deleted(tx: Transaction, resource: str, roots: Collection[int
     gone = set(ids) - nodes.find_existing(tx, resource, ids)
     found = nodes.find_inside(tx, resource, roots, set(ids) - gone)
     if gone:
-        leads_inside = _build(_LEADS_INSIDE, "snapshots.id", "", resource, nodes.find_existing(tx, resource, roots))
+        leads_inside = _leads_inside("snapshots.kind", "snapshots.id", "roots", nodes.find_existing(tx, resource, roots))
         was_deleted = sa.and_(snapshots.c.kind == resource, snapshots.c.change == "deleted", snapshots.c.id.in_(sorted(gone)))
         found.update(tx.connection.execute(sa.select(snapshots.c.id).where(was_deleted, leads_inside)).scalars())
     return found

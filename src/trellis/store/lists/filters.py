@@ -33,7 +33,7 @@ _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
     "search": lambda column: Contains(column("name_key"), "search"),
     "updatedSince": lambda column: column("updated_at") >= bindparam("updatedSince"),
     "within": lambda column: is_inside(column("id")),
-    "leads_within": lambda column: leads_inside(column("id"), column("parent_id")),
+    "leads_within": lambda column: leads_inside(column("kind"), column("id"), column("parent_id")),
     "top": lambda column: column("parent_id").is_(None),
     "parent": lambda column: column("parent_id") == bindparam("parent"),
 }

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy import bindparam
 
 from trellis.store.engine import IdIn, NodeIdIn, Transaction
-from trellis.store.nodes.rows import find_ancestors
+from trellis.store.nodes.rows import find_ancestors, is_above
 from trellis.store.tables import nodes
 
 _c = nodes.c
@@ -24,11 +23,11 @@ def is_inside(node: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     return node.in_(sa.select(_inside().c.id))
 
 
-def leads_inside(node: sa.ColumnElement[int], parent: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+def leads_inside(kind: sa.ColumnElement[str], node: sa.ColumnElement[int], parent: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     """Build the same condition, judged row by row on the way up from the node: right where few rows are examined."""
-    up = sa.select(parent.label("id")).correlate(*_tables(parent)).cte("up", recursive=True, nesting=True)
+    up = sa.select(kind.label("kind"), parent.label("id")).correlate(*_tables(parent)).cte("up", recursive=True, nesting=True)
     above = nodes.alias()
-    up = up.union_all(sa.select(above.c.parent_id).where(above.c.kind == bindparam("kind"), above.c.id == up.c.id))
+    up = up.union_all(sa.select(above.c.kind, above.c.parent_id).where(is_above(above, up.c.kind, up.c.id)))
     return sa.or_(IdIn(node, "within"), sa.exists(sa.select(up.c.id).where(IdIn(up.c.id, "within"))))
 
 

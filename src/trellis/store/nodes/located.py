@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.nodes.rows import COLUMNS, Node, decode_node
+from trellis.store.nodes.rows import COLUMNS, Node, decode_node, is_above
 from trellis.store.tables import nodes
 
 _c = nodes.c
@@ -28,16 +28,13 @@ class Located(NamedTuple):
 def _with_path() -> Statement:
     """Read a node and the names of its ancestors in one statement, which needs no snapshot."""
     up = (
-        sa.select(_c.parent_id, sa.literal("", sa.Text).label("above"), sa.literal("", sa.Text).label("line"))
+        sa.select(_c.kind, _c.parent_id, sa.literal("", sa.Text).label("above"), sa.literal("", sa.Text).label("line"))
         .where(_KIND, _c.id == bindparam("id"))
         .cte("up", recursive=True)
     )
     parent = nodes.alias()
-    up = up.union_all(
-        sa.select(parent.c.parent_id, parent.c.name + " > " + up.c.above, sa.cast(parent.c.id, sa.Text) + " " + up.c.line).where(
-            parent.c.kind == bindparam("kind"), parent.c.id == up.c.parent_id
-        )
-    )
+    above, line = parent.c.name + " > " + up.c.above, sa.cast(parent.c.id, sa.Text) + " " + up.c.line
+    up = up.union_all(sa.select(parent.c.kind, parent.c.parent_id, above, line).where(is_above(parent, up.c.kind, up.c.parent_id)))
     top = sa.and_(_KIND, _c.id == bindparam("id"), up.c.parent_id.is_(None))
     return Statement(sa.select(*COLUMNS, up.c.above, up.c.line).select_from(nodes.join(up, sa.true())).where(top))
 
@@ -51,7 +48,8 @@ def _with_some_above(which: sa.ColumnElement[bool]) -> Statement:
     above = [nodes.alias() for _ in range(_JOINED)]
     below: sa.FromClause = nodes
     for one in above:
-        joined = joined.outerjoin(one, sa.and_(one.c.kind == bindparam("kind"), one.c.id == below.c.parent_id))
+        kind = below.c.kind.concat(sa.literal_column("''"))  # the kind itself would be known to PostgreSQL as `:kind`
+        joined = joined.outerjoin(one, is_above(one, kind, below.c.parent_id))
         below = one
     names, ids = (one.c.name for one in above), (one.c.id for one in above)
     return Statement(sa.select(*COLUMNS, below.c.parent_id, *names, *ids).select_from(joined).where(_KIND, which))

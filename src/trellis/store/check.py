@@ -78,57 +78,73 @@ def _decode_object(column: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+_COUNTS = Statement(sa.select(_c.kind, sa.func.count(), sa.func.max(_c.id)).group_by(_c.kind))
+
+
 def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
     """Count the rows of each kind, and find the highest id: kind → (count, highest). A kind without rows is left out."""
-    counted = sa.select(_c.kind, sa.func.count(), sa.func.max(_c.id)).group_by(_c.kind)
-    return {kind: (count, highest) for kind, count, highest in tx.connection.execute(counted)}
+    return {kind: (count, highest) for kind, count, highest in tx.fetch(_COUNTS)}
 
 
 # --- the trees ----------------------------------------------------------------------------------------------------
 
 
-def find_orphans(tx: Transaction, kind: str) -> list[tuple[int, int]]:
-    """Find the nodes whose parent does not exist: pairs of id and the parent's."""
+def _orphans() -> Statement:
     parent = nodes.alias()
-    found = (
+    return Statement(
         sa.select(_c.id, _c.parent_id)
         .select_from(nodes.outerjoin(parent, sa.and_(parent.c.kind == _c.kind, parent.c.id == _c.parent_id)))
-        .where(_c.kind == kind, _c.parent_id.is_not(None), parent.c.id.is_(None))
+        .where(_KIND, _c.parent_id.is_not(None), parent.c.id.is_(None))
         .order_by(_c.id)
     )
-    return [(row[0], row[1]) for row in tx.connection.execute(found)]
+
+
+def _unreachable() -> Statement:
+    down = sa.select(_c.id).where(_KIND, _c.parent_id.is_(None)).cte("down", recursive=True)
+    child = nodes.alias()
+    is_child = sa.and_(child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id)
+    down = down.union_all(sa.select(child.c.id).select_from(InOrder(down, child)).where(is_child))
+    # EXCEPT is done once over both sets by either engine; a join would read all of one for each row of the other in SQLite.
+    lost = sa.select(_c.id).where(_KIND).except_(sa.select(down.c.id))
+    return Statement(sa.select(_c.id, _c.parent_id).where(_KIND, _c.id.in_(lost)).order_by(_c.id))
+
+
+def _deepest() -> Statement:
+    levels = bindparam("levels", type_=sa.Integer)
+    inner = sa.select(_c.parent_id).where(_KIND, _c.parent_id.is_not(None))  # few, beside all nodes
+    top = sa.select(_c.id, sa.literal(1).label("level")).where(_KIND, _c.parent_id.is_(None), _c.id.in_(inner))
+    down, child = top.cte("down", recursive=True), nodes.alias()
+    is_child = sa.and_(child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id)
+    down = down.union_all(
+        sa.select(child.c.id, down.c.level + 1)
+        .select_from(InOrder(down, child))
+        .where(is_child, down.c.level < levels, child.c.id.in_(inner))
+    )
+    return Statement(sa.select(down.c.id).where(down.c.level == levels).order_by(down.c.id))
+
+
+_ORPHANS, _UNREACHABLE, _DEEPEST = _orphans(), _unreachable(), _deepest()
+_NESTED = Statement(sa.select(_c.id, _c.parent_id).where(_KIND, _c.parent_id.is_not(None)).order_by(_c.id))
+
+
+def find_orphans(tx: Transaction, kind: str) -> list[tuple[int, int]]:
+    """Find the nodes whose parent does not exist: pairs of id and the parent's."""
+    return [(row[0], row[1]) for row in tx.fetch(_ORPHANS, kind=kind)]
 
 
 def find_unreachable(tx: Transaction, kind: str) -> dict[int, int]:
     """Find the nodes that are not below the top level, such as those in a cycle: id → the parent's."""
-    down = sa.select(_c.id).where(_c.kind == kind, _c.parent_id.is_(None)).cte("down", recursive=True)
-    child = nodes.alias()
-    below = sa.select(child.c.id).select_from(InOrder(down, child)).where(child.c.kind == kind, child.c.parent_id == down.c.id)
-    down = down.union_all(below)
-    # EXCEPT is done once over both sets by either engine; a join would read all of one for each row of the other in SQLite.
-    lost = sa.select(_c.id).where(_c.kind == kind).except_(sa.select(down.c.id))
-    found = sa.select(_c.id, _c.parent_id).where(_c.kind == kind, _c.id.in_(lost)).order_by(_c.id)
-    return {row[0]: row[1] for row in tx.connection.execute(found)}
+    return {row[0]: row[1] for row in tx.fetch(_UNREACHABLE, kind=kind)}
 
 
 def find_deepest(tx: Transaction, kind: str, levels: int) -> list[int]:
     """Find the nodes on the last of so many levels that have others below them: their ids."""
-    inner = sa.select(_c.parent_id).where(_c.kind == kind, _c.parent_id.is_not(None))  # few, beside all nodes
-    top = sa.select(_c.id, sa.literal(1).label("level")).where(_c.kind == kind, _c.parent_id.is_(None), _c.id.in_(inner))
-    down, child = top.cte("down", recursive=True), nodes.alias()
-    below = (
-        sa.select(child.c.id, down.c.level + 1)
-        .select_from(InOrder(down, child))
-        .where(child.c.kind == kind, child.c.parent_id == down.c.id, down.c.level < levels, child.c.id.in_(inner))
-    )
-    down = down.union_all(below)
-    return list(tx.connection.execute(sa.select(down.c.id).where(down.c.level == levels).order_by(down.c.id)).scalars())
+    return [row[0] for row in tx.fetch(_DEEPEST, kind=kind, levels=levels)]
 
 
 def find_nested(tx: Transaction, kind: str) -> list[tuple[int, int]]:
     """Find the nodes that have a parent: pairs of id and the parent's."""
-    found = sa.select(_c.id, _c.parent_id).where(_c.kind == kind, _c.parent_id.is_not(None)).order_by(_c.id)
-    return [(row[0], row[1]) for row in tx.connection.execute(found)]
+    return [(row[0], row[1]) for row in tx.fetch(_NESTED, kind=kind)]
 
 
 _CHILDREN = Statement(sa.select(_c.id, _c.parent_id).where(_KIND, IdIn(_c.parent_id, "parents")).order_by(_c.id))
@@ -154,24 +170,33 @@ def set_counter(tx: Transaction, name: str, last: int, total: int) -> None:
         tx.connection.execute(sa.insert(counters).values(values | {"name": name}))
 
 
+_HIGHEST_KEY = Statement(sa.select(sa.func.coalesce(sa.func.max(keys.c.id), 0)))
+_LAST_EVENT = Statement(sa.select(sa.func.coalesce(sa.func.max(events.c.seq), 0)))
+
+
 def find_highest_key(tx: Transaction) -> int:
     """Return the highest id of a key; 0 without keys."""
-    return int(tx.connection.execute(sa.select(sa.func.coalesce(sa.func.max(keys.c.id), 0))).scalar_one())
+    return int(tx.fetch(_HIGHEST_KEY)[0][0])
 
 
 def find_last_event(tx: Transaction) -> int:
     """Return the sequence number of the newest event; 0 without events."""
-    return int(tx.connection.execute(sa.select(sa.func.coalesce(sa.func.max(events.c.seq), 0))).scalar_one())
+    return int(tx.fetch(_LAST_EVENT)[0][0])
+
+
+def _missing_events() -> Statement:
+    next_seq = sa.func.lead(events.c.seq).over(order_by=events.c.seq)
+    pairs = sa.select(events.c.seq.label("here"), next_seq.label("next")).subquery()
+    ranges = sa.select(pairs.c.here + 1, pairs.c.next - 1).where(pairs.c.next != pairs.c.here + 1).order_by(pairs.c.here)
+    return Statement(ranges.limit(bindparam("most", type_=sa.Integer)))
+
+
+_MISSING_EVENTS = _missing_events()
 
 
 def find_missing_events(tx: Transaction, most: int) -> list[tuple[int, int]]:
     """Find the ranges of sequence numbers missing between the first and the last event, at most `most`: pairs of first and last."""
-    next_seq = sa.func.lead(events.c.seq).over(order_by=events.c.seq)
-    pairs = sa.select(events.c.seq.label("here"), next_seq.label("next")).subquery()
-    ranges = (
-        sa.select(pairs.c.here + 1, pairs.c.next - 1).where(pairs.c.next != pairs.c.here + 1).order_by(pairs.c.here).limit(most)
-    )
-    return [(row[0], row[1]) for row in tx.connection.execute(ranges)]
+    return [(row[0], row[1]) for row in tx.fetch(_MISSING_EVENTS, most=most)]
 
 
 def find_library_bug(tx: Transaction) -> str | None:

@@ -8,6 +8,7 @@ A create changes nothing here; a delete and its undo do. At a million ids, findi
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Final
 
 import sqlalchemy as sa
@@ -108,19 +109,27 @@ def repair(tx: Transaction, kind: str) -> None:
     tx.execute(_ADD[tx.sqlite], kind=kind, rows=tx.encode(rows))
 
 
+_KIND: Final = _c.kind == bindparam("kind")
+_KEPT: Final = Statement(sa.select(_d.shift, _d.prefix, _d.deleted).where(_d.kind == bindparam("kind")))
+_LAST: Final = Statement(sa.select(counters.c.last).where(counters.c.name == bindparam("kind")))
+_HIGHEST: Final = Statement(sa.select(sa.func.max(_c.id)).where(_KIND))
+
+
+@cache
+def _living(fine: int) -> Statement:
+    prefix = sa.literal_column(f"id >> {fine}", sa.BigInteger)
+    return Statement(sa.select(prefix, sa.func.count()).where(_KIND).group_by(prefix))
+
+
 def _read_kept(tx: Transaction, kind: str) -> dict[tuple[int, int], int]:
-    found = tx.connection.execute(sa.select(_d.shift, _d.prefix, _d.deleted).where(_d.kind == kind))
-    return {(shift, prefix): deleted for shift, prefix, deleted in found}
+    return {(shift, prefix): deleted for shift, prefix, deleted in tx.fetch(_KEPT, kind=kind)}
 
 
 def _count(tx: Transaction, kind: str) -> Mapping[tuple[int, int], int]:
     """Count the deleted ids of each range, (shift, prefix): those assigned minus those that exist."""
-    given = tx.connection.execute(sa.select(counters.c.last).where(counters.c.name == kind)).scalar() or 0
-    highest = tx.connection.execute(sa.select(sa.func.max(_c.id)).where(_c.kind == kind)).scalar() or 0
-    last, fine = max(given, highest), _SHIFTS[-1]
-    fine_prefix = sa.literal_column(f"id >> {fine}", sa.BigInteger)
-    counted = tx.connection.execute(sa.select(fine_prefix, sa.func.count()).where(_c.kind == kind).group_by(fine_prefix))
-    living = {int(row[0]): int(row[1]) for row in counted}
+    numbers = (*tx.fetch(_LAST, kind=kind), *tx.fetch(_HIGHEST, kind=kind))
+    last, fine = max(number or 0 for (number,) in numbers), _SHIFTS[-1]
+    living = {int(row[0]): int(row[1]) for row in tx.fetch(_living(fine), kind=kind)}
     deleted: Counter[tuple[int, int]] = Counter()
     for prefix in range((last >> fine) + 1 if last else 0):
         given_out = min(last, ((prefix + 1) << fine) - 1) - max(1, prefix << fine) + 1

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 
 import sqlalchemy as sa
+from sqlalchemy import bindparam
 
-from trellis.store.engine import Transaction
+from trellis.store.engine import Statement, Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.btree import Block, are_consistent
-from trellis.store.siblings.positions import IN_BLOCK_0, POSITION, count_children, is_child, parent_param
+from trellis.store.siblings.positions import IN_BLOCK_0, KIND, POSITION, count_children, is_child, parent_param
 from trellis.store.siblings.rows import note_order
 from trellis.store.siblings.tree import SiblingTree, Slot
 from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
+_OF_KIND = _b.kind == bindparam("kind")
 
 
 def check(tx: Transaction, kind: str) -> list[tuple[int | None, int]]:
@@ -32,30 +34,36 @@ def check(tx: Transaction, kind: str) -> list[tuple[int | None, int]]:
     return [(parent or None, _count_rows(tx, kind, parent or None)) for parent in sorted(wrong)]
 
 
+_BLOCKS = Statement(sa.select(_b.parent_id, _b.id, _b.level, _b.parent_block, _b.start, _b.size).where(_OF_KIND))
+
+
 def _trees(tx: Transaction, kind: str) -> dict[int, list[Block]]:
     found: dict[int, list[Block]] = {}
-    columns = (_b.parent_id, _b.id, _b.level, _b.parent_block, _b.start, _b.size)
-    for parent, *block in tx.connection.execute(sa.select(*columns).where(_b.kind == kind)):
+    for parent, *block in tx.fetch(_BLOCKS, kind=kind):
         found.setdefault(parent, []).append(Block(*block))
     return found
 
 
-def _find_leaves(tx: Transaction, kind: str) -> Iterator[tuple[int, int, int, bool]]:
-    """Count the rows of each leaf: parent, block, number of rows, and whether their offsets are 0…n-1.
-
-    Siblings in block 0 that are in order are left out, unless their parent has blocks: that is nearly every parent there is.
-    """
+def _leaves() -> Statement:
+    """Select no siblings in block 0 that are in order, unless their parent has blocks: that is nearly every parent there is."""
     parent, rows = sa.func.coalesce(_c.parent_id, 0), sa.func.count()
     low, high, different = sa.func.min(_c.block_offset), sa.func.max(_c.block_offset), sa.func.count(sa.distinct(_c.block_offset))
     is_dense = sa.and_(low == 0, high == rows - 1, different == rows)
-    has_blocks = parent.in_(sa.select(_b.parent_id).where(_b.kind == kind))
-    found = (
+    has_blocks = parent.in_(sa.select(_b.parent_id).where(_OF_KIND))
+    return Statement(
         sa.select(parent, _c.block, rows, is_dense)
-        .where(_c.kind == kind)
+        .where(KIND)
         .group_by(_c.parent_id, _c.block)
         .having(sa.or_(~is_dense, _c.block != 0, has_blocks))
     )
-    for owner, block, count, dense in tx.connection.execute(found):
+
+
+_LEAVES = _leaves()
+
+
+def _find_leaves(tx: Transaction, kind: str) -> Iterator[tuple[int, int, int, bool]]:
+    """Count the rows of each leaf: parent, block, number of rows, and whether their offsets are 0…n-1."""
+    for owner, block, count, dense in tx.fetch(_LEAVES, kind=kind):
         yield owner, block, count, bool(dense)
 
 

@@ -1,16 +1,17 @@
 """The operation that carries out many others in one transaction: all of them, or none."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from trellis.core.fields import MAX_ID, Field, Input, Integer, Invalid, ListOf, NodeId, Nullable, Record, Text, quote, split_list
-from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress
+from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress, run_together
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
 from trellis.sentences import say
+from trellis.store import nodes
 from trellis.store.engine import Transaction
 
 MOST: Final = 1000  # operations in a batch
@@ -163,11 +164,12 @@ def _batch(context: Context) -> Outcome:
     storable: list[dict[str, Any]] = []
     last = None
     records = size = 0
+    outcomes = _run_steps(context, steps, references)
     for index, step in enumerate(steps):
         if records > MOST_RECORDS or size > MOST_BYTES:
             raise _refuse_size(index)
         try:
-            outcome = context.run(_build_call(context, step, references))
+            outcome = next(outcomes)
         except Refused as refused:
             raise _refuse_step(index, step, refused) from None
         last = outcome.event or last
@@ -182,6 +184,33 @@ def _batch(context: Context) -> Outcome:
         progress.done()
     more = {"dryRun": True} if dry else {}
     return Outcome({"results": returned}, plan={"results": storable} | more, happened=False, event=last)
+
+
+def _run_steps(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Outcome]:
+    """Run the steps in order, moves that follow one another together. Raises Refused for the next one."""
+    done = 0
+    while done < len(steps):
+        moves = _list_moves(context, steps[done : done + nodes.AT_ONCE])
+        together = run_together(context, [_build_call(context, step, references) for step in moves])
+        singly = moves or [steps[done]]
+        yield from together or (context.run(_build_call(context, step, references)) for step in singly)
+        done += len(singly)
+
+
+def _list_moves(context: Context, steps: Sequence[Step]) -> list[Step]:
+    """Return the first of some steps that move a node each, by one operation, and refer to nothing."""
+    moves: dict[int, Step] = {}
+    for step in steps:
+        operation = context.environment.batchable.get(step.operation)
+        if operation is None or operation.kind is None or operation.run_many is None or not operation.changes:
+            break
+        is_move = bool(step.body) and step.body.keys() <= {field.name for field in operation.kind.placement}
+        if not is_move or any(_is_reference(value) for value in (step.id, *step.body.values())):
+            break
+        if not isinstance(step.id, int) or step.id in moves or step.operation != steps[0].operation:
+            break
+        moves[step.id] = step
+    return [*moves.values()]
 
 
 def _list_calls(call: Call, given: Input) -> Iterator[Call]:

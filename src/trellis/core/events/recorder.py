@@ -92,11 +92,15 @@ class Recorder:
             alarms.insert(self._tx, Alarm(seq, alarm.name, event.resource, event.resource_id, at, alarm.own))
         return seq
 
-    def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> range:
-        """Record what happened in several calls of one operation, all of which have changed something."""
+    def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> list[int | None]:
+        """Record what happened in several calls of one operation; return the event of each, None for one that changed nothing."""
+        happened = [(call, one) for call, one in zip(calls, outcomes, strict=True) if one.happened]
+        if not happened:
+            return [None] * len(calls)
         at = self._open(calls[0])
-        happened = zip(calls, outcomes, strict=True)
-        return events.append_many(self._tx, [build_event(operation, call, one, at, self.change_set) for call, one in happened])
+        appended = [build_event(operation, call, one, at, self.change_set) for call, one in happened]
+        seqs = iter(events.append_many(self._tx, appended))
+        return [next(seqs) if one.happened else None for one in outcomes]
 
     def _open(self, call: Call) -> str:
         """Open the change set if there is to be one; return the time of the event that will be appended."""

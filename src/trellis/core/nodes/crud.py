@@ -3,17 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from trellis.core.events import changed_members
-from trellis.core.fields import Field
+from trellis.core.fields import Field, Input
 from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.creation import create_node, create_siblings, find_named_groups, merge_fields, settle_permissions
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
-from trellis.core.nodes.placement import apply_placement, resolve_placement
+from trellis.core.nodes.moves import Moved, Moves
+from trellis.core.nodes.placement import PLACES, apply_placement, find_place, resolve_placement
 from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
-from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.operation import Access, Context, OneByOne, Operation, Outcome
 from trellis.core.paging import refusing_large_pages, serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
@@ -52,6 +54,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         replace(
             build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
             judge=partial(_find_digests, kind),
+            run_many=partial(_move_many, kind) if kind.ordered else None,
         ),
         replace(
             build_operation(
@@ -154,29 +157,76 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     check_precondition(context.call.expected, before)
     given = resolve_references(kind, context, context.input)
     place = resolve_placement(kind, context, given, old)
-    fields, faults = merge_fields(kind, given, old.fields)
+    new = _merge(kind, context, given, old, place.faults)
+    if new.external_id != old.external_id:
+        refuse_taken(kind, context, (new.external_id or kind.built_in.get(old.id),), old.id)
+    beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
+    new = apply_placement(context.tx, kind, new, place)
+    outcome = _build_outcome(kind, context, before, old, new, above if new.parent_id == old.parent_id else place.above)
+    if outcome.happened:
+        snapshots.save(context.tx, kind.name, old, "changed", beside)
+        nodes.update(context.tx, kind.name, new)
+    return outcome
+
+
+def _merge(kind: NodeKind, context: Context, given: Input, old: Node, faults: Iterable[Fault]) -> Node:
+    """Return a node with what a call gives it, but its place. `faults` are those of that. Raises Refused."""
+    fields, wrong_fields = merge_fields(kind, given, old.fields)
     groups = find_named_groups(kind, context, (given,))
     permissions, wrong_groups = settle_permissions(kind, context, given, old.permissions, groups)
     children = _no_children_if_leaf_only(kind, context, old, fields)
-    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups, *children))
-    external_id = given.get("externalId", old.external_id)
-    if external_id != old.external_id:
-        refuse_taken(kind, context, (external_id or kind.built_in.get(old.id),), old.id)
-    changed_secrets = tuple(f.name for f in kind.secrets if fields[f.name] != old.fields.get(f.name))
-    beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
-    placed = apply_placement(context.tx, kind, old, place)
-    name = given.get("name", old.name)
-    managed_by = context.call.managed_by or old.managed_by
-    new = replace(placed, name=name, external_id=external_id, managed_by=managed_by, fields=fields, permissions=permissions)
-    above = above if new.parent_id == old.parent_id else place.above
+    raise_faults((*given.faults, *faults, *wrong_fields, *wrong_groups, *children))
+    return replace(
+        old,
+        name=given.get("name", old.name),
+        external_id=given.get("externalId", old.external_id),
+        managed_by=context.call.managed_by or old.managed_by,
+        fields=fields,
+        permissions=permissions,
+    )
+
+
+def _build_outcome(kind: NodeKind, context: Context, before: dict[str, Any], old: Node, new: Node, above: str) -> Outcome:
+    """Return the outcome of a change of a node, and give the node the time of the change if it is one."""
     after = serialize_node(kind, new, above, context.environment.community_url)
-    changed = changed_members(before, after) + changed_secrets
+    secrets = tuple(f.name for f in kind.secrets if new.fields[f.name] != old.fields.get(f.name))
+    changed = changed_members(before, after) + secrets
     if not changed:
         return Outcome(before, happened=False)
-    snapshots.save(context.tx, kind.name, old, "changed", beside)
     new.updated_at = after["updatedAt"] = context.at
-    nodes.update(context.tx, kind.name, new)
     return Outcome(after, resource_id=old.id, before=before, after=after, changed=changed)
+
+
+def _move_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
+    """Run updates that only move nodes, in their order. Raises OneByOne, and Refused, before anything is written."""
+    first = contexts[0]
+    given = {context.call.target or 0: context.input for context in contexts}
+    if first.find_reach(kind) is not None or len(given) < len(contexts) or any(not _is_move(one) for one in given.values()):
+        raise OneByOne
+    moves = Moves(kind, first, [*given], lambda node: given[node.id].get("parentId", node.parent_id))
+    outcomes: list[Outcome] = []
+    moved: list[Moved] = []
+    for context, (number, wish) in zip(contexts, given.items(), strict=True):
+        old, above = moves.find(number)
+        before = serialize_node(kind, old, above, context.environment.community_url)
+        check_precondition(context.call.expected, before)
+        parent = wish.get("parentId", old.parent_id)
+        place, faults = find_place(kind, wish, old, parent, partial(moves.find_position, parent))
+        new, neighbours = _merge(kind, context, wish, old, faults), None
+        if parent != old.parent_id or any(name in wish for name in PLACES):
+            neighbours = moves.find_neighbours(old)
+            new, above = moves.move(new, parent, place)
+        outcome = _build_outcome(kind, context, before, old, new, above)
+        outcomes.append(outcome)
+        if outcome.happened:
+            moved.append(Moved(old, new, neighbours))
+    moves.write(moved)
+    return outcomes
+
+
+def _is_move(given: Input) -> bool:
+    """Return whether an input names nothing but a place."""
+    return not given.faults and given.values.keys() <= {"parentId", *PLACES} and sum(name in given for name in PLACES) < 2
 
 
 def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, fields: Values) -> tuple[Fault, ...]:

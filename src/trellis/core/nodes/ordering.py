@@ -7,11 +7,11 @@ from trellis.core.fields import Field, Integer, OrderedIds, require
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation, granted_with
 from trellis.core.nodes.references import resolve_references
-from trellis.core.operation import Context, Operation, Outcome, Progress
+from trellis.core.operation import Context, Operation, Outcome, Progress, run_together
 from trellis.core.verbs import UPDATE, Body, Response, Verb
 from trellis.errors import Fault, refuse_faults
 from trellis.sentences import say
-from trellis.store import siblings
+from trellis.store import nodes, siblings
 
 _MOST: Final = 1000
 ORDER: Final = Verb(
@@ -60,23 +60,24 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
     if reach is not None and parent is None:
         raise reach.refuse(say("The top level is outside."))
     is_there = reach is None or reach.contains(context.tx, parent)
-    progress = Progress(context.call, len(ids))
-    moved, last = list[int](), None
-    for wanted, node in enumerate(ids):
-        position = siblings.find_position(context.tx, kind.name, parent, node) if is_there else None
-        if position is None:
-            where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
-            detail = say(
-                "ids: there is no {singular} {node} {where}. Send the ids of siblings.",
-                singular=kind.singular,
-                node=node,
-                where=where,
-            )
-            raise refuse_faults(Fault("ids", "INVALID_POSITION", detail))
-        if position != wanted:
-            last = context.run(context.call.build_inner(kind.operation(UPDATE.name), {"position": wanted}, node)).event
-            moved.append(node)
-        progress.done()
+    places = siblings.find_places(context.tx, kind.name, ids) if is_there else {}
+    if (missing := next((node for node in ids if places.get(node, (0, 0))[0] != parent), None)) is not None:
+        where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
+        detail = say(
+            "ids: there is no {singular} {node} {where}. Send the ids of siblings.",
+            singular=kind.singular,
+            node=missing,
+            where=where,
+        )
+        raise refuse_faults(Fault("ids", "INVALID_POSITION", detail))
+    before = siblings.positions_on_leaving(places[node][1] for node in ids)  # how many are before each that are not to be
+    moved = {node: wanted for wanted, (node, others) in enumerate(zip(ids, before, strict=True)) if others}
+    progress = Progress(context.call, len(moved))
+    last = None
+    for batch in nodes.split_into_batches([*moved], nodes.AT_ONCE):
+        calls = [context.call.build_inner(kind.operation(UPDATE.name), {"position": moved[node]}, node) for node in batch]
+        last = (run_together(context, calls) or [context.run(call) for call in calls])[-1].event
+        progress.done(len(batch))
     result = {"moved": len(moved)}
     touched = tuple({"resource": kind.name, "id": node, "how": "moved"} for node in moved)
     return Outcome(result, touched=touched, plan=result | {"dryRun": True}, happened=False, event=last)

@@ -1,6 +1,8 @@
 """The placement of a node: validating what a request asks for, and carrying it out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from trellis.core.bounds import Reach
 from trellis.core.fields import Input
@@ -13,7 +15,7 @@ from trellis.store import nodes, siblings
 from trellis.store.engine import Transaction
 from trellis.store.nodes import Node
 
-_PLACES = ("position", "before", "after")
+PLACES: Final = ("position", "before", "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
     tx, reach = context.tx, context.find_reach(kind)
     old_parent = node.parent_id if node is not None else None
     parent_id = given.get("parentId", old_parent)
-    wishes = [name for name in _PLACES if name in given]
+    wishes = [name for name in PLACES if name in given]
     if node is not None and parent_id == old_parent and (not wishes or (reach is not None and _is_at(node, given, wishes))):
         return Placement(parent_id, stays=True)
     if reach is not None:
@@ -54,7 +56,9 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
         above = told
     if faults:
         return Placement(parent_id, parent, faults=tuple(faults))
-    place, faults = _place(tx, kind, given, node, parent_id, wishes)
+    place, faults = find_place(
+        kind, given, node, parent_id, lambda sibling: siblings.find_position(tx, kind.name, parent_id, sibling)
+    )
     return Placement(parent_id, parent, place, faults=tuple(faults), above=above)
 
 
@@ -121,25 +125,29 @@ def goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int
     if node is None:
         return level >= tree.DEEPEST
     is_deeper = level > nodes.find_level(tx, kind.name, node.parent_id)
-    return is_deeper and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST - level)
+    return is_deeper and nodes.reaches_down(tx, kind.name, (node.id,), tree.DEEPEST - level)
 
 
 def children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, to: Node) -> bool:
     """Return whether what is below a node would be too deep below another one, and deeper than it is."""
     now, then = (nodes.find_level(tx, kind.name, one.id) for one in (node, to))
-    return then > now and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST + 1 - then)
+    return then > now and nodes.reaches_down(tx, kind.name, (node.id,), tree.DEEPEST + 1 - then)
 
 
-def _place(
-    tx: Transaction, kind: NodeKind, given: Input, node: Node | None, parent_id: int | None, wishes: list[str]
+def find_place(
+    kind: NodeKind, given: Input, node: Node | None, parent_id: int | None, find_position: Callable[[int], int | None]
 ) -> tuple[int | None, list[Fault]]:
-    if not wishes:
+    """Return the place that a request names under a parent, None for the last one, and what is wrong with it.
+
+    `find_position` returns the position of a child of the parent, and None if it is none.
+    """
+    wish = next((name for name in PLACES if name in given), None)
+    if wish is None:
         return None, []
-    (wish,) = wishes
     if wish == "position":
         return given.get("position"), []
     sibling = given.get(wish)
-    at = siblings.find_position(tx, kind.name, parent_id, sibling)
+    at = find_position(sibling)
     if at is None or (node is not None and sibling == node.id):
         where = say("at the top level") if parent_id is None else say("under {parent_id}", parent_id=parent_id)
         detail = say(

@@ -16,6 +16,7 @@ from trellis.core.operation.operation import (
     judge_nothing,
 )
 from trellis.core.operation.policies import GroupRole, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
+from trellis.core.operation.together import OneByOne, run_together
 
 __all__ = [
     "DRY_RUN",
@@ -26,6 +27,7 @@ __all__ = [
     "Fork",
     "GroupRole",
     "Judge",
+    "OneByOne",
     "Operation",
     "Outcome",
     "Progress",
@@ -40,4 +42,5 @@ __all__ = [
     "judge_nothing",
     "judge_role",
     "renew_actor",
+    "run_together",
 ]

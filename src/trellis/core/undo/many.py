@@ -1,4 +1,4 @@
-"""Undoing many events in one transaction: the newest first, creations together, the others one by one."""
+"""Undoing many events in one transaction: the newest first; creations together, and moves, and the others one by one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,8 @@ from typing import Any, Final
 from trellis.core.bounds import is_own_only
 from trellis.core.events import find_undoing_events, is_caused_by
 from trellis.core.kind import NodeKind
-from trellis.core.operation import DRY_RUN, Context, Outcome, Progress
+from trellis.core.operation import DRY_RUN, Context, Outcome, Progress, run_together
+from trellis.core.undo.move_back import find_unchanged, is_move
 from trellis.core.undo.unmake_many import find_untouched, is_creation
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
@@ -87,7 +88,7 @@ class _Undoing:
         self._already = find_undoing_events(context.tx, seqs)
         self._kinds = {kind.name: kind for kind in context.environment.kinds}
         self._progress = Progress(context.call, len(seqs))
-        self._singly = 0
+        self._others = 0
         self.undone: list[tuple[Event, int | None]] = []
         self.conflicts: list[dict[str, Any]] = []
         self.hidden = 0
@@ -104,11 +105,11 @@ class _Undoing:
             raise _refuse_size(told, left[MOST])
         wanted = [seq for seq in self._seqs if self._already.get(seq, seq) in self._wanted]
         for found in self._read(wanted):
-            for kind, run in groupby(self._choose(found), self._find_kind):
+            for (kind, are_creations), run in groupby(self._choose(found), self._find_kind):
                 if kind is None:
                     self._undo_singly(run)
                 else:
-                    self._undo_creations(kind, list(run))
+                    self._undo_together(kind, list(run), are_creations=are_creations)
 
     def _read(self, seqs: Sequence[int]) -> Iterator[list[Event]]:
         """Read events, so many at a time as are undone together, and fewer where they have very long texts."""
@@ -143,39 +144,48 @@ class _Undoing:
             undone = events.find(self._context.tx, undone.undoes) if undone.undoes in self._wanted else None
         return undone is not None
 
-    def _find_kind(self, event: Event) -> NodeKind | None:
-        """Return the kind of a record if the event created it and did nothing else; None otherwise."""
+    def _find_kind(self, event: Event) -> tuple[NodeKind | None, bool]:
+        """Return the kind of a record if the event created or moved it, and did nothing else, and whether it created it."""
         kind = self._kinds.get(event.resource)
-        return kind if kind is not None and is_creation(kind, event) else None
+        is_new = kind is not None and is_creation(kind, event)
+        return kind if kind is not None and (is_new or is_move(kind, event)) else None, is_new
 
-    def _undo_creations(self, kind: NodeKind, creations: Sequence[Event]) -> None:
-        untouched = set() if self._is_limited(kind, creations) else find_untouched(self._context.tx, kind, creations)
-        for together, part in groupby(creations, lambda event: event.seq in untouched):
-            if not together:
-                self._undo_singly(part)
-                continue
-            those = list(part)
-            name = f"{kind.name}.{RESTORE.name}"
-            outcomes = self._context.run_many([self._context.call.build_inner(name, _RAW, event.seq) for event in those])
-            self.undone += ((_lighten(event), outcome.event) for event, outcome in zip(those, outcomes, strict=True))
-            self._progress.done(len(those))
+    def _undo_together(self, kind: NodeKind, found: Sequence[Event], *, are_creations: bool) -> None:
+        untouched = find_untouched if are_creations else find_unchanged
+        ready = set() if self._is_limited(kind, found) else untouched(self._context.tx, kind, found)
+        name = f"{kind.name}.{RESTORE.name}"
+        for together, part in groupby(found, lambda event: event.seq in ready):
+            for those in nodes.split_into_batches(list(part), None if are_creations else nodes.AT_ONCE):
+                calls = [self._context.call.build_inner(name, _RAW, event.seq) for event in those] if together else ()
+                outcomes = run_together(self._context, calls)
+                if outcomes is None:
+                    self._undo_singly(those)
+                    continue
+                if not are_creations:
+                    self._count_others(those)
+                self.undone += ((_lighten(event), outcome.event) for event, outcome in zip(those, outcomes, strict=True))
+                self._progress.done(len(those))
 
-    def _is_limited(self, kind: NodeKind, creations: Sequence[Event]) -> bool:
+    def _is_limited(self, kind: NodeKind, found: Sequence[Event]) -> bool:
         """Return whether the caller may perhaps not undo all of them: then each is judged by itself."""
         name, actor = f"{kind.name}.{RESTORE.name}", self._context.call.actor
-        own_only = is_own_only(actor, name) and not all(is_caused_by(event, actor) for event in creations)
+        own_only = is_own_only(actor, name) and not all(is_caused_by(event, actor) for event in found)
         return own_only or self._context.find_reach(kind, name) is not None
+
+    def _count_others(self, those: Sequence[Event]) -> None:
+        """Count events that are no creations of records that have not changed. Raises Refused if they are too many."""
+        self._others += len(those)
+        if self._others > MOST_SINGLY:
+            told = say(
+                "At most {most:,} events, not counting creations of records that are unchanged, can be undone at once. "
+                "Nothing was changed.",
+                most=MOST_SINGLY,
+            )
+            raise _refuse_size(told, those[MOST_SINGLY - self._others].seq)
 
     def _undo_singly(self, found: Iterable[Event]) -> None:
         for event in found:
-            self._singly += 1
-            if self._singly > MOST_SINGLY:
-                told = say(
-                    "At most {most:,} events, not counting creations of records that are unchanged, can be undone at once. "
-                    "Nothing was changed.",
-                    most=MOST_SINGLY,
-                )
-                raise _refuse_size(told, event.seq)
+            self._count_others((event,))
             self._undo_one(event)
             self._progress.done()
 

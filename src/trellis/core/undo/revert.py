@@ -1,6 +1,6 @@
 """Reverting a change: a record gets its old values back, unless it has been changed again since."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final
@@ -18,7 +18,7 @@ from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
 
 Difference = dict[str, Any]
-_MOVED: Final = frozenset({"parentId", "position"})  # every move changes one of these, and nothing else does
+MOVED: Final = frozenset({"parentId", "position"})  # every move changes one of these, and nothing else does
 
 
 def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Outcome:
@@ -37,24 +37,42 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     placed = apply_placement(context.tx, kind, now, place)
     if wanted.external_id != now.external_id:
         refuse_taken(kind, context, (wanted.external_id or kind.built_in.get(now.id),), now.id)
+    new = put_content(wanted, placed)
+    outcome = build_outcome(kind, context, event, (now, before), (new, serialize_target(kind, context, new)), lost)
+    if outcome.happened:
+        snapshots.save(context.tx, kind.name, now, "changed", beside)
+        nodes.update(context.tx, kind.name, new)
+    return outcome
+
+
+def put_content(wanted: Node, placed: Node) -> Node:
+    """Return a node in its place, with the content of what it was before."""
     content = replace(wanted, parent_id=placed.parent_id, position=placed.position)
-    new = replace(content, id=placed.id, created_at=placed.created_at, updated_at=placed.updated_at)
-    after = serialize_target(kind, context, new)
-    changed = changed_members(before, after) + tuple(
-        f.name for f in kind.secrets if new.fields.get(f.name) != now.fields.get(f.name)
+    return replace(content, id=placed.id, created_at=placed.created_at, updated_at=placed.updated_at)
+
+
+def build_outcome(
+    kind: NodeKind,
+    context: Context,
+    event: Event,
+    now: tuple[Node, dict[str, Any]],
+    new: tuple[Node, dict[str, Any]],
+    lost: Iterable[int],
+) -> Outcome:
+    """Return the outcome of a revert, from a node and its record to others, which get the time of the change if it is one."""
+    changed = changed_members(now[1], new[1]) + tuple(
+        f.name for f in kind.secrets if new[0].fields.get(f.name) != now[0].fields.get(f.name)
     )
     if not changed:
-        result = serialize_outcome(event, before, restored=[], lost=lost)
+        result = serialize_outcome(event, now[1], restored=[], lost=lost)
         return Outcome(result, happened=False, plan=result | {"dryRun": True})
-    snapshots.save(context.tx, kind.name, now, "changed", beside)
-    new.updated_at = after["updatedAt"] = context.at
-    nodes.update(context.tx, kind.name, new)
-    result = serialize_outcome(event, after, restored=[new.id], lost=lost)
+    new[0].updated_at = new[1]["updatedAt"] = context.at
+    result = serialize_outcome(event, new[1], restored=[new[0].id], lost=lost)
     return Outcome(
         result,
-        resource_id=new.id,
-        before=before,
-        after=after,
+        resource_id=new[0].id,
+        before=now[1],
+        after=new[1],
         changed=changed,
         plan=result | {"dryRun": True},
         undoes=event.seq,
@@ -62,7 +80,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
 
 
 def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapshot, now: Node) -> Placement:
-    if not _MOVED.isdisjoint(event.changed):
+    if not MOVED.isdisjoint(event.changed):
         return find_placement(kind, context, then, now)
     if "parentId" in context.input:
         detail = say(

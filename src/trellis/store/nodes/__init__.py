@@ -29,6 +29,7 @@ from trellis.store.nodes.rows import (
     list_mentioning_group,
     split_into_batches,
     update,
+    update_many,
     walk,
 )
 from trellis.store.nodes.trees import find_level, find_outline, find_tree, reaches_down
@@ -74,6 +75,7 @@ __all__ = [
     "read_nodes",
     "split_into_batches",
     "update",
+    "update_many",
     "walk",
     "weigh",
 ]

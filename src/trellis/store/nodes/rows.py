@@ -273,18 +273,26 @@ _UPDATE = Statement(
 
 def update(tx: Transaction, kind: str, node: Node) -> None:
     """Write all of a node but its parent and position, which stay."""
-    tx.execute(
-        _UPDATE,
-        kind=kind,
-        node=node.id,
-        new_name=node.name,
-        new_name_key=fold_name(node.name),
-        new_fields=tx.encode(node.fields),
-        new_permissions=tx.encode(node.permissions),
-        new_updated_at=node.updated_at,
-        new_external_id=node.external_id,
-        new_managed_by=node.managed_by,
-    )
+    tx.execute(_UPDATE, **_changed_values(kind, node))
+
+
+def update_many(tx: Transaction, kind: str, changed: Iterable[Node]) -> None:
+    """Write all of some nodes but their parents and positions, which stay."""
+    tx.execute_many(_UPDATE, [_changed_values(kind, node) for node in changed])
+
+
+def _changed_values(kind: str, node: Node) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "node": node.id,
+        "new_name": node.name,
+        "new_name_key": fold_name(node.name),
+        "new_fields": Transaction.encode(node.fields),
+        "new_permissions": Transaction.encode(node.permissions),
+        "new_updated_at": node.updated_at,
+        "new_external_id": node.external_id,
+        "new_managed_by": node.managed_by,
+    }
 
 
 def fold_name(name: str) -> str:

@@ -32,7 +32,7 @@ def find_level(tx: Transaction, kind: str, node: int | None) -> int:
 
 
 def _reaches() -> Statement:
-    top = sa.select(_c.kind, _c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
+    top = sa.select(_c.kind, _c.id, sa.literal(0).label("depth")).where(NodeIdIn(_c.id, "roots"))
     down = top.cte("down", recursive=True)
     child, depth = nodes.alias(), bindparam("depth", type_=sa.Integer)
     down = down.union_all(
@@ -46,9 +46,9 @@ def _reaches() -> Statement:
 _REACHES = _reaches()
 
 
-def reaches_down(tx: Transaction, kind: str, node: int, levels: int) -> bool:
-    """Return whether there is something so many levels below a node."""
-    return levels <= 0 or bool(tx.fetch(_REACHES, kind=kind, root=node, depth=levels))
+def reaches_down(tx: Transaction, kind: str, roots: Sequence[int], levels: int) -> bool:
+    """Return whether there is something so many levels below one of some nodes."""
+    return levels <= 0 or bool(tx.fetch(_REACHES, kind=kind, roots=tx.id_list(roots), depth=levels))
 
 
 def _tree(top: sa.ColumnElement[bool]) -> Statement:

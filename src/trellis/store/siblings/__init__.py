@@ -24,9 +24,11 @@ deletes a row calls `detach` with its slot. Throughout, `parent` is the id of th
 """
 
 from trellis.store.siblings.moves import (
+    arrange,
     attach,
     attach_many,
     build_blocks,
+    can_arrange,
     detach,
     detach_many,
     find_slot,
@@ -54,9 +56,11 @@ __all__ = [
     "POSITION",
     "Slot",
     "append_to_top_level",
+    "arrange",
     "attach",
     "attach_many",
     "build_blocks",
+    "can_arrange",
     "check",
     "count_children",
     "count_children_by_parent",

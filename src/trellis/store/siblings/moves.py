@@ -1,6 +1,6 @@
 """Attaching, detaching and moving children: how other packages change the order of siblings."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -11,9 +11,11 @@ from trellis.store.siblings.rows import note_order
 from trellis.store.siblings.tree import SiblingTree, Slot, find_slot, find_slots
 
 __all__ = [
+    "arrange",
     "attach",
     "attach_many",
     "build_blocks",
+    "can_arrange",
     "detach",
     "detach_many",
     "find_slot",
@@ -106,6 +108,26 @@ def move_many(
             for n, node in enumerate(run):
                 tree.assign_many([node], [tree.attach(None if position is None else position + n)[0]], at)
     SiblingTree(tx, kind, parent).detach_many(left)
+
+
+def can_arrange(siblings: int, moved: int) -> bool:
+    """Return whether it is less work to `arrange` so many siblings, of which some are moved, than to move these one by one."""
+    return siblings <= btree.CAPACITY * moved  # one move renumbers so many rows at most
+
+
+def arrange(
+    tx: Transaction, kind: str, now: Mapping[int | None, Sequence[int]], wanted: Mapping[int | None, Sequence[int]]
+) -> None:
+    """Put all children of some nodes, as they are `now`, into another order; they may change places between these nodes."""
+    changed = [parent for parent, ids in wanted.items() if ids != now[parent]]
+    slots = find_slots(tx, kind, [node for parent in changed for node in now[parent]])
+    for parent in changed:
+        note_order(tx, kind, parent)
+        tree = SiblingTree(tx, kind, parent)
+        there = set(now[parent])
+        new = zip(wanted[parent], tree.arrange([slots[node] for node in now[parent]], len(wanted[parent])), strict=True)
+        if moved := {node: slot for node, slot in new if slots[node] != slot or node not in there}:
+            tree.assign_many([*moved], [*moved.values()])
 
 
 def _find_runs(ids: Sequence[int], positions: Sequence[int]) -> Iterator[tuple[int, list[int]]]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import astuple
 from functools import cache
 from typing import Any, Final
 
@@ -165,10 +166,12 @@ class BlockRows:
         """Return the id for a new block. It may be one that a deleted block had: nothing else refers to blocks."""
         return int(self._tx.fetch(_NEXT_ID)[0][0])
 
-    def add(self, block: Block) -> None:
-        """Insert a block."""
-        values = {"id": block.id, "level": block.level, "parent_block": block.parent, "start": block.start, "size": block.size}
-        self._tx.execute(_ADD, kind=self._kind, parent_id=self._parent or 0, **values)
+    def add(self, *blocks: Block) -> None:
+        """Insert blocks."""
+        own = {"kind": self._kind, "parent_id": self._parent or 0}
+        names = ("id", "level", "parent_block", "start", "size")
+        if blocks:
+            self._tx.execute_many(_ADD, [own | dict(zip(names, astuple(block), strict=True)) for block in blocks])
 
     def path_to_position(self, position: int, root: int) -> list[Block]:
         """Read the blocks from the root down to the leaf into which a row for a position is to be inserted."""

@@ -12,7 +12,7 @@ from trellis.store.engine import NodeIdIn, Statement, Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.btree import HEIGHT, Block, plan_blocks, split_point
 from trellis.store.siblings.positions import KIND, extent
-from trellis.store.siblings.rows import BlockRows
+from trellis.store.siblings.rows import BlockRows, delete_blocks
 from trellis.store.tables import nodes
 
 _c = nodes.c
@@ -48,6 +48,14 @@ _SLOTS = Statement(sa.select(_c.id, _c.block, _c.block_offset).where(NodeIdIn(_c
 def find_slots(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Slot]:
     """Read the slots of some nodes: id → slot."""
     return {row[0]: Slot(row[1], row[2]) for row in tx.fetch(_SLOTS, kind=kind, ids=tx.id_list(ids))}
+
+
+def _list_slots(planned: Sequence[Block], positions: Iterable[int]) -> list[Slot]:
+    """Return the slots at some positions, in the blocks that were planned for all siblings, or in block 0 if there are none."""
+    if not planned:
+        return [Slot(0, position) for position in positions]
+    leaf, per_block = planned[0].id, btree.fill(btree.CAPACITY)
+    return [Slot(leaf + position // per_block, position % per_block) for position in positions]
 
 
 class SiblingTree:
@@ -89,10 +97,20 @@ class SiblingTree:
         first = known.count if wanted is None else min(wanted, known.count)
         positions = range(first, first + count)
         if known.root or known.count + count > btree.CAPACITY:
-            leaf, per_block = self.build(known.count + count, first, count)[0].id, btree.fill(btree.CAPACITY)
-            return [Slot(leaf + position // per_block, position % per_block) for position in positions], first
+            return _list_slots(self.build(known.count + count, first, count), positions), first
         self._blocks.shift(0, first, known.count, count)
-        return [Slot(0, position) for position in positions], first
+        return _list_slots([], positions), first
+
+    def arrange(self, slots: Sequence[Slot], count: int) -> Sequence[Slot]:
+        """Return slots for `count` rows in order, into which they must all be written; `slots` are those till now."""
+        is_worn = self._is_worn()
+        if len(slots) == count and not is_worn:
+            return slots
+        has_blocks = count > btree.CAPACITY or (is_worn and count > 0)
+        planned = plan_blocks(count, self._blocks.next_id(), btree.CAPACITY) if has_blocks else []
+        delete_blocks(self._tx, self._kind, [self._parent or 0])
+        self._blocks.add(*planned)
+        return _list_slots(planned, range(count))
 
     def detach(self, slot: Slot) -> None:
         """Close the gap at a slot that no row is in any more."""
@@ -130,13 +148,14 @@ class SiblingTree:
         """Write a slot of this tree, and its parent, to a row."""
         self._tx.execute(_ASSIGN, kind=self._kind, node=node, to=self._parent, new_block=slot.block, new_offset=slot.offset)
 
-    def assign_many(self, ids: Sequence[int], slots: Sequence[Slot], at: str) -> None:
-        """Write slots of this tree, and its parent, to rows, which are changed at a moment."""
+    def assign_many(self, ids: Sequence[int], slots: Sequence[Slot], at: str | None = None) -> None:
+        """Write slots of this tree, and its parent, to rows, which are changed at a moment unless that is None."""
+        moment = {} if at is None else {"at": at}
         rows = [
-            {"kind": self._kind, "node": node, "to": self._parent, "new_block": slot.block, "new_offset": slot.offset, "at": at}
+            {"kind": self._kind, "node": node, "to": self._parent, "new_block": slot.block, "new_offset": slot.offset} | moment
             for node, slot in zip(ids, slots, strict=True)
         ]
-        self._tx.execute_many(_ASSIGN_AT, rows)
+        self._tx.execute_many(_ASSIGN_AT if moment else _ASSIGN, rows)
 
     def reorder(self, node: int, old: int, wanted: int | None) -> int:
         """Move a child from position `old` to another one, or to the end (None, or a number beyond it); return the new position.
@@ -202,8 +221,7 @@ class SiblingTree:
         """
         planned = plan_blocks(count, self._blocks.next_id(), btree.CAPACITY)
         self._blocks.distribute(planned[0].id, btree.fill(btree.CAPACITY), first, room)
-        for block in planned:
-            self._blocks.add(block)
+        self._blocks.add(*planned)
         return planned
 
     def flatten(self) -> None:

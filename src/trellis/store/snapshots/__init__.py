@@ -5,6 +5,7 @@ They contain password hashes, so no interface shows them.
 
 from trellis.store.snapshots.leaves import delete_leaves
 from trellis.store.snapshots.rows import (
+    NEIGHBOURS,
     Change,
     Place,
     Snapshot,
@@ -12,12 +13,14 @@ from trellis.store.snapshots.rows import (
     count_by_event,
     find_by_ids,
     find_changed,
+    find_last_changes,
     find_later_events,
     find_latest,
     find_names,
     find_neighbours,
     find_next,
     find_next_of_each,
+    find_of_events,
     find_oldest_event,
     find_saved_since,
     list_external_ids,
@@ -34,6 +37,7 @@ from trellis.store.snapshots.rows import (
 )
 
 __all__ = [
+    "NEIGHBOURS",
     "Change",
     "Place",
     "Snapshot",
@@ -42,12 +46,14 @@ __all__ = [
     "delete_leaves",
     "find_by_ids",
     "find_changed",
+    "find_last_changes",
     "find_later_events",
     "find_latest",
     "find_names",
     "find_neighbours",
     "find_next",
     "find_next_of_each",
+    "find_of_events",
     "find_oldest_event",
     "find_saved_since",
     "list_external_ids",

@@ -69,18 +69,24 @@ def save(tx: Transaction, kind: str, node: Node, change: Change, neighbours: Map
 
     Parent and position are those of `node`, since the row may have been moved already; everything else is read from the row.
     """
-    place, encoded = (node.parent_id, node.position), None if neighbours is None else tx.encode(neighbours)
-    tx.execute(_SAVE, **_values(_next_event(tx), kind, node.id, change, place, encoded))
+    tx.execute(_SAVE, **_values(_next_event(tx), kind, node.id, change, (node.parent_id, node.position), _encode(tx, neighbours)))
 
 
-def save_many(tx: Transaction, kind: str, rows: Sequence[tuple[Node, Mapping[str, Any]]], change: Change) -> None:
-    """Save rows, each with its neighbours, for one of the events that this transaction is about to append, in their order."""
+def save_many(tx: Transaction, kind: str, rows: Sequence[tuple[Node, Mapping[str, Any] | None]], change: Change) -> None:
+    """Save rows, each with its neighbours, for one of the events that this transaction is about to append, in their order.
+
+    See `save`.
+    """
     first = _next_event(tx)
     params = [
-        _values(seq, kind, node.id, change, (node.parent_id, node.position), tx.encode(neighbours))
+        _values(seq, kind, node.id, change, (node.parent_id, node.position), _encode(tx, neighbours))
         for seq, (node, neighbours) in enumerate(rows, first)
     ]
     tx.execute_many(_SAVE, params)
+
+
+def _encode(tx: Transaction, neighbours: Mapping[str, Any] | None) -> str | None:
+    return None if neighbours is None else tx.encode(neighbours)
 
 
 def save_moved(tx: Transaction, kind: str, parent: int | None, positions: Mapping[int, int], to: int) -> None:
@@ -160,6 +166,10 @@ _EXTERNAL_IDS = Statement(
     sa.select(_s.external_id).where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), IdIn(_s.id, "ids"))
 )
 _BY_IDS = Statement(_OF_EVENT.where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")))
+_OF_EVENTS = Statement(sa.select(*_COLUMNS).where(IdIn(_s.seq, "seqs"), _s.kind == bindparam("kind"), _s.change == "changed"))
+_LAST_CHANGES = Statement(
+    sa.select(_s.id, sa.func.max(_s.seq)).where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")).group_by(_s.id)
+)
 _OF_NODE = sa.select(*_COLUMNS).where(_s.kind == bindparam("kind"), _s.id == bindparam("node"), _s.seq > bindparam("after"))
 _NEXT = Statement(_OF_NODE.order_by(_s.seq).limit(1))
 _LATEST = Statement(_OF_NODE.order_by(_s.seq.desc()).limit(1))
@@ -211,6 +221,16 @@ def find_saved_since(tx: Transaction, seq: int) -> list[tuple[str, int, str]]:
 def find_by_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> list[Snapshot]:
     """Read some of the rows that an event deleted or changed."""
     return [_decode(row, tx) for row in tx.fetch(_BY_IDS, seq=seq, kind=kind, ids=tx.id_list(ids))]
+
+
+def find_of_events(tx: Transaction, kind: str, seqs: Sequence[int]) -> dict[int, Snapshot]:
+    """Read the rows that some events have changed, one each: event → row."""
+    return {row[0]: _decode(row, tx) for row in tx.fetch(_OF_EVENTS, kind=kind, seqs=tx.id_list(seqs))}
+
+
+def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, int]:
+    """Return the last event that changed, moved or deleted each of some nodes; those without any are left out."""
+    return {row[0]: row[1] for row in tx.fetch(_LAST_CHANGES, kind=kind, ids=tx.id_list(ids))}
 
 
 def count_by_event(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:

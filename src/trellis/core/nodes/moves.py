@@ -1,0 +1,107 @@
+"""Moves of several nodes: worked out one after the other in memory, and written together."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from trellis.core.kind import NodeKind
+from trellis.core.nodes.tree import DEEPEST, format_path
+from trellis.core.operation import Context, OneByOne
+from trellis.store import nodes, siblings, snapshots
+from trellis.store.nodes import Node
+
+
+class Moved(NamedTuple):
+    """A node as it was just before it changed, and after that; `neighbours` are those that it had, if it has moved."""
+
+    old: Node
+    new: Node
+    neighbours: dict[str, list[int]] | None
+
+
+class Moves:
+    """The siblings that some nodes leave, and those that they join, while they are moved one after the other.
+
+    `find_parent` tells where each is to go. Raises OneByOne if there are so many siblings that it is less work to move one by one;
+    and for what may have to be refused, or depends on more than these siblings.
+    """
+
+    def __init__(self, kind: NodeKind, context: Context, ids: Sequence[int], find_parent: Callable[[Node], int | None]) -> None:
+        self._kind, self._context = kind, context
+        self._found = nodes.find_by_ids(context.tx, kind.name, ids)
+        if len(self._found) < len(ids):  # one is not there, or moves twice
+            raise OneByOne
+        targets = {node.id: find_parent(node) for node in self._found.values()}
+        parents = {*targets.values(), *(node.parent_id for node in self._found.values())}
+        self._line = nodes.find_ancestors(context.tx, kind.name, (parent for parent in parents if parent is not None))
+        self._check_targets({node: to for node, to in targets.items() if to is not None and to != self._found[node].parent_id})
+        self._orders = self._read_orders(parents)
+        self._before = {parent: tuple(order) for parent, order in self._orders.items()}
+        self._parents = {node: parent for parent, order in self._orders.items() for node in order}
+
+    def _check_targets(self, targets: dict[int, int]) -> None:
+        """Raise OneByOne unless all nodes that come from elsewhere may go where they want to."""
+        if not targets:
+            return
+        there = nodes.find_by_ids(self._context.tx, self._kind.name, sorted({*targets.values()}))
+        if len(there) < len({*targets.values()}) or any(self._kind.leaf_only(node.fields) for node in there.values()):
+            raise OneByOne
+        lines = [self._list_line(to) for to in there]
+        if any(node in self._found for line in lines for node in line):  # a move below one that moves, or below itself
+            raise OneByOne
+        if nodes.reaches_down(self._context.tx, self._kind.name, [*targets], DEEPEST - max(map(len, lines))):
+            raise OneByOne
+
+    def _list_line(self, node: int) -> list[int]:
+        line: list[int] = []
+        at: int | None = node
+        while at is not None and len(line) <= len(self._line):
+            line.append(at)
+            at = self._line[at][0]
+        return line
+
+    def _read_orders(self, parents: Iterable[int | None]) -> dict[int | None, list[int]]:
+        tx, name = self._context.tx, self._kind.name
+        counts = siblings.count_children_by_parent(tx, name, (parent for parent in parents if parent is not None))
+        top = siblings.count_children(tx, name, None) if None in parents else 0
+        if not siblings.can_arrange(top + sum(counts.values()), len(self._found)):
+            raise OneByOne
+        return {parent: siblings.find_children(tx, name, parent) for parent in parents}
+
+    def find(self, number: int) -> tuple[Node, str]:
+        """Return a node as it is by now, and the path above it."""
+        parent = self._parents[number]
+        return replace(self._found[number], parent_id=parent, position=self._orders[parent].index(number)), self._find_above(parent)
+
+    def _find_above(self, parent: int | None) -> str:
+        return "" if parent is None else format_path(parent, self._line) + " > "
+
+    def find_position(self, parent: int | None, number: int) -> int | None:
+        """Return the position of a node among the children of one that nodes leave or join; None if it is not one of these."""
+        return self._orders[parent].index(number) if self._parents.get(number, ...) == parent else None
+
+    def find_neighbours(self, node: Node) -> dict[str, list[int]]:
+        """Return what `snapshots.find_neighbours` does."""
+        order, at = self._orders[node.parent_id], node.position
+        before = order[max(0, at - snapshots.NEIGHBOURS) : at]
+        return {"before": before[::-1], "behind": order[at + 1 : at + 1 + snapshots.NEIGHBOURS]}
+
+    def move(self, node: Node, parent: int | None, position: int | None) -> tuple[Node, str]:
+        """Move a node to a position, or to the end (None, or a number beyond it); return it, and the path above it."""
+        del self._orders[node.parent_id][node.position]
+        order = self._orders[parent]
+        new = replace(node, parent_id=parent, position=len(order) if position is None else min(position, len(order)))
+        order.insert(new.position, node.id)
+        self._parents[node.id] = parent
+        if node.id in self._line:
+            self._line[node.id] = parent, node.name
+        return new, self._find_above(parent)
+
+    def write(self, moved: Sequence[Moved]) -> None:
+        """Write what has changed, each node for an event of its own, the next ones, in this order."""
+        if not moved:
+            return
+        tx, name = self._context.tx, self._kind.name
+        snapshots.save_many(tx, name, [(one.old, one.neighbours) for one in moved], "changed")
+        siblings.arrange(tx, name, self._before, {parent: tuple(order) for parent, order in self._orders.items()})
+        nodes.update_many(tx, name, [one.new for one in moved])

@@ -1,0 +1,134 @@
+"""Moves of many nodes: what they leave behind is the same, together and one by one, with few statements."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from tests.conftest import NewSettings
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, Run
+from tests.node_rows import read_rows
+from tests.statement_meter import StatementMeter
+from trellis.compose import compose
+from trellis.core import batch
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.nodes import ordering
+from trellis.core.operation import Call
+from trellis.core.undo import many
+from trellis.errors import Refused
+from trellis.store.siblings import check
+
+_RUNS_TOGETHER: Final = (batch, ordering, many)
+Step = dict[str, Any]
+
+
+def create(run: Run, count: int, **raw: Any) -> list[int]:
+    operations = [{"operation": "forums.create", "body": {"name": f"Forum {n}", **raw}} for n in range(count)]
+    return [one["result"]["id"] for one in run("core.batch", operations=operations)["results"]]
+
+
+def order(run: Run, parent: int | str = "root") -> list[int]:
+    return [one["id"] for one in run("forums.list", parentId=parent, sortBy="position", perPage=1000)["results"]]
+
+
+def update(node: int, **body: Any) -> Step:
+    return {"operation": "forums.update", "id": node, "body": body}
+
+
+def newest_change_set(run: Run) -> int:
+    return int(run("events.list", order="newest", limit=1)["results"][0]["changeSet"])
+
+
+def test_few_statements_move_many_nodes(run: Run) -> None:
+    counts: list[tuple[int, ...]] = []
+    for size in (20, 90):
+        parent, other = create(run, 2)
+        ids = create(run, size, parentId=parent)
+        with StatementMeter() as ordered:
+            assert run("forums.order", parentId=parent, ids=ids[::-1])["moved"] == size - 1
+        assert order(run, parent) == ids[::-1]
+        with StatementMeter() as moved:
+            run("core.batch", operations=[update(node, parentId=other) for node in ids])
+        assert (order(run, other), order(run, parent)) == (ids, [])
+        counts.append((ordered.count, moved.count))
+    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
+
+
+def test_few_statements_undo_many_moves(run: Run) -> None:
+    counts: list[tuple[int, ...]] = []
+    for size in (20, 90):
+        parent, other = create(run, 2)
+        ids = create(run, size, parentId=parent)
+        run("forums.order", parentId=parent, ids=ids[::-1])
+        with StatementMeter() as ordered:
+            run("changesets.restore", newest_change_set(run))
+        run("core.batch", operations=[update(node, parentId=other, position=0) for node in ids])
+        with StatementMeter() as moved:
+            assert run("changesets.restore", newest_change_set(run))["undoneCount"] == size
+        assert (order(run, parent), order(run, other)) == (ids, [])
+        counts.append((ordered.count, moved.count))
+    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts
+
+
+def test_moves_together_leave_what_they_leave_one_by_one(
+    new_settings: NewSettings, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of moves within and between parents, some of them refused, orders, and the undo of each."""
+    together, counts = zip(*play(new_settings, clock), strict=True)
+    for module in _RUNS_TOGETHER:
+        monkeypatch.setattr(module, "run_together", lambda _context, _calls: None)
+    singly, more = zip(*play(new_settings, clock), strict=True)
+    for index, (one, other) in enumerate(zip(together, singly, strict=True)):
+        assert one == other, index
+    assert sum(counts) < sum(more) / 2
+
+
+def play(new_settings: NewSettings, clock: Clock) -> Iterator[tuple[Any, int]]:
+    """Move forums at random, always the same ones; yield what that returned, what was left behind, and the number of statements."""
+    gate = compose(new_settings(), clock=clock)
+    choose = Random(7)  # noqa: S311  # it chooses what to move
+    try:
+        parents = [{"$ref": f"n{n // 3}.id"} if n else None for n in range(9)] + [{"$ref": "n1.id"}] * 70
+        bodies = [{"name": f"Forum {n}", "parentId": parent} for n, parent in enumerate(parents)]
+        steps = [{"operation": "forums.create", "as": f"n{n}", "body": body} for n, body in enumerate(bodies)]
+        ids = [one["result"]["id"] for one in gate.run(Call("core.batch", TERMINAL, {"operations": steps})).value["results"]]
+        for moves in ([(1, 2), (10, 2)], [(3, 4), (5, 3)], [(6, 7), (7, 6)]):  # out of, into and below one that has moved
+            yield try_to(gate, "core.batch", operations=[update(ids[node], parentId=ids[to]) for node, to in moves])
+        for turn in range(10):
+            steps = [build_move(choose, ids) for _ in range(8)]
+            steps += [{"operation": "forums.order", "body": {"parentId": ids[1], "ids": choose.sample(ids[9:20], 4)}}] * (
+                turn % 3 == 0
+            )
+            yield try_to(gate, "core.batch", operations=steps)
+            last = gate.run(Call("events.list", TERMINAL, {"order": "newest", "limit": 1})).value["results"][0]
+            if turn % 2:
+                yield try_to(gate, "changesets.restore", last["changeSet"], skipConflicts=turn % 4 == 1)
+        state = DatabaseState(gate).rows()
+        yield (read_rows(gate), state["events"], state["snapshots"]), 0
+        with gate.store.reading() as tx:
+            assert not check(tx, "forums")
+    finally:
+        gate.store.close()
+
+
+def build_move(choose: Random, ids: Sequence[int]) -> Step:
+    """Return a move, which is refused if the forum goes below itself, or beside one that is elsewhere."""
+    node = choose.choice(ids[1:])
+    place: dict[str, int] = choose.choice([{}, {"position": choose.randrange(90)}, {"position": choose.randrange(3)}])
+    parent = {"parentId": choose.choice(ids[:9])} if node in ids[9:] and choose.random() < 0.5 else {}
+    if choose.random() < 0.05:
+        return update(node, **choose.choice([{"parentId": choose.choice(ids[:9])}, {"before": choose.choice(ids)}]))
+    return update(node, **(parent | place or {"position": 1}))
+
+
+def try_to(gate: Gate, operation: str, target: int | None = None, **raw: Any) -> tuple[Any, int]:
+    """Run an operation; return what it returned, or why it was refused, and the number of statements."""
+    with StatementMeter() as meter:
+        try:
+            found = gate.run(Call(operation, TERMINAL, raw, target)).value
+        except Refused as refused:
+            found = refused.message, refused.detail, [one.detail for one in refused.faults]
+    return found, meter.count

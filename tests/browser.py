@@ -30,6 +30,9 @@ _ARGUMENTS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Every page is of this machine: no process is kept ready for another site, and none of its own draws what nobody sees.
+    "--disable-site-isolation-trials",
+    "--in-process-gpu",
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
 _TOLD: Final = 2_000  # characters of a page that a failed test tells

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import COLOURS, confirm, faults, list_complaints, opened, sign_in, violations
+from tests.browser import COLOURS, bring_axe, confirm, faults, list_complaints, opened, sign_in, violations
 from tests.fixture_types import Run
 from tests.service_process import Service
 
@@ -65,6 +65,7 @@ def test_first_run_account_and_sign_in(chrome: Browser, service: Service, script
 def test_axe_finds_nothing_before_somebody_is_signed_in(chrome: Browser, service: Service, run: Run) -> None:
     context = opened(chrome, service.address)
     page = context.new_page()
+    bring_axe(page)
     found: dict[str, object] = {}
 
     def look(address: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import PASSWORD, LetIn
-from tests.browser import confirm, faults, opened
+from tests.browser import bring_axe, confirm, faults, opened
 from tests.fixture_types import Run
 from tests.service_process import Service
 from trellis.core.roles import OWNER
@@ -29,6 +29,7 @@ def test_each_role_sees_its_menu_and_pages_without_a_fault(chrome: Browser, serv
         made = run("admins.create", name=role, login=role, password=PASSWORD, mustChangePassword=False, role=role)
         with opened(chrome, service.address) as context:
             page = context.new_page()
+            bring_axe(page)
             let_in(page, int(made["id"]))
             menu = page.get_by_role("navigation", name="Panel")
             expect(menu.get_by_role("link", name=shown)).to_be_visible()

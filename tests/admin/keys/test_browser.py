@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD, LetIn
-from tests.browser import confirm, faults, list_complaints, opened, violations
+from tests.browser import bring_axe, confirm, faults, list_complaints, opened, violations
 from tests.community import CATALOGUE, GRANTABLE, Community
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
@@ -223,6 +223,7 @@ def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run
         found["once"] = faulty
     last = events()[-1]["seq"]
     page = first.new_page()
+    bring_axe(page)
     for path in _PAGES:
         page.goto("/admin" + path.format(moved=moved, deleted=deleted, last=last))
         if faulty := faults(page):

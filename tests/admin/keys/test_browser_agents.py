@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import PASSWORD, LetIn
-from tests.browser import confirm, faults, opened
+from tests.browser import bring_axe, confirm, faults, opened
 from tests.fixture_types import Run
 from tests.service_process import Service
 from tests.wait import wait_until
@@ -76,6 +76,7 @@ def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run
         service.call("POST", "/forums/forums", text, json={"name": name})
     service.call("DELETE", "/blog/blogs/999", text)
     _see_refusal(page)
+    bring_axe(page)
     found: dict[str, object] = {}
     for path in (ACTIVITY, "/admin/keys/presets/agent/pause", "/admin/keys"):  # tests/admin/test_every_page_browser.py has others
         page.goto(path)

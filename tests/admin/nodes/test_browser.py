@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LetIn
-from tests.browser import LOOKS, faults, list_complaints, opened, overflow, violations
+from tests.browser import LOOKS, bring_axe, faults, list_complaints, opened, overflow, violations
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -241,6 +241,7 @@ def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, community: Community,
             found[f"dialog {width} {theme}"] = wrong
         context.close()
     page = first.new_page()
+    bring_axe(page)
     for path in paths:
         page.goto(f"/admin{path}")
         if faulty := faults(page):

@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LetIn
 from tests.admin.proposals.conftest import Propose
-from tests.browser import faults, list_complaints, opened
+from tests.browser import bring_axe, faults, list_complaints, opened
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -128,6 +128,7 @@ def test_axe_finds_nothing(
     context = opened(chrome, service.address)
     page = context.new_page()
     let_in(page)
+    bring_axe(page)
     found: dict[str, object] = {}
 
     def look(path: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.admin.conftest import LetIn
-from tests.browser import faults, list_complaints, opened
+from tests.browser import bring_axe, faults, list_complaints, opened
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Events, MakeKey, Run, RunForEvent
 from tests.service_process import Service
@@ -189,6 +189,7 @@ def test_axe_finds_nothing(  # noqa: PLR0917  # fixtures
     context = opened(chrome, service.address)
     page = context.new_page()
     let_in(page)
+    bring_axe(page)
     found: dict[str, object] = {}
     number = run("calendars.create", name="Passing")["id"]
     page.goto(f"/admin/calendars/{number}/delete")

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import PASSWORD, LetIn
 from tests.admin.webhooks.rows import insert_delivery, update_webhook
-from tests.browser import confirm, faults, list_complaints, opened
+from tests.browser import bring_axe, confirm, faults, list_complaints, opened
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
 from tests.service_process import Service
@@ -176,6 +176,7 @@ def test_axe_finds_nothing(
     context = opened(chrome, serve_still.address)
     page = context.new_page()
     let_in(page)
+    bring_axe(page)
     found: dict[str, object] = {}
     page.goto("/admin/webhooks/new")
     page.get_by_label("Address", exact=True).fill("http://10.0.0.5/")

@@ -139,6 +139,18 @@ def test_work_on_the_tree_does_not_grow_with_the_number_of_new_nodes(run: Run) -
     assert many.count < 2 * few.count + 60  # of 100 more nodes
 
 
+def test_work_on_the_tree_does_not_grow_with_the_number_that_change_places(run: Run) -> None:
+    counts: list[int] = []
+    for size in (20, 90):
+        entries = [node(f"{size}-{n}") for n in range(size)]
+        run("structure.apply", document=document(str(size), forums=entries))
+        with StatementMeter() as meter:
+            done = run("structure.apply", document=document(str(size), forums=entries[::-1]))
+        assert len(done["changes"]) == size - 1
+        counts.append(meter.count)
+    assert counts[1] < counts[0] + 2 * 70  # of 70 more nodes, the last change of each of which is looked up
+
+
 def test_what_is_deleted_together_comes_back_where_it_was(gate: Gate, run: Run, events: Events) -> None:
     entries = [node(f"n-{n}", *([node(f"below-{n}")] if n % 7 == 0 else [])) for n in range(40)]
     run("structure.apply", document=document(forums=entries))

@@ -10,7 +10,7 @@ from typing import Any, Final
 from trellis.core.actor import Actor
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.operation import Call, Context, Outcome, Progress, run_together
 from trellis.core.structure.changes import Change, Subject, describe_change
 from trellis.core.structure.document import refuse_document
 from trellis.core.structure.entries import Document, Entry, Place
@@ -28,6 +28,8 @@ _TOO_MANY: Final = mark_many(
     "{count:,} node would be deleted, and at most {most:,} may be: {named}.",
     "{count:,} nodes would be deleted, and at most {most:,} may be: {named}.",
 )
+
+Step = tuple[Subject, Mapping[str, Any], int | None]  # a node, what to give an operation on it, and its id if it has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +216,8 @@ class Run:
         """Create siblings with few statements; return their ids, or None if one was refused, in which case there are none."""
         raws = [self._describe_new(scope, entry, parent) for entry in entries]
         raws[0] |= _place_behind(scope, parent, before)
-        about = [Subject(scope.kind, entry.place, entry, None) for entry in entries]
-        outcomes = self._run_together(about, CREATE.name, raws, [None] * len(raws))
+        steps = [(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)]
+        outcomes = self._run_together(CREATE.name, steps)
         return None if outcomes is None else self._keep_created(scope, entries, outcomes, parent, before)
 
     def _describe_new(self, scope: Scope, entry: Entry, parent: int | None) -> dict[str, Any]:
@@ -275,8 +277,8 @@ class Run:
         kind = scope.kind
         if kind.is_group or len(leaves) < 2:
             return frozenset()
-        about = [Subject(kind, scope.section.place, None, scope.nodes[leaf]) for leaf in leaves]
-        if self._run_together(about, DELETE.name, [{}] * len(leaves), leaves) is None:
+        steps: list[Step] = [(Subject(kind, scope.section.place, None, scope.nodes[leaf]), {}, leaf) for leaf in leaves]
+        if self._run_together(DELETE.name, steps) is None:
             return frozenset()
         gone = frozenset(leaves)
         for parent in {scope.nodes[leaf].parent_id for leaf in leaves}:
@@ -307,10 +309,15 @@ class Run:
         now, wanted = scope.children[parent], [*entries]
         if now[: len(wanted)] == wanted:
             return
+        moves: list[Step] = []
         for node, before in find_moves(now, [*wanted, *(i for i in now if i not in entries)]):
             entry = entries.get(node)
             about = Subject(scope.kind, entry.place if entry else scope.section.place, entry, scope.nodes.get(node))
-            self._run(about, UPDATE.name, {"position": 0} if before is None else {"after": before}, node)
+            moves.append((about, {"position": 0} if before is None else {"after": before}, node))
+        for batch in nodes.split_into_batches(moves, nodes.AT_ONCE):
+            if self._run_together(UPDATE.name, batch) is None:
+                for about, raw, target in batch:
+                    self._run(about, UPDATE.name, raw, target)
 
     def _find_levels(self) -> list[tuple[Scope, list[Entry], int | None]]:
         """Return the siblings that have an order, with their parent, which several parts of the document may have."""
@@ -324,15 +331,11 @@ class Run:
     # --- running --------------------------------------------------------------------------------------------------
 
     def _run(self, about: Subject, verb: str, raw: Mapping[str, Any], target: int | None) -> Outcome | None:
-        """Run one operation and note what it has changed; None if it was refused, which is noted as a fault.
-
-        What the document does not have is not managed by it, even if it has to make room.
-        """
-        operation = about.kind.operation(verb)
-        self.needed.add(operation)
-        call = self._call.build_inner(operation, raw, target)
+        """Run one operation and note what it has changed; None if it was refused, which is noted as a fault."""
+        call = self._build_call(about, verb, raw, target)
+        self.needed.add(call.operation)
         try:
-            outcome = self._context.run(call if about.entry is not None else call._replace(managed_by=None))
+            outcome = self._context.run(call)
         except Refused as refused:
             if refused.status in _NOT_GRANTED:
                 raise
@@ -340,33 +343,30 @@ class Run:
             found = [(places.get(fault.field.partition(".")[0], about.place), fault.detail) for fault in refused.faults]
             self._faults += found or [(about.place, refused.detail)]
             return None
-        if outcome.event is not None:
-            self._note(about, operation, target, raw, outcome)
+        self._note(about, call, outcome)
         return outcome
 
-    def _run_together(
-        self, about: list[Subject], verb: str, raws: Sequence[Mapping[str, Any]], targets: Sequence[int | None]
-    ) -> list[Outcome] | None:
+    def _run_together(self, verb: str, steps: Sequence[Step]) -> list[Outcome] | None:
         """Run an operation for several nodes and note what has changed; None if one was refused, in which case nothing was done."""
-        operation = about[0].kind.operation(verb)
-        call = self._call if about[0].entry is not None else self._call._replace(managed_by=None)
-        try:
-            outcomes = self._context.run_many(
-                [call.build_inner(operation, raw, target) for raw, target in zip(raws, targets, strict=True)]
-            )
-        except Refused as refused:
-            if refused.status in _NOT_GRANTED:
-                raise
-            return None
-        self.needed.add(operation)
-        for one, target, raw, outcome in zip(about, targets, raws, outcomes, strict=True):
-            self._note(one, operation, target, raw, outcome)
+        calls = [self._build_call(about, verb, raw, target) for about, raw, target in steps]
+        outcomes = run_together(self._context, calls)
+        for (about, _, _), call, outcome in zip(steps, calls, outcomes or (), strict=outcomes is not None):
+            self.needed.add(call.operation)
+            self._note(about, call, outcome)
         return outcomes
 
-    def _note(self, about: Subject, operation: str, target: int | None, raw: Mapping[str, Any], outcome: Outcome) -> None:
+    def _build_call(self, about: Subject, verb: str, raw: Mapping[str, Any], target: int | None) -> Call:
+        """Return a call. What the document does not have is not managed by it, even if it has to make room."""
+        call = self._call.build_inner(about.kind.operation(verb), raw, target)
+        return call if about.entry is not None else call._replace(managed_by=None)
+
+    def _note(self, about: Subject, call: Call, outcome: Outcome) -> None:
+        if outcome.event is None:
+            return
         self.last = outcome.event
         secrets = {f.name for f in about.kind.secrets}
-        self.requests.append((operation, target, {n: self._sign(value) if n in secrets else value for n, value in raw.items()}))
+        given = {n: self._sign(value) if n in secrets else value for n, value in call.raw.items()}
+        self.requests.append((call.operation, call.target, given))
         self.changes.append(describe_change(self._context, about, outcome, self._document.name, self.revision))
 
     def _sign(self, password: Any) -> str | None:

@@ -119,9 +119,13 @@ class Walk:
         here, there = self.dice.sample(self.doors, 2)
         path, key = self.what()
         before, version = seen(self.truth.get(path, key=key)), there.version()
-        forum = self.dice.choice(self.forums)
-        place = {"name": f"Forum {self.dice.random()}", "position": self.dice.randrange(5)}
-        assert here.caller.post(f"{FORUMS}/{forum}", json=place).status_code == 200
+        places: list[dict[str, Any]] = [{"position": self.dice.randrange(5)} for _ in range(2)]
+        bodies = [*places, {"name": f"Forum {self.dice.random()}"}]
+        chosen = zip(self.dice.sample(self.forums, 3), bodies, strict=True)
+        steps = [{"operation": "forums.update", "id": forum, "body": body} for forum, body in chosen]
+        many = self.dice.random() < 0.5  # two moves, which are worked out together, and a new name
+        target, sent = ("core/batch", {"operations": steps}) if many else (f"{FORUMS}/{steps[2]['id']}", bodies[0] | bodies[2])
+        assert here.caller.post(target, json=sent).status_code == 200
         after = seen(self.truth.get(path, key=key))
         assert here.ask(path, key) == after
         assert there.ask(path, key) in {before, after}

@@ -187,30 +187,32 @@ def _batch(context: Context) -> Outcome:
 
 
 def _run_steps(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Outcome]:
-    """Run the steps in order, moves that follow one another together. Raises Refused for the next one."""
+    """Run the steps in order, together where they follow one another and are alike. Raises Refused for the next one."""
     done = 0
     while done < len(steps):
-        moves = _list_moves(context, steps[done : done + nodes.AT_ONCE])
-        together = run_together(context, [_build_call(context, step, references) for step in moves])
-        singly = moves or [steps[done]]
-        yield from together or (context.run(_build_call(context, step, references)) for step in singly)
-        done += len(singly)
+        calls = [*_build_alike(context, steps[done : done + nodes.AT_ONCE], references)]
+        together = run_together(context, calls) if len(calls) > 1 else None
+        yield from together or (context.run(call) for call in calls)
+        done += len(calls)
 
 
-def _list_moves(context: Context, steps: Sequence[Step]) -> list[Step]:
-    """Return the first of some steps that move a node each, by one operation, and refer to nothing."""
-    moves: dict[int, Step] = {}
-    for step in steps:
-        operation = context.environment.batchable.get(step.operation)
-        if operation is None or operation.kind is None or operation.run_many is None or not operation.changes:
-            break
-        is_move = bool(step.body) and step.body.keys() <= {field.name for field in operation.kind.placement}
-        if not is_move or any(_is_reference(value) for value in (step.id, *step.body.values())):
-            break
-        if not isinstance(step.id, int) or step.id in moves or step.operation != steps[0].operation:
-            break
-        moves[step.id] = step
-    return [*moves.values()]
+def _build_alike(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Call]:
+    """Yield the call of the first step, and those of the steps behind it that can be run together with it. Raises Refused."""
+    first = steps[0]
+    yield (call := _build_call(context, first, references))
+    alike = context.environment.batchable[first.operation].together_by
+    targets = {call.target}
+    for step in steps[1:]:
+        if step.operation != first.operation or alike(step.body) is None or alike(step.body) != alike(first.body):
+            return
+        try:
+            call = _build_call(context, step, references)
+        except Refused:  # it is refused when its turn comes, or refers to one of these
+            return
+        if call.target in targets and call.target is not None:
+            return
+        targets.add(call.target)
+        yield call
 
 
 def _list_calls(call: Call, given: Input) -> Iterator[Call]:

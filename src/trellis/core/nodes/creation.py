@@ -7,10 +7,10 @@ from typing import Any
 
 from trellis.core.fields import EVERYONE, FormMapping, Input, require
 from trellis.core.kind import NodeKind, Values
-from trellis.core.nodes.placement import Placement, resolve_placement
+from trellis.core.nodes.placement import PLACES, Placement, resolve_placement
 from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
-from trellis.core.operation import Context, Outcome
+from trellis.core.operation import Context, OneByOne, Outcome
 from trellis.errors import Fault, raise_faults
 from trellis.sentences import say
 from trellis.store import nodes
@@ -26,10 +26,12 @@ def create_node(kind: NodeKind, context: Context) -> Outcome:
 def create_siblings(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     """Create nodes side by side: the first where its call puts it, the others behind it.
 
-    All calls must name the same parent, and only the first a place. Raises Refused; then nothing has been written.
+    Raises OneByOne unless all name the same parent and only the first a place, and Refused; then nothing has been written.
     """
     first = contexts[0]
     given = [_complete(kind, context) for context in contexts]
+    if any(one.get("parentId") != given[0].get("parentId") or any(name in one for name in PLACES) for one in given[1:]):
+        raise OneByOne
     place = resolve_placement(kind, first, given[0], None)
     groups = find_named_groups(kind, first, given)
     drafts = [_draft(kind, context, one, place, groups) for context, one in zip(contexts, given, strict=True)]
@@ -41,6 +43,11 @@ def create_siblings(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome
         after = serialize_node(kind, new, place.above, first.environment.community_url)
         outcomes.append(Outcome(after, resource_id=new.id, after=after))
     return outcomes
+
+
+def find_parent_of_last(raw: Mapping[str, Any]) -> str | None:
+    """Return below what a call that gives this would create the last node; None if it would put the node elsewhere."""
+    return None if any(name in raw for name in PLACES) else repr(raw.get("parentId"))
 
 
 def _complete(kind: NodeKind, context: Context) -> Input:

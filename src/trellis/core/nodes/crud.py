@@ -3,12 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input
 from trellis.core.kind import NodeKind, Values
-from trellis.core.nodes.creation import create_node, create_siblings, find_named_groups, merge_fields, settle_permissions
+from trellis.core.nodes.creation import (
+    create_node,
+    create_siblings,
+    find_named_groups,
+    find_parent_of_last,
+    merge_fields,
+    settle_permissions,
+)
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
 from trellis.core.nodes.moves import Moved, Moves
@@ -24,6 +31,8 @@ from trellis.refusals import REFUSALS
 from trellis.sentences import say
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.nodes import Node
+
+_MOVES: Final = frozenset(("parentId", *PLACES))
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
@@ -50,17 +59,20 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
                 kind, CREATE, f"Create a {one}", f"Creates a {one}.", create_node, kind.accepted, creation_refusals(kind)
             ),
             run_many=partial(create_siblings, kind),
+            together_by=find_parent_of_last,
         ),
         replace(
             build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
             judge=partial(_find_digests, kind),
             run_many=partial(_move_many, kind) if kind.ordered else None,
+            together_by=lambda raw: "moves" if kind.ordered and raw and raw.keys() <= _MOVES else None,
         ),
         replace(
             build_operation(
                 kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)
             ),
             run_many=None if kind.is_group else partial(delete_leaves, kind),
+            together_by=lambda raw: None if raw or kind.is_group else "leaves",
         ),
     )
 
@@ -226,7 +238,7 @@ def _move_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
 
 def _is_move(given: Input) -> bool:
     """Return whether an input names nothing but a place."""
-    return not given.faults and given.values.keys() <= {"parentId", *PLACES} and sum(name in given for name in PLACES) < 2
+    return not given.faults and given.values.keys() <= _MOVES and sum(name in given for name in PLACES) < 2
 
 
 def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, fields: Values) -> tuple[Fault, ...]:

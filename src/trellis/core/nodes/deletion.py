@@ -9,7 +9,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.nodes.placement import children_go_too_deep
 from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
 from trellis.core.nodes.tree import DEEPEST
-from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.operation import Context, OneByOne, Outcome, Progress
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
@@ -95,11 +95,13 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
 
 
 def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
-    """Delete nodes that have nothing below them, in this order. Raises Refused; then nothing has been written.
+    """Delete nodes that have nothing below them, in this order. Raises OneByOne, and Refused; then nothing has been written.
 
     Not for groups, which permissions may name, nor for built-in nodes.
     """
     context = contexts[0]
+    if any(one.input.values or one.call.expected for one in contexts):
+        raise OneByOne
     ids = [one.call.target or 0 for one in contexts]
     found: dict[int, Node] = {}
     reach = context.find_reach(kind)

@@ -10,11 +10,9 @@ from trellis.core.operation.operation import (
     Fork,
     Judge,
     Operation,
-    Outcome,
-    RawText,
-    Trace,
     judge_nothing,
 )
+from trellis.core.operation.outcome import Outcome, RawText, Trace
 from trellis.core.operation.policies import GroupRole, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
 from trellis.core.operation.together import OneByOne, run_together
 

@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
-from trellis.core.bounds import Reach, Use, find_reach
+from trellis.core.bounds import Reach, find_reach
 from trellis.core.fields import Boolean, Field, Form, Input
 from trellis.core.kind import NodeKind
 from trellis.core.operation.access import OPEN, Access
 from trellis.core.operation.call import Call
+from trellis.core.operation.outcome import Outcome, Trace
 from trellis.core.operation.policies import (
     NO_SECOND_FACTOR_POLICY,
     NO_SIGN_ON,
@@ -24,7 +25,7 @@ from trellis.core.roles import Permits
 from trellis.core.verbs import Body, Response, Verb
 from trellis.refusals import REFUSALS
 from trellis.sentences import say
-from trellis.store.engine import Shown, Transaction
+from trellis.store.engine import Transaction
 from trellis.store.events import Event, find_newest_timestamp
 from trellis.traces import Traces
 
@@ -108,54 +109,6 @@ class Environment:
         return self.load_event_types()
 
 
-class RawText(NamedTuple):
-    """A result that is text of a media type of its own, and not a JSON value."""
-
-    text: str
-    media_type: str
-
-
-class Outcome(NamedTuple):
-    """What an operation did. `result` is returned to the caller; the rest is for the event log.
-
-    `happened` is false if nothing changed; then no event is recorded. `changed` names the members that an update has changed,
-    including write-only ones. `plan` is returned by a dry run and stored for an Idempotency-Key, if that differs from the result:
-    it never contains a secret. `undoes` is the event that was undone. An operation that runs others records no event itself:
-    `event` is the last event of these, and `verb` is the one whose success it reports. `shows` is what of the nodes the result of
-    a read depends on; None is everything there is. `recount` reads its total anew. `uses` are those of grants by what it has read.
-    """
-
-    result: Any
-    resource_id: int | None = None
-    before: Mapping[str, Any] | None = None
-    after: Mapping[str, Any] | None = None
-    changed: tuple[str, ...] = ()
-    happened: bool = True
-    touched: tuple[Mapping[str, Any], ...] = ()
-    plan: Any = None
-    undoes: int | None = None
-    event: int | None = None
-    verb: Verb | None = None
-    shows: tuple[Shown, ...] | None = None
-    recount: Callable[[Transaction], int] | None = None
-    uses: tuple[Use, ...] = ()
-
-    def list_touched(self, resource: str) -> list[int]:
-        """Return the ids of the records of a resource that were created, changed or deleted."""
-        own = [] if self.resource_id is None else [self.resource_id]
-        return own + [one["id"] for one in self.touched if one["resource"] == resource]
-
-
-class Trace(NamedTuple):
-    """What has become of a record that was created once: whether it is there, and if not, by which event it was deleted.
-
-    For a caller who may not know of a record it is not there; and if it is deleted, of an event it may not know of there is none.
-    """
-
-    is_there: bool
-    deleted_by: int | None = None
-
-
 @dataclass(slots=True)
 class Context:
     """A call under way: inside its transaction, with its input already validated.
@@ -235,6 +188,8 @@ class Operation:
     the refusals that it can raise in addition to those shared by all operations, as pairs of message and code.
 
     `run_many` carries out several calls together, which is quicker than one by one; their outcomes are in the order of the calls.
+    `together_by` is for those of a batch: of what a call is given, it returns what others that run together with it must have in
+    common, None if none can.
 
     `judge` is for operations that take passwords. It is run before their digests are made, which is slow, in a read of its own:
     it refuses what can be refused by then, and returns the digests that are stored so far, by field; a password that fits its
@@ -266,6 +221,7 @@ class Operation:
     writes: bool = False
     snapshot: bool = True
     run_many: "Callable[[Sequence[Context]], list[Outcome]] | None" = None
+    together_by: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     judge: Judge = judge_nothing
     calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
     trace: Callable[[Context, int], Trace] | None = None

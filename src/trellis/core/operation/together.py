@@ -1,9 +1,10 @@
 """Calls of one operation that are run together, which is quicker than one by one, where that comes to the same."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from trellis.core.operation.call import Call
-from trellis.core.operation.operation import Context, Outcome
+from trellis.core.operation.operation import Context
+from trellis.core.operation.outcome import Outcome
 from trellis.errors import Refused
 
 
@@ -11,15 +12,20 @@ class OneByOne(Exception):
     """Raised by what runs several calls together, before it writes anything, if they have to be run one by one."""
 
 
-def run_together(context: Context, calls: Sequence[Call]) -> list[Outcome] | None:
+def run_together(context: Context, calls: Sequence[Call], final: Container[int] = ()) -> list[Outcome] | None:
     """Run calls of one operation together, as part of another call.
 
     Returns None, and has changed nothing, if they have to be run one by one: for example since one of them will be refused.
+    Raises Refused with one of the statuses that are `final`.
     """
     if not calls:
         return None
     try:
         with context.tx.savepoint():
             return context.run_many(calls)
-    except (OneByOne, Refused):
+    except OneByOne:
+        return None
+    except Refused as refused:
+        if refused.status in final:
+            raise
         return None

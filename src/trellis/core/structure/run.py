@@ -349,7 +349,7 @@ class Run:
     def _run_together(self, verb: str, steps: Sequence[Step]) -> list[Outcome] | None:
         """Run an operation for several nodes and note what has changed; None if one was refused, in which case nothing was done."""
         calls = [self._build_call(about, verb, raw, target) for about, raw, target in steps]
-        outcomes = run_together(self._context, calls)
+        outcomes = run_together(self._context, calls, _NOT_GRANTED)
         for (about, _, _), call, outcome in zip(steps, calls, outcomes or (), strict=outcomes is not None):
             self.needed.add(call.operation)
             self._note(about, call, outcome)

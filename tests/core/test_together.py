@@ -1,4 +1,4 @@
-"""Moves of many nodes: what they leave behind is the same, together and one by one, with few statements."""
+"""What is done to many nodes in one transaction: it leaves the same behind together and one by one, with few statements."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -57,6 +57,23 @@ def test_few_statements_move_many_nodes(run: Run) -> None:
     assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
 
 
+def test_few_statements_create_and_delete_many_nodes(run: Run) -> None:
+    counts: list[tuple[int, ...]] = []
+    for size in (20, 90):
+        steps: list[Step] = [{"operation": "forums.create", "as": "top", "body": {"name": "Top"}}]
+        steps += [
+            {"operation": "forums.create", "body": {"name": f"Forum {n}", "parentId": {"$ref": "top.id"}}} for n in range(size)
+        ]
+        with StatementMeter() as made:
+            ids = [one["result"]["id"] for one in run("core.batch", operations=steps)["results"]]
+        assert order(run, ids[0]) == ids[1:]
+        with StatementMeter() as deleted:
+            run("core.batch", operations=[{"operation": "forums.delete", "id": node} for node in ids[1:]])
+        assert order(run, ids[0]) == []
+        counts.append((made.count, deleted.count))
+    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
+
+
 def test_few_statements_undo_many_moves(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
     for size in (20, 90):
@@ -73,36 +90,36 @@ def test_few_statements_undo_many_moves(run: Run) -> None:
     assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts
 
 
-def test_moves_together_leave_what_they_leave_one_by_one(
-    new_settings: NewSettings, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Batches of moves within and between parents, some of them refused, orders, and the undo of each."""
+def test_together_the_same_is_left_as_one_by_one(new_settings: NewSettings, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of moves, creations and deletions, some of them refused, orders, and the undo of each."""
     together, counts = zip(*play(new_settings, clock), strict=True)
     for module in _RUNS_TOGETHER:
         monkeypatch.setattr(module, "run_together", lambda _context, _calls: None)
     singly, more = zip(*play(new_settings, clock), strict=True)
     for index, (one, other) in enumerate(zip(together, singly, strict=True)):
         assert one == other, index
-    assert sum(counts) < sum(more) / 2
+    assert sum(counts) < sum(more) * 2 / 3
 
 
 def play(new_settings: NewSettings, clock: Clock) -> Iterator[tuple[Any, int]]:
-    """Move forums at random, always the same ones; yield what that returned, what was left behind, and the number of statements."""
+    """Change forums at random, always the same ones; yield what that returned, what was left, and the number of statements."""
     gate = compose(new_settings(), clock=clock)
     choose = Random(7)  # noqa: S311  # it chooses what to move
     try:
         parents = [{"$ref": f"n{n // 3}.id"} if n else None for n in range(9)] + [{"$ref": "n1.id"}] * 70
         bodies = [{"name": f"Forum {n}", "parentId": parent} for n, parent in enumerate(parents)]
-        steps = [{"operation": "forums.create", "as": f"n{n}", "body": body} for n, body in enumerate(bodies)]
+        steps: list[Step] = [{"operation": "forums.create", "as": f"n{n}", "body": body} for n, body in enumerate(bodies)]
         ids = [one["result"]["id"] for one in gate.run(Call("core.batch", TERMINAL, {"operations": steps})).value["results"]]
         for moves in ([(1, 2), (10, 2)], [(3, 4), (5, 3)], [(6, 7), (7, 6)]):  # out of, into and below one that has moved
             yield try_to(gate, "core.batch", operations=[update(ids[node], parentId=ids[to]) for node, to in moves])
         for turn in range(10):
-            steps = [build_move(choose, ids) for _ in range(8)]
+            steps = [build_move(choose, ids[:70]) for _ in range(8)]
             steps += [{"operation": "forums.order", "body": {"parentId": ids[1], "ids": choose.sample(ids[9:20], 4)}}] * (
                 turn % 3 == 0
             )
             yield try_to(gate, "core.batch", operations=steps)
+            yield try_to(gate, "core.batch", operations=build_new(choose, ids))
+            yield try_to(gate, "core.batch", operations=build_deletes(choose, ids))
             last = gate.run(Call("events.list", TERMINAL, {"order": "newest", "limit": 1})).value["results"][0]
             if turn % 2:
                 yield try_to(gate, "changesets.restore", last["changeSet"], skipConflicts=turn % 4 == 1)
@@ -122,6 +139,24 @@ def build_move(choose: Random, ids: Sequence[int]) -> Step:
     if choose.random() < 0.05:
         return update(node, **choose.choice([{"parentId": choose.choice(ids[:9])}, {"before": choose.choice(ids)}]))
     return update(node, **(parent | place or {"position": 1}))
+
+
+def build_new(choose: Random, ids: Sequence[int]) -> list[Step]:
+    """Return creations below some forums and below the first of themselves, some of which are refused."""
+    steps: list[Step] = []
+    for parents in ([None, *ids[:2]], [ids[1], {"$ref": "0.id"}], [ids[1], {"$ref": "0.id"}, {"$ref": "3.id"}, 10**6]):
+        parent = choose.choice(parents)
+        for _ in range(choose.randrange(2, 6)):
+            more: Step = choose.choice([{}] * 10 + [{"position": 1}, {"externalId": f"x{choose.randrange(4)}"}])
+            body = {"name": f"New {choose.random()}", "parentId": parent, **more}
+            steps.append({"operation": "forums.create", "as": str(len(steps)), "body": body})
+    return steps
+
+
+def build_deletes(choose: Random, ids: Sequence[int]) -> list[Step]:
+    """Return deletes of forums, one of which may have been deleted, or has children."""
+    doomed = [*choose.sample(ids[70:], 2), *([ids[1]] if choose.random() < 0.2 else [])]
+    return [{"operation": "forums.delete", "id": node} for node in doomed]
 
 
 def try_to(gate: Gate, operation: str, target: int | None = None, **raw: Any) -> tuple[Any, int]:

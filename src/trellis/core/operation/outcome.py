@@ -1,0 +1,56 @@
+"""What a call of an operation comes to."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from trellis.core.bounds import Use
+from trellis.core.verbs import Verb
+from trellis.store.engine import Shown, Transaction
+
+
+class RawText(NamedTuple):
+    """A result that is text of a media type of its own, and not a JSON value."""
+
+    text: str
+    media_type: str
+
+
+class Outcome(NamedTuple):
+    """What an operation did. `result` is returned to the caller; the rest is for the event log.
+
+    `happened` is false if nothing changed; then no event is recorded. `changed` names the members that an update has changed,
+    including write-only ones. `plan` is returned by a dry run and stored for an Idempotency-Key, if that differs from the result:
+    it never contains a secret. `undoes` is the event that was undone. An operation that runs others records no event itself:
+    `event` is the last event of these, and `verb` is the one whose success it reports. `shows` is what of the nodes the result of
+    a read depends on; None is everything there is. `recount` reads its total anew. `uses` are those of grants by what it has read.
+    """
+
+    result: Any
+    resource_id: int | None = None
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+    changed: tuple[str, ...] = ()
+    happened: bool = True
+    touched: tuple[Mapping[str, Any], ...] = ()
+    plan: Any = None
+    undoes: int | None = None
+    event: int | None = None
+    verb: Verb | None = None
+    shows: tuple[Shown, ...] | None = None
+    recount: Callable[[Transaction], int] | None = None
+    uses: tuple[Use, ...] = ()
+
+    def list_touched(self, resource: str) -> list[int]:
+        """Return the ids of the records of a resource that were created, changed or deleted."""
+        own = [] if self.resource_id is None else [self.resource_id]
+        return own + [one["id"] for one in self.touched if one["resource"] == resource]
+
+
+class Trace(NamedTuple):
+    """What has become of a record that was created once: whether it is there, and if not, by which event it was deleted.
+
+    For a caller who may not know of a record it is not there; and if it is deleted, of an event it may not know of there is none.
+    """
+
+    is_there: bool
+    deleted_by: int | None = None

@@ -1,12 +1,12 @@
 """What is done to many nodes in one transaction: it leaves the same behind together and one by one, with few statements."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any, Final
 
 import pytest
 
-from tests.conftest import NewSettings
+from tests.conftest import NewSettings, runner
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Run
 from tests.node_rows import read_rows
@@ -57,7 +57,7 @@ def test_few_statements_move_many_nodes(run: Run) -> None:
     assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
 
 
-def test_few_statements_create_and_delete_many_nodes(run: Run) -> None:
+def test_few_statements_create_and_delete_many_nodes_and_bring_them_back(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
     for size in (20, 90):
         steps: list[Step] = [{"operation": "forums.create", "as": "top", "body": {"name": "Top"}}]
@@ -70,7 +70,10 @@ def test_few_statements_create_and_delete_many_nodes(run: Run) -> None:
         with StatementMeter() as deleted:
             run("core.batch", operations=[{"operation": "forums.delete", "id": node} for node in ids[1:]])
         assert order(run, ids[0]) == []
-        counts.append((made.count, deleted.count))
+        with StatementMeter() as restored:
+            assert run("changesets.restore", newest_change_set(run))["undoneCount"] == size
+        assert order(run, ids[0]) == ids[1:]
+        counts.append((made.count, deleted.count, restored.count))
     assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
 
 
@@ -90,45 +93,79 @@ def test_few_statements_undo_many_moves(run: Run) -> None:
     assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts
 
 
-def test_together_the_same_is_left_as_one_by_one(new_settings: NewSettings, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("act", ["change", "bring_back"])
+def test_together_the_same_is_left_as_one_by_one(
+    act: str, new_settings: NewSettings, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Batches of moves, creations and deletions, some of them refused, orders, and the undo of each."""
-    together, counts = zip(*play(new_settings, clock), strict=True)
+    together, counts = zip(*play(_ACTS[act], new_settings, clock), strict=True)
     for module in _RUNS_TOGETHER:
         monkeypatch.setattr(module, "run_together", lambda _context, _calls: None)
-    singly, more = zip(*play(new_settings, clock), strict=True)
+    singly, more = zip(*play(_ACTS[act], new_settings, clock), strict=True)
     for index, (one, other) in enumerate(zip(together, singly, strict=True)):
         assert one == other, index
     assert sum(counts) < sum(more) * 2 / 3
 
 
-def play(new_settings: NewSettings, clock: Clock) -> Iterator[tuple[Any, int]]:
-    """Change forums at random, always the same ones; yield what that returned, what was left, and the number of statements."""
+Seen = Iterator[tuple[Any, int]]  # what something returned, or left behind, and the number of statements
+
+
+def play(act: Callable[[Gate], Seen], new_settings: NewSettings, clock: Clock) -> Seen:
+    """Do something in a new database; yield what it yields, and then what it has left behind."""
     gate = compose(new_settings(), clock=clock)
-    choose = Random(7)  # noqa: S311  # it chooses what to move
     try:
-        parents = [{"$ref": f"n{n // 3}.id"} if n else None for n in range(9)] + [{"$ref": "n1.id"}] * 70
-        bodies = [{"name": f"Forum {n}", "parentId": parent} for n, parent in enumerate(parents)]
-        steps: list[Step] = [{"operation": "forums.create", "as": f"n{n}", "body": body} for n, body in enumerate(bodies)]
-        ids = [one["result"]["id"] for one in gate.run(Call("core.batch", TERMINAL, {"operations": steps})).value["results"]]
-        for moves in ([(1, 2), (10, 2)], [(3, 4), (5, 3)], [(6, 7), (7, 6)]):  # out of, into and below one that has moved
-            yield try_to(gate, "core.batch", operations=[update(ids[node], parentId=ids[to]) for node, to in moves])
-        for turn in range(10):
-            steps = [build_move(choose, ids[:70]) for _ in range(8)]
-            steps += [{"operation": "forums.order", "body": {"parentId": ids[1], "ids": choose.sample(ids[9:20], 4)}}] * (
-                turn % 3 == 0
-            )
-            yield try_to(gate, "core.batch", operations=steps)
-            yield try_to(gate, "core.batch", operations=build_new(choose, ids))
-            yield try_to(gate, "core.batch", operations=build_deletes(choose, ids))
-            last = gate.run(Call("events.list", TERMINAL, {"order": "newest", "limit": 1})).value["results"][0]
-            if turn % 2:
-                yield try_to(gate, "changesets.restore", last["changeSet"], skipConflicts=turn % 4 == 1)
+        yield from act(gate)
         state = DatabaseState(gate).rows()
         yield (read_rows(gate), state["events"], state["snapshots"]), 0
         with gate.store.reading() as tx:
             assert not check(tx, "forums")
     finally:
         gate.store.close()
+
+
+def change(gate: Gate) -> Seen:
+    """Change forums at random, always the same ones."""
+    choose = Random(7)  # noqa: S311  # it chooses what to move
+    parents = [{"$ref": f"n{n // 3}.id"} if n else None for n in range(9)] + [{"$ref": "n1.id"}] * 70
+    bodies = [{"name": f"Forum {n}", "parentId": parent} for n, parent in enumerate(parents)]
+    steps: list[Step] = [{"operation": "forums.create", "as": f"n{n}", "body": body} for n, body in enumerate(bodies)]
+    ids = [one["result"]["id"] for one in gate.run(Call("core.batch", TERMINAL, {"operations": steps})).value["results"]]
+    for moves in ([(1, 2), (10, 2)], [(3, 4), (5, 3)], [(6, 7), (7, 6)]):  # out of, into and below one that has moved
+        yield try_to(gate, "core.batch", operations=[update(ids[node], parentId=ids[to]) for node, to in moves])
+    for turn in range(10):
+        steps = [build_move(choose, ids[:70]) for _ in range(8)]
+        steps += [{"operation": "forums.order", "body": {"parentId": ids[1], "ids": choose.sample(ids[9:20], 4)}}] * (turn % 3 == 0)
+        yield try_to(gate, "core.batch", operations=steps)
+        yield try_to(gate, "core.batch", operations=build_new(choose, ids))
+        yield try_to(gate, "core.batch", operations=build_deletes(choose, ids))
+        last = gate.run(Call("events.list", TERMINAL, {"order": "newest", "limit": 1})).value["results"][0]
+        if turn % 2 or last["operation"] == "forums.delete":
+            yield try_to(gate, "changesets.restore", last["changeSet"], skipConflicts=turn % 4 == 1)
+
+
+def bring_back(gate: Gate) -> Seen:
+    """Delete forums together, change what they need, and undo that: some cannot come back, or only without a group."""
+    run = runner(gate)
+    group, top, other = run("groups.create", name="Crew")["id"], *create(run, 2)
+    ids = create(run, 12, parentId=top, permissions={"view": [group]}) + create(run, 12, parentId=other)
+    run("core.batch", operations=[update(node, externalId=f"forum-{node}") for node in ids])
+    for meanwhile in (
+        [],
+        [{"operation": "forums.create", "body": {"name": "Taken", "externalId": f"forum-{ids[2]}"}}],
+        [{"operation": "forums.update", "id": other, "body": {"type": "redirect", "redirectUrl": "https://forum.example/"}}],
+        [{"operation": "groups.delete", "id": group}],
+        [{"operation": "forums.delete", "id": top, "body": {"deleteChildrenOrMove": -1}}],
+    ):
+        doomed = [node for node in ids[:12:2] + ids[12:] if node in order(run, top) + order(run, other)]
+        yield try_to(gate, "core.batch", operations=[{"operation": "forums.delete", "id": node} for node in doomed])
+        deleted = newest_change_set(run)
+        for step in meanwhile:
+            yield try_to(gate, "core.batch", operations=[step])
+        yield try_to(gate, "changesets.restore", deleted)
+        yield try_to(gate, "changesets.restore", deleted, skipConflicts=True)
+
+
+_ACTS: Final = {"change": change, "bring_back": bring_back}
 
 
 def build_move(choose: Random, ids: Sequence[int]) -> Step:
@@ -155,7 +192,7 @@ def build_new(choose: Random, ids: Sequence[int]) -> list[Step]:
 
 def build_deletes(choose: Random, ids: Sequence[int]) -> list[Step]:
     """Return deletes of forums, one of which may have been deleted, or has children."""
-    doomed = [*choose.sample(ids[70:], 2), *([ids[1]] if choose.random() < 0.2 else [])]
+    doomed = [*choose.sample(ids[60:], 4), *([ids[1]] if choose.random() < 0.2 else [])]
     return [{"operation": "forums.delete", "id": node} for node in doomed]
 
 

@@ -1,4 +1,4 @@
-"""Moves of several nodes: worked out one after the other in memory, and written together."""
+"""Moves of several nodes, and returns of deleted ones: worked out one after the other in memory, and written together."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -22,20 +22,30 @@ class Moved(NamedTuple):
 class Moves:
     """The siblings that some nodes leave, and those that they join, while they are moved one after the other.
 
-    `find_parent` tells where each is to go. Raises OneByOne if there are so many siblings that it is less work to move one by one;
-    and for what may have to be refused, or depends on more than these siblings.
+    `find_parent` tells where each is to go, and `returning` are deleted nodes that come back under their parents. Raises OneByOne
+    if there are so many siblings that it is less work to move one by one; and for what may have to be refused, or depends on more
+    than these siblings.
     """
 
-    def __init__(self, kind: NodeKind, context: Context, ids: Sequence[int], find_parent: Callable[[Node], int | None]) -> None:
+    def __init__(
+        self,
+        kind: NodeKind,
+        context: Context,
+        ids: Sequence[int],
+        find_parent: Callable[[Node], int | None],
+        returning: Sequence[Node] = (),
+    ) -> None:
         self._kind, self._context = kind, context
-        self._found = nodes.find_by_ids(context.tx, kind.name, ids)
+        self._found = nodes.find_by_ids(context.tx, kind.name, ids) if ids else {}
         if len(self._found) < len(ids):  # one is not there, or moves twice
             raise OneByOne
         targets = {node.id: find_parent(node) for node in self._found.values()}
-        parents = {*targets.values(), *(node.parent_id for node in self._found.values())}
+        parents = {*targets.values(), *(node.parent_id for node in (*self._found.values(), *returning))}
         self._line = nodes.find_ancestors(context.tx, kind.name, (parent for parent in parents if parent is not None))
-        self._check_targets({node: to for node, to in targets.items() if to is not None and to != self._found[node].parent_id})
-        self._orders = self._read_orders(parents)
+        joining = {node: to for node, to in targets.items() if to != self._found[node].parent_id}
+        joining |= {node.id: node.parent_id for node in returning}
+        self._check_targets({node: to for node, to in joining.items() if to is not None})
+        self._orders = self._read_orders(parents, len(ids) + len(returning))
         self._before = {parent: tuple(order) for parent, order in self._orders.items()}
         self._parents = {node: parent for parent, order in self._orders.items() for node in order}
 
@@ -60,11 +70,11 @@ class Moves:
             at = self._line[at][0]
         return line
 
-    def _read_orders(self, parents: Iterable[int | None]) -> dict[int | None, list[int]]:
+    def _read_orders(self, parents: Iterable[int | None], moved: int) -> dict[int | None, list[int]]:
         tx, name = self._context.tx, self._kind.name
         counts = siblings.count_children_by_parent(tx, name, (parent for parent in parents if parent is not None))
         top = siblings.count_children(tx, name, None) if None in parents else 0
-        if not siblings.can_arrange(top + sum(counts.values()), len(self._found)):
+        if not siblings.can_arrange(top + sum(counts.values()), moved):
             raise OneByOne
         return {parent: siblings.find_children(tx, name, parent) for parent in parents}
 
@@ -89,13 +99,18 @@ class Moves:
     def move(self, node: Node, parent: int | None, position: int | None) -> tuple[Node, str]:
         """Move a node to a position, or to the end (None, or a number beyond it); return it, and the path above it."""
         del self._orders[node.parent_id][node.position]
-        order = self._orders[parent]
-        new = replace(node, parent_id=parent, position=len(order) if position is None else min(position, len(order)))
-        order.insert(new.position, node.id)
-        self._parents[node.id] = parent
+        new, above = self.add(replace(node, parent_id=parent), position)
         if node.id in self._line:
             self._line[node.id] = parent, node.name
-        return new, self._find_above(parent)
+        return new, above
+
+    def add(self, node: Node, position: int | None) -> tuple[Node, str]:
+        """Put a node under its parent that is nowhere, as `move` does."""
+        order = self._orders[node.parent_id]
+        new = replace(node, position=len(order) if position is None else min(position, len(order)))
+        order.insert(new.position, node.id)
+        self._parents[node.id] = node.parent_id
+        return new, self._find_above(node.parent_id)
 
     def write(self, moved: Sequence[Moved]) -> None:
         """Write what has changed, each node for an event of its own, the next ones, in this order."""
@@ -103,5 +118,10 @@ class Moves:
             return
         tx, name = self._context.tx, self._kind.name
         snapshots.save_many(tx, name, [(one.old, one.neighbours) for one in moved], "changed")
-        siblings.arrange(tx, name, self._before, {parent: tuple(order) for parent, order in self._orders.items()})
+        self.write_order()
         nodes.update_many(tx, name, [one.new for one in moved])
+
+    def write_order(self) -> None:
+        """Write where all are. Those that return must have been inserted."""
+        wanted = {parent: tuple(order) for parent, order in self._orders.items()}
+        siblings.arrange(self._context.tx, self._kind.name, self._before, wanted)

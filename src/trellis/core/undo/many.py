@@ -1,4 +1,4 @@
-"""Undoing many events in one transaction: the newest first; creations together, and moves, and the others one by one."""
+"""Undoing many events in one transaction: the newest first; together where they are of one sort, and else one by one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,8 +10,7 @@ from trellis.core.bounds import is_own_only
 from trellis.core.events import find_undoing_events, is_caused_by
 from trellis.core.kind import NodeKind
 from trellis.core.operation import DRY_RUN, Context, Outcome, Progress, run_together
-from trellis.core.undo.move_back import find_unchanged, is_move
-from trellis.core.undo.unmake_many import find_untouched, is_creation
+from trellis.core.undo.sorts import Sort, find_sort
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.sentences import advise, join, say, say_many
@@ -105,11 +104,11 @@ class _Undoing:
             raise _refuse_size(told, left[MOST])
         wanted = [seq for seq in self._seqs if self._already.get(seq, seq) in self._wanted]
         for found in self._read(wanted):
-            for (kind, are_creations), run in groupby(self._choose(found), self._find_kind):
-                if kind is None:
+            for (kind, sort), run in groupby(self._choose(found), self._find_sort):
+                if kind is None or sort is None:
                     self._undo_singly(run)
                 else:
-                    self._undo_together(kind, list(run), are_creations=are_creations)
+                    self._undo_together(kind, sort, list(run))
 
     def _read(self, seqs: Sequence[int]) -> Iterator[list[Event]]:
         """Read events, so many at a time as are undone together, and fewer where they have very long texts."""
@@ -144,24 +143,21 @@ class _Undoing:
             undone = events.find(self._context.tx, undone.undoes) if undone.undoes in self._wanted else None
         return undone is not None
 
-    def _find_kind(self, event: Event) -> tuple[NodeKind | None, bool]:
-        """Return the kind of a record if the event created or moved it, and did nothing else, and whether it created it."""
+    def _find_sort(self, event: Event) -> tuple[NodeKind | None, Sort | None]:
         kind = self._kinds.get(event.resource)
-        is_new = kind is not None and is_creation(kind, event)
-        return kind if kind is not None and (is_new or is_move(kind, event)) else None, is_new
+        return (None, None) if kind is None or (sort := find_sort(kind, event)) is None else (kind, sort)
 
-    def _undo_together(self, kind: NodeKind, found: Sequence[Event], *, are_creations: bool) -> None:
-        untouched = find_untouched if are_creations else find_unchanged
-        ready = set() if self._is_limited(kind, found) else untouched(self._context.tx, kind, found)
+    def _undo_together(self, kind: NodeKind, sort: Sort, found: Sequence[Event]) -> None:
+        ready = set() if self._is_limited(kind, found) else sort.find_ready(self._context.tx, kind, found)
         name = f"{kind.name}.{RESTORE.name}"
         for together, part in groupby(found, lambda event: event.seq in ready):
-            for those in nodes.split_into_batches(list(part), None if are_creations else nodes.AT_ONCE):
+            for those in nodes.split_into_batches(list(part), sort.at_once):
                 calls = [self._context.call.build_inner(name, _RAW, event.seq) for event in those] if together else ()
                 outcomes = run_together(self._context, calls)
                 if outcomes is None:
                     self._undo_singly(those)
                     continue
-                if not are_creations:
+                if not sort.is_cheap:
                     self._count_others(those)
                 self.undone += ((_lighten(event), outcome.event) for event, outcome in zip(those, outcomes, strict=True))
                 self._progress.done(len(those))

@@ -11,11 +11,10 @@ from trellis.core.events import find_undoing_events, is_caused_by
 from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome
-from trellis.core.undo.move_back import move_back
 from trellis.core.undo.revert import revert
+from trellis.core.undo.sorts import find_sort
 from trellis.core.undo.undelete import restore_deleted
 from trellis.core.undo.unmake import delete_made
-from trellis.core.undo.unmake_many import delete_untouched, is_creation
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.refusals import with_codes
@@ -202,14 +201,15 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _restore_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
-    """Undo events of a kind, either creations or moves, in this order. Raises OneByOne, and Refused, before anything is written."""
+    """Undo events of a kind, all of one sort, in this order. Raises OneByOne, and Refused, before anything is written."""
     first = contexts[0]
     actor = first.call.actor
     undone = events.find_many(first.tx, [context.call.target or 0 for context in contexts])
     may_not = is_own_only(actor, f"{kind.name}.{RESTORE.name}") and not all(is_caused_by(event, actor) for event in undone)
-    if may_not or first.find_reach(kind) is not None or not actor.sees(kind.name) or len(undone) < len(contexts):
+    sort = find_sort(kind, undone[0]) if len(undone) == len(contexts) else None
+    if sort is None or may_not or first.find_reach(kind) is not None or not actor.sees(kind.name):
         raise OneByOne
-    return (delete_untouched if is_creation(kind, undone[0]) else move_back)(kind, contexts, undone)
+    return sort.undo(kind, contexts, undone)
 
 
 def _not_undone_yet(context: Context, event: Event) -> None:

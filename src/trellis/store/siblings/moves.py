@@ -118,7 +118,10 @@ def can_arrange(siblings: int, moved: int) -> bool:
 def arrange(
     tx: Transaction, kind: str, now: Mapping[int | None, Sequence[int]], wanted: Mapping[int | None, Sequence[int]]
 ) -> None:
-    """Put all children of some nodes, as they are `now`, into another order; they may change places between these nodes."""
+    """Put all children of some nodes, as they are `now`, into another order; they may change places between these nodes.
+
+    Among those that are wanted may be rows that were just inserted, in slots that are still to be written.
+    """
     changed = [parent for parent, ids in wanted.items() if ids != now[parent]]
     slots = find_slots(tx, kind, [node for parent in changed for node in now[parent]])
     for parent in changed:
@@ -126,7 +129,7 @@ def arrange(
         tree = SiblingTree(tx, kind, parent)
         there = set(now[parent])
         new = zip(wanted[parent], tree.arrange([slots[node] for node in now[parent]], len(wanted[parent])), strict=True)
-        if moved := {node: slot for node, slot in new if slots[node] != slot or node not in there}:
+        if moved := {node: slot for node, slot in new if slots.get(node) != slot or node not in there}:
             tree.assign_many([*moved], [*moved.values()])
 
 

@@ -166,7 +166,9 @@ _EXTERNAL_IDS = Statement(
     sa.select(_s.external_id).where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), IdIn(_s.id, "ids"))
 )
 _BY_IDS = Statement(_OF_EVENT.where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")))
-_OF_EVENTS = Statement(sa.select(*_COLUMNS).where(IdIn(_s.seq, "seqs"), _s.kind == bindparam("kind"), _s.change == "changed"))
+_OF_EVENTS = Statement(
+    sa.select(*_COLUMNS).where(IdIn(_s.seq, "seqs"), _s.kind == bindparam("kind"), _s.change == bindparam("change"))
+)
 _LAST_CHANGES = Statement(
     sa.select(_s.id, sa.func.max(_s.seq)).where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")).group_by(_s.id)
 )
@@ -223,9 +225,9 @@ def find_by_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> lis
     return [_decode(row, tx) for row in tx.fetch(_BY_IDS, seq=seq, kind=kind, ids=tx.id_list(ids))]
 
 
-def find_of_events(tx: Transaction, kind: str, seqs: Sequence[int]) -> dict[int, Snapshot]:
-    """Read the rows that some events have changed, one each: event → row."""
-    return {row[0]: _decode(row, tx) for row in tx.fetch(_OF_EVENTS, kind=kind, seqs=tx.id_list(seqs))}
+def find_of_events(tx: Transaction, kind: str, seqs: Sequence[int], change: Change) -> dict[int, Snapshot]:
+    """Read the rows to which some events did something, one each: event → row."""
+    return {row[0]: _decode(row, tx) for row in tx.fetch(_OF_EVENTS, kind=kind, seqs=tx.id_list(seqs), change=change)}
 
 
 def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, int]:
@@ -296,6 +298,13 @@ def _decode(row: Row, tx: Transaction) -> Snapshot:
 # --- restoring ----------------------------------------------------------------------------------------------------
 
 
+def _insert_deleted(replaced: Mapping[str, sa.ColumnElement[Any]], *which: sa.ColumnElement[bool]) -> Statement:
+    deleted = (_s.kind == bindparam("kind"), _s.change == "deleted")
+    columns = [column.name for column in nodes.columns]
+    values = (replaced[name] if name in replaced else _s[name] for name in columns)
+    return Statement(sa.insert(nodes).from_select(columns, sa.select(*values).where(*deleted, *which)))
+
+
 def _restore() -> Statement:
     """Insert the nodes `:ids` as they were before event `:seq` deleted them, the node `:root` under another parent perhaps.
 
@@ -308,13 +317,11 @@ def _restore() -> Statement:
         "block": sa.case((is_root, bindparam("new_block", type_=NUMBER)), else_=sa.literal_column("0", NUMBER)),
         "block_offset": sa.case((is_root, bindparam("new_offset", type_=NUMBER)), else_=_s.position),
     }
-    deleted = (_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.change == "deleted")
-    columns = [column.name for column in nodes.columns]
-    values = (replaced[name] if name in replaced else _s[name] for name in columns)
-    return Statement(sa.insert(nodes).from_select(columns, sa.select(*values).where(*deleted, IdIn(_s.id, "ids"))))
+    return _insert_deleted(replaced, _s.seq == bindparam("seq"), IdIn(_s.id, "ids"))
 
 
 _RESTORE = _restore()
+_RESTORE_LEAVES = _insert_deleted({"block": sa.literal_column("0", NUMBER), "block_offset": _s.position}, IdIn(_s.seq, "seqs"))
 
 
 def restore(
@@ -339,6 +346,14 @@ def restore(
         after_batch(batch)
     if below:
         siblings.build_blocks(tx, kind, ids)
+    add_to_total(tx, kind, len(ids))
+    deleted_ids.record_restored(tx, kind, ids)
+
+
+def restore_leaves(tx: Transaction, kind: str, deleted: Mapping[int, Snapshot]) -> None:
+    """Restore what some events deleted, one node each, byte for byte. `siblings.arrange` has to give them their slots then."""
+    tx.execute(_RESTORE_LEAVES, kind=kind, seqs=tx.id_list([*deleted]))
+    ids = [one.node.id for one in deleted.values()]
     add_to_total(tx, kind, len(ids))
     deleted_ids.record_restored(tx, kind, ids)
 

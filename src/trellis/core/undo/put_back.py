@@ -1,13 +1,13 @@
-"""Undoing many moves at once: nodes that nobody has changed since go back together, which is far quicker."""
+"""Undoing many moves at once, or many deletes: nodes that nobody has changed since go back, or come back, together."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from trellis.core.events import find_undoing_events
-from trellis.core.nodes import Moved, Moves, NodeKind, position_on_return, serialize_node
+from trellis.core.nodes import Moved, Moves, NodeKind, position_on_return, refuse_taken, serialize_node
 from trellis.core.operation import Context, OneByOne, Outcome
 from trellis.core.undo.revert import MOVED, build_outcome, put_content
-from trellis.core.undo.undelete import drop_lost_groups, existing_groups
+from trellis.core.undo.undelete import drop_lost_groups, existing_groups, serialize_outcome
 from trellis.core.version import check_precondition
 from trellis.store import nodes, snapshots
 from trellis.store.engine import Transaction
@@ -39,7 +39,7 @@ def move_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Even
     """
     first = contexts[0]
     seqs = [event.seq for event in undone]
-    saved = snapshots.find_of_events(first.tx, kind.name, seqs)
+    saved = snapshots.find_of_events(first.tx, kind.name, seqs, "changed")
     if len(saved) < len(seqs) or find_undoing_events(first.tx, seqs) or any("parentId" in one.input for one in contexts):
         raise OneByOne
     then = {event.resource_id or 0: saved[event.seq] for event in undone}
@@ -67,12 +67,56 @@ def move_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Even
     return outcomes
 
 
-def _find_place(moves: Moves, snapshot: Snapshot, now: Node) -> int:
-    """Return the place of a node next to its old neighbours."""
+def is_delete(kind: NodeKind, event: Event) -> bool:
+    """Return whether an event deleted one record and did nothing else. Groups are left out: others may have named them."""
+    is_last = event.before is not None and event.after is None and event.undoes is None
+    return is_last and not event.touched and event.resource == kind.name and not kind.is_group
+
+
+def find_gone(tx: Transaction, kind: NodeKind, deletes: Sequence[Event]) -> set[int]:
+    """Return those deletes whose records are not there, since nothing else has brought them back."""
+    there: set[int] = set()
+    for batch in nodes.split_into_batches(deletes):
+        there |= nodes.find_existing(tx, kind.name, [event.resource_id or 0 for event in batch])
+    return {event.seq for event in deletes if event.resource_id not in there}
+
+
+def bring_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Event]) -> list[Outcome]:
+    """Bring back what some events deleted, in this order. All must be among those that `find_gone` has found.
+
+    Raises OneByOne, and Refused, before anything is written.
+    """
+    first = contexts[0]
+    seqs = [event.seq for event in undone]
+    saved = snapshots.find_of_events(first.tx, kind.name, seqs, "deleted")
+    ids = {one.node.id for one in saved.values()}
+    if len(ids) < len(seqs) or find_undoing_events(first.tx, seqs) or any("parentId" in one.input for one in contexts):
+        raise OneByOne
+    groups = existing_groups(first)
+    if any(drop_lost_groups(kind, one.node, groups)[1] for one in saved.values()):
+        raise OneByOne
+    refuse_taken(kind, first, [one.node.external_id for one in saved.values()], None)
+    moves = Moves(kind, first, (), lambda node: node.parent_id, [one.node for one in saved.values()])
+    outcomes: list[Outcome] = []
+    for context, event in zip(contexts, undone, strict=True):
+        check_precondition(context.call.expected, {})  # no record exists that could match
+        snapshot = saved[event.seq]
+        node, above = moves.add(snapshot.node, _find_place(moves, snapshot, None))
+        after = serialize_node(kind, node, above, context.environment.community_url)
+        result = serialize_outcome(event, after, restored=[node.id])
+        plan = result | {"dryRun": True}
+        outcomes.append(Outcome(result, resource_id=node.id, after=after, plan=plan, undoes=event.seq))
+    snapshots.restore_leaves(first.tx, kind.name, saved)
+    moves.write_order()
+    return outcomes
+
+
+def _find_place(moves: Moves, snapshot: Snapshot, now: Node | None) -> int:
+    """Return the place of a node next to its old neighbours. `now` is where it is, if it is there."""
     parent = snapshot.node.parent_id
 
     def places(side: str) -> Iterator[int | None]:
         return (moves.find_position(parent, sibling) for sibling in snapshot.neighbours.get(side, ()))
 
-    own = now.position if now.parent_id == parent else None
+    own = now.position if now is not None and now.parent_id == parent else None
     return position_on_return(snapshot.node.position, places("before"), places("behind"), own)

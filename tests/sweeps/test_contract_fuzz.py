@@ -13,6 +13,7 @@ from tests.api_fixtures import MakeService
 from tests.community import ENDPOINTS, Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
+from tests.wait import GIVE_UP
 
 CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
 EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "6")  # for each operation; give more for a longer run
@@ -27,6 +28,7 @@ def test_the_service_keeps_the_promises_of_its_openapi_document(
     service = serve(rate_limit=0, bad_key_limit=1_000_000)
     asked = [
         *(f"--config-file={CONFIGURATION}", "--no-color", "run", f"{service.address}/api/openapi.json"),
+        *("--request-timeout", str(GIVE_UP)),  # on a busy machine an answer may take longer than the usual ten seconds
         *("--header", f"Authorization: Bearer {key('*')}"),
         *("--header", "X-Request-Id: fuzz"),  # an unsuitable one is replaced rather than refused
         *("--phases", PHASES[engine], "--max-examples", EXAMPLES, "--generation-deterministic"),

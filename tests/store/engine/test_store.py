@@ -16,6 +16,7 @@ from tests.sqlite_file import open_sqlite
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
+from trellis.store.engine import writer
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Rollback, Transaction
 from trellis.store.engine.writer import _WRITE_LOCK, Writer
@@ -126,7 +127,10 @@ def test_a_write_that_breaks_a_rule_of_the_database_leaves_the_others(store: Sto
     assert type(broken.exception(30)).__name__ in {"ConstraintError", "IntegrityError", "ForeignKeyViolation"}
 
 
-def test_writes_that_wait_together_share_a_commit_and_are_acknowledged_only_after_it(store: Store) -> None:
+def test_writes_that_wait_together_share_a_commit_and_are_acknowledged_only_after_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_BATCH_SECONDS", 60)  # however long the first takes
     seen: list[tuple[bool, int, int]] = []
 
     def second(tx: Transaction) -> None:

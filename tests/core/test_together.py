@@ -68,7 +68,8 @@ def test_few_statements_create_and_delete_many_nodes_and_bring_them_back(run: Ru
             ids = [one["result"]["id"] for one in run("core.batch", operations=steps)["results"]]
         assert order(run, ids[0]) == ids[1:]
         with StatementMeter() as deleted:
-            run("core.batch", operations=[{"operation": "forums.delete", "id": node} for node in ids[1:]])
+            body = {"deleteChildrenOrMove": -1}  # as the panel sends it
+            run("core.batch", operations=[{"operation": "forums.delete", "id": node, "body": body} for node in ids[1:]])
         assert order(run, ids[0]) == []
         with StatementMeter() as restored:
             assert run("changesets.restore", newest_change_set(run))["undoneCount"] == size
@@ -193,7 +194,8 @@ def build_new(choose: Random, ids: Sequence[int]) -> list[Step]:
 def build_deletes(choose: Random, ids: Sequence[int]) -> list[Step]:
     """Return deletes of forums, one of which may have been deleted, or has children."""
     doomed = [*choose.sample(ids[60:], 4), *([ids[1]] if choose.random() < 0.2 else [])]
-    return [{"operation": "forums.delete", "id": node} for node in doomed]
+    fate = {"deleteChildrenOrMove": choose.choice([-1, ids[0]])} if choose.random() < 0.5 else {}
+    return [{"operation": "forums.delete", "id": node, "body": fate} for node in doomed]
 
 
 def try_to(gate: Gate, operation: str, target: int | None = None, **raw: Any) -> tuple[Any, int]:

@@ -16,7 +16,7 @@ from trellis.core.nodes.creation import (
     merge_fields,
     settle_permissions,
 )
-from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals
+from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals, find_plain
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
 from trellis.core.nodes.moves import Moved, Moves
 from trellis.core.nodes.placement import PLACES, apply_placement, find_place, resolve_placement
@@ -72,7 +72,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
                 kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)
             ),
             run_many=None if kind.is_group else partial(delete_leaves, kind),
-            together_by=lambda raw: None if raw or kind.is_group else "leaves",
+            together_by=lambda raw: None if kind.is_group else find_plain(raw),
         ),
     )
 

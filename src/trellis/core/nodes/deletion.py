@@ -1,6 +1,6 @@
 """The operation that deletes a node, and deletes or moves its children."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -94,13 +94,22 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
     )
 
 
+def find_plain(raw: Mapping[str, Any]) -> str | None:
+    """Return a text if a call that gives this moves no children: all such calls can be run together, where there are none."""
+    return "leaves" if _is_plain(raw) else None
+
+
+def _is_plain(given: Mapping[str, Any]) -> bool:
+    return given.keys() <= {_FATE.name} and given.get(_FATE.name, -1) == -1
+
+
 def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     """Delete nodes that have nothing below them, in this order. Raises OneByOne, and Refused; then nothing has been written.
 
     Not for groups, which permissions may name, nor for built-in nodes.
     """
     context = contexts[0]
-    if any(one.input.values or one.call.expected for one in contexts):
+    if any(one.call.expected or not _is_plain(one.input.values) for one in contexts):
         raise OneByOne
     ids = [one.call.target or 0 for one in contexts]
     found: dict[int, Node] = {}

@@ -4,6 +4,7 @@ from trellis.core.events import audit, feed
 from trellis.core.events.audit import FILTERS
 from trellis.core.events.causes import LONGEST, list_caused
 from trellis.core.events.event import (
+    PLACE,
     build_event,
     changed_members,
     event_type,
@@ -24,6 +25,7 @@ __all__ = [
     "EVENT_LIST",
     "FILTERS",
     "LONGEST",
+    "PLACE",
     "Overdue",
     "Recorder",
     "build_event",

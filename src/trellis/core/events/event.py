@@ -49,14 +49,14 @@ def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tupl
 
 # --- event types -------------------------------------------------------------------------------------
 
-_PLACE: Final = frozenset({"parentId", "position", "path"})
+PLACE: Final = frozenset({"parentId", "position", "path"})  # members of which a move changes some, and nothing else
 
 
 def event_type(event: Event) -> str:
     """Return the type of an event, such as `forum.created`. An update that changed only the position is `forum.moved`."""
     resource, _, name = event.operation.partition(".")
     verb = SHARED.get(name)
-    moved = verb.moved if verb is not None and event.changed and _PLACE.issuperset(event.changed) else ""
+    moved = verb.moved if verb is not None and event.changed and PLACE.issuperset(event.changed) else ""
     return f"{singular_of(resource)}.{moved or past_tense(name)}"
 
 
@@ -95,7 +95,7 @@ class EventTypes:
 def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
     """Return the types of all events that these operations can cause, each with what an event of it is known by in the log."""
     found: dict[str, Wanted] = {}
-    nothing = Wanted(frozenset(), frozenset(), frozenset(), _PLACE)
+    nothing = Wanted(frozenset(), frozenset(), frozenset(), PLACE)
     for operation in operations:
         if operation.writes and not operation.is_plan:
             name = frozenset((operation.name,))
@@ -134,7 +134,7 @@ def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
         return None
     always, if_only, unless_only, _ = zip(*(types[name] for name in asked["type"]), strict=True)
     nothing = frozenset[str]()
-    return Wanted(nothing.union(*always), nothing.union(*if_only), nothing.union(*unless_only), _PLACE)
+    return Wanted(nothing.union(*always), nothing.union(*if_only), nothing.union(*unless_only), PLACE)
 
 
 def _refuse_name(field: str, name: str, known: Iterable[str]) -> Fault:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from trellis.core.events import PLACE
 from trellis.core.fields import isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome
@@ -12,7 +13,6 @@ from trellis.store import events
 from trellis.store.nodes import Node
 
 APPLY: Final = "structure.apply"
-_PLACE: Final = frozenset(("parentId", "position", "path"))
 _LONGEST: Final = 200  # characters of a value that a plan shows
 
 
@@ -99,7 +99,7 @@ def _find_action(outcome: Outcome) -> str:
         return "create"
     if outcome.after is None:
         return "delete"
-    return "move" if _PLACE.issuperset(outcome.changed) else "update"
+    return "move" if PLACE.issuperset(outcome.changed) else "update"
 
 
 def _find_drift(context: Context, kind: NodeKind, number: int, revision: int) -> dict[str, Any] | None:

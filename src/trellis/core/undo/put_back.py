@@ -1,9 +1,8 @@
 """Undoing many moves at once, or many deletes: nodes that nobody has changed since go back, or come back, together."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
-from trellis.core.events import find_undoing_events
+from trellis.core.events import PLACE, find_undoing_events
 from trellis.core.nodes import Moved, Moves, NodeKind, position_on_return, refuse_taken, serialize_node
 from trellis.core.operation import Context, OneByOne, Outcome
 from trellis.core.undo.revert import MOVED, build_outcome, put_content
@@ -15,13 +14,11 @@ from trellis.store.events import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
 
-_PLACE: Final = MOVED | {"path"}
-
 
 def is_move(kind: NodeKind, event: Event) -> bool:
     """Return whether an event moved one record and did nothing else; not whether it undid a move."""
     changed = event.before is not None and event.after is not None and event.undoes is None and not event.touched
-    return changed and event.resource == kind.name and _PLACE.issuperset(event.changed) and not MOVED.isdisjoint(event.changed)
+    return changed and event.resource == kind.name and PLACE.issuperset(event.changed) and not MOVED.isdisjoint(event.changed)
 
 
 def find_unchanged(tx: Transaction, kind: NodeKind, moves: Sequence[Event]) -> set[int]:

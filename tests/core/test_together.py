@@ -16,7 +16,7 @@ from trellis.core import batch
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.nodes import ordering
-from trellis.core.operation import Call
+from trellis.core.operation import Call, together
 from trellis.core.undo import many
 from trellis.errors import Refused
 from trellis.store.siblings import check
@@ -78,6 +78,17 @@ def test_few_statements_create_and_delete_many_nodes_and_bring_them_back(run: Ru
     assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
 
 
+def test_nodes_with_very_long_texts_are_changed_one_by_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "_MOST_BYTES", 10_000)
+    parent, other = create(run, 2)
+    ids = create(run, 20, parentId=parent)
+    for steps in ([update(node, parentId=other) for node in ids], [{"operation": "forums.delete", "id": node} for node in ids]):
+        with StatementMeter() as meter:
+            run("core.batch", operations=steps)
+        assert meter.count > 5 * len(ids)
+    assert order(run, parent) == order(run, other) == []
+
+
 def test_few_statements_undo_many_moves(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
     for size in (20, 90):
@@ -99,11 +110,11 @@ def test_together_the_same_is_left_as_one_by_one(
     act: str, new_settings: NewSettings, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches of moves, creations and deletions, some of them refused, orders, and the undo of each."""
-    together, counts = zip(*play(_ACTS[act], new_settings, clock), strict=True)
+    at_once, counts = zip(*play(_ACTS[act], new_settings, clock), strict=True)
     for module in _RUNS_TOGETHER:
         monkeypatch.setattr(module, "run_together", lambda _context, _calls: None)
     singly, more = zip(*play(_ACTS[act], new_settings, clock), strict=True)
-    for index, (one, other) in enumerate(zip(together, singly, strict=True)):
+    for index, (one, other) in enumerate(zip(at_once, singly, strict=True)):
         assert one == other, index
     assert sum(counts) < sum(more) * 2 / 3
 

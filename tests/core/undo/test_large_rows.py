@@ -89,3 +89,22 @@ def test_very_many_creations_are_undone(run: Run, top: int, little: Callable[...
     for number in sorted(sets):
         little("changesets.restore", number)
     assert count(run, top) == COUNT
+
+
+def test_what_a_batch_moves_and_deletes_is_no_more_at_once(
+    run: Run, community: Community, top: int, little: Callable[..., int]
+) -> None:
+    ids = [one["id"] for one in run("forums.list", parentId=top, perPage=80)["results"]]
+
+    def restore() -> None:
+        little("changesets.restore", run("events.list", order="newest", limit=1)["results"][0]["changeSet"])
+
+    little("core.batch", operations=[update(node, parentId=community.help) for node in ids])
+    restore()
+    little("core.batch", operations=[{"operation": "forums.delete", "id": node} for node in ids])
+    restore()
+    assert count(run, top) == COUNT
+
+
+def update(node: int, **body: Any) -> dict[str, Any]:
+    return {"operation": "forums.update", "id": node, "body": body}

@@ -9,7 +9,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.nodes.placement import children_go_too_deep
 from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
 from trellis.core.nodes.tree import DEEPEST
-from trellis.core.operation import Context, OneByOne, Outcome, Progress
+from trellis.core.operation import Context, OneByOne, Outcome, Progress, check_weight
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
@@ -123,6 +123,8 @@ def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
         one.input.raise_faults()
         if one.call.target not in found:
             raise invalid_id(kind.singular, one.call.target, kind.missing_code(DELETE))
+    if len(ids) > 1:
+        check_weight(found.values())
     records = serialize_nodes(context.tx, kind, [found[i] for i in ids], context.environment.community_url)
     gone = snapshots.delete_leaves(context.tx, kind.name, [found[i] for i in ids])
     return [

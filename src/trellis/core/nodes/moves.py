@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.tree import DEEPEST, format_path
-from trellis.core.operation import Context, OneByOne
+from trellis.core.operation import Context, OneByOne, check_weight
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
@@ -39,6 +39,7 @@ class Moves:
         self._found = nodes.find_by_ids(context.tx, kind.name, ids) if ids else {}
         if len(self._found) < len(ids):  # one is not there, or moves twice
             raise OneByOne
+        check_weight((*self._found.values(), *returning))
         targets = {node.id: find_parent(node) for node in self._found.values()}
         parents = {*targets.values(), *(node.parent_id for node in (*self._found.values(), *returning))}
         self._line = nodes.find_ancestors(context.tx, kind.name, (parent for parent in parents if parent is not None))

@@ -14,7 +14,7 @@ from trellis.core.operation.operation import (
 )
 from trellis.core.operation.outcome import Outcome, RawText, Trace
 from trellis.core.operation.policies import GroupRole, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
-from trellis.core.operation.together import OneByOne, run_together
+from trellis.core.operation.together import OneByOne, check_weight, run_together
 
 __all__ = [
     "DRY_RUN",
@@ -36,6 +36,7 @@ __all__ = [
     "SignOnPolicy",
     "Trace",
     "WebhookPolicy",
+    "check_weight",
     "is_allowed",
     "judge_nothing",
     "judge_role",

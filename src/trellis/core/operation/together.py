@@ -1,15 +1,26 @@
 """Calls of one operation that are run together, which is quicker than one by one, where that comes to the same."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
+from typing import Final
 
 from trellis.core.operation.call import Call
 from trellis.core.operation.operation import Context
 from trellis.core.operation.outcome import Outcome
 from trellis.errors import Refused
+from trellis.store import nodes
+from trellis.store.nodes import Node
+
+_MOST_BYTES: Final = 8 * 2**20  # of nodes that are changed together: they are in memory as they were, as they are, and as records
 
 
 class OneByOne(Exception):
     """Raised by what runs several calls together, before it writes anything, if they have to be run one by one."""
+
+
+def check_weight(found: Iterable[Node]) -> None:
+    """Raise OneByOne if nodes have so long texts that they take too much memory together."""
+    if sum(map(nodes.weigh_node, found)) > _MOST_BYTES:
+        raise OneByOne
 
 
 def run_together(context: Context, calls: Sequence[Call], final: Container[int] = ()) -> list[Outcome] | None:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
 
-from trellis.core.bounds import is_own_only
-from trellis.core.events import find_undoing_events, is_caused_by
+from trellis.core.events import find_undoing_events
 from trellis.core.kind import NodeKind
 from trellis.core.operation import DRY_RUN, Context, Outcome, Progress, run_together
 from trellis.core.undo.sorts import Sort, find_sort
@@ -148,11 +147,12 @@ class _Undoing:
         return (None, None) if kind is None or (sort := find_sort(kind, event)) is None else (kind, sort)
 
     def _undo_together(self, kind: NodeKind, sort: Sort, found: Sequence[Event]) -> None:
-        ready = set() if self._is_limited(kind, found) else sort.find_ready(self._context.tx, kind, found)
+        ready = sort.find_ready(self._context.tx, kind, found)
         name = f"{kind.name}.{RESTORE.name}"
         for together, part in groupby(found, lambda event: event.seq in ready):
             for those in nodes.split_into_batches(list(part), sort.at_once):
-                calls = [self._context.call.build_inner(name, _RAW, event.seq) for event in those] if together else ()
+                is_light = sort.is_cheap or sum(map(events.weigh_event, those)) <= events.MOST_BYTES
+                calls = [self._context.call.build_inner(name, _RAW, event.seq) for event in those if together and is_light]
                 outcomes = run_together(self._context, calls)
                 if outcomes is None:
                     self._undo_singly(those)
@@ -161,12 +161,6 @@ class _Undoing:
                     self._count_others(those)
                 self.undone += ((_lighten(event), outcome.event) for event, outcome in zip(those, outcomes, strict=True))
                 self._progress.done(len(those))
-
-    def _is_limited(self, kind: NodeKind, found: Sequence[Event]) -> bool:
-        """Return whether the caller may perhaps not undo all of them: then each is judged by itself."""
-        name, actor = f"{kind.name}.{RESTORE.name}", self._context.call.actor
-        own_only = is_own_only(actor, name) and not all(is_caused_by(event, actor) for event in found)
-        return own_only or self._context.find_reach(kind, name) is not None
 
     def _count_others(self, those: Sequence[Event]) -> None:
         """Count events that are no creations of records that have not changed. Raises Refused if they are too many."""

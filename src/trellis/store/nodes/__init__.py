@@ -1,7 +1,7 @@
 """Nodes: reading, inserting, changing and deleting them."""
 
 from trellis.store.nodes import deleted_ids, outline
-from trellis.store.nodes.bounded import MOST_BYTES, Room, TooMuch, read_nodes, weigh
+from trellis.store.nodes.bounded import MOST_BYTES, Room, TooMuch, read_nodes, weigh, weigh_node
 from trellis.store.nodes.inside import find_inside, find_tops, is_inside, leads_inside
 from trellis.store.nodes.located import Located, find_with_path
 from trellis.store.nodes.rows import (
@@ -78,4 +78,5 @@ __all__ = [
     "update_many",
     "walk",
     "weigh",
+    "weigh_node",
 ]

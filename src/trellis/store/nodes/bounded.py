@@ -29,13 +29,18 @@ class Room:
 
     def take(self, node: Node) -> None:
         """Make less of the room by a node that was read. Raises TooMuch."""
-        self.take_bytes(_NODE + weigh(node.fields) + weigh(node.permissions))
+        self.take_bytes(weigh_node(node))
 
     def take_bytes(self, count: int) -> None:
         """Make less of the room by so many bytes. Raises TooMuch."""
         self.size -= count
         if self.size < 0:
             raise TooMuch(self._most >> 20)
+
+
+def weigh_node(node: Node) -> int:
+    """Return how many bytes of memory a node takes, about."""
+    return _NODE + weigh(node.fields) + weigh(node.permissions)
 
 
 def weigh(value: Mapping[str, Any] | None) -> int:

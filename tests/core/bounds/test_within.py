@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.fixture_types import Events, Run
+from tests.statement_meter import StatementMeter
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
@@ -115,6 +116,60 @@ def test_inside_everything_can_be_done(act: Act, bot: Actor, forums: Forums) -> 
     tree = act(bot, "forums.tree").value
     assert [child["name"] for child in tree["children"]] == ["Part"]
     assert {one["name"] for one in tree["children"][0]["children"]} == {"Other", "Inner"}
+
+
+@pytest.mark.parametrize("body", [{}, {"name": "New"}, {"position": 0}, {"parentId": "Inner"}])
+def test_what_is_outside_is_so_beside_what_is_inside(
+    refused: Refuse, bot: Actor, forums: Forums, events: Events, body: dict[str, Any]
+) -> None:
+    before = len(events())
+    sent = {name: forums.get(value, value) for name, value in body.items()}
+    told = []
+    for meant in (forums["Child"], NOBODY):
+        steps = [{"operation": "forums.update", "id": one, "body": sent} for one in (forums["Leaf"], forums["Other"], meant)]
+        answer = refused(bot, "core.batch", operations=steps)
+        assert (answer.facts["index"], answer.facts["problem"].message) == (2, "INVALID_ID")
+        told.append(answer.facts["problem"].detail.replace(str(meant), "N"))
+    assert told[0] == told[1]
+    assert len(events()) == before
+
+
+@pytest.mark.parametrize("body", [{"name": "New"}, {"parentId": "Part"}, {"parentId": "Other", "position": 0}])
+def test_few_statements_change_many_nodes_inside(act: Act, bot: Actor, forums: Forums, body: dict[str, Any]) -> None:
+    sent = {name: forums.get(value, value) for name, value in body.items()}
+    counts: list[int] = []
+    for size in (20, 90):
+        create = {"operation": "forums.create", "body": {"name": "One", "parentId": forums["Inner"]}}
+        made = [one["result"]["id"] for one in act(bot, "core.batch", operations=[create] * size).value["results"]]
+        with StatementMeter() as meter:
+            act(bot, "core.batch", operations=[{"operation": "forums.update", "id": one, "body": sent} for one in made])
+        counts.append(meter.count)
+    assert counts[1] < counts[0] + 10, counts  # of 70 more nodes
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([("Leaf", {"name": "New"}), ("Part", {"position": 1})], "OUT_OF_BOUNDS"),
+        ([("Leaf", {"parentId": "Part"}), ("Other", {"parentId": None})], "OUT_OF_BOUNDS"),
+        ([("Leaf", {"parentId": "Part"}), ("Other", {"parentId": "Away"})], "INVALID_PARENT"),
+    ],
+)
+def test_a_place_outside_is_refused_beside_one_inside(
+    refused: Refuse, bot: Actor, forums: Forums, events: Events, steps: list[tuple[str, dict[str, Any]]], message: str
+) -> None:
+    before = len(events())
+    operations = [
+        {
+            "operation": "forums.update",
+            "id": forums[name],
+            "body": {member: forums.get(value, value) for member, value in body.items()},
+        }
+        for name, body in steps
+    ]
+    answer = refused(bot, "core.batch", operations=operations)
+    assert (answer.facts["index"], answer.facts["problem"].message) == (1, message)
+    assert len(events()) == before
 
 
 def test_what_was_read_can_be_sent_back_unchanged(act: Act, bot: Actor, forums: Forums) -> None:

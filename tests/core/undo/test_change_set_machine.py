@@ -4,21 +4,20 @@ Hypothesis makes up change sets of all that a batch can do: nodes that refer to 
 subtrees and groups, and external ids that pass from one node to another.
 """
 
-from typing import Any, ClassVar, Final
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 
 from tests.conftest import NewSettings
-from tests.node_rows import Rows, read_rows, timeless
-from trellis.compose import compose
+from tests.core.undo.machine import UndoMachine
+from tests.node_rows import Rows, timeless
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.errors import Refused
 
-_CHECKED: Final = 4  # states from one check of everything to the next
 picks = st.integers(0, 20)
 kinds = st.sampled_from(["forums", "calendars"])
 external_ids = st.sampled_from([None, "a", "b"])
@@ -35,42 +34,18 @@ steps = st.tuples(
 )
 
 
-class Community(RuleBasedStateMachine):
+class Community(UndoMachine):
     """A community whose change sets are undone, and the undoing undone."""
-
-    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.database = type(self).new_settings()
-        self.gate = compose(self.database)
         self.sets = 0
-        self.states = 0
-
-    def teardown(self) -> None:
-        """End: what is wrong in a state, and what later ones have left of it, is found here at the latest."""
-        try:
-            self.check_everything()
-        finally:
-            self.gate.store.close()
-            type(self).new_settings.drop(self.database)
-
-    def check_everything(self) -> None:
-        assert self.call("check.list")["problems"] == []  # a number that is missing in the log is one
-
-    def rows(self) -> Rows:
-        return read_rows(self.gate)
-
-    @staticmethod
-    def pick(rows: Rows, kind: str, number: int) -> int | None:
-        ids = sorted(id for name, id in rows if name == kind and id > (4 if kind == "groups" else 0))
-        return ids[number % len(ids)] if ids else None
 
     def build(self, step: Step) -> dict[str, Any] | None:  # noqa: PLR0911  # one for each thing that can be done
         """Build an operation from what Hypothesis chose; None if there is nothing that it could be about."""
         what, kind, first, second, place, external_id = step
         rows = self.rows()
-        node, other, group = self.pick(rows, kind, first), self.pick(rows, kind, second), self.pick(rows, "groups", second)
+        node, other, group = self.pick(kind, first), self.pick(kind, second), self.pick("groups", second)
         who = {"permissions": {"add": [3, *([group] if group else [])]}}
         parent: dict[str, Any] = {"parentId": other if place >= 0 else None} if kind == "forums" else {}
         body: dict[str, Any] = {}
@@ -105,9 +80,6 @@ class Community(RuleBasedStateMachine):
         }
         return {"operation": f"{kind}.{what if what in {'delete', 'copy'} else 'update'}", "id": node, "body": bodies[what]}
 
-    def call(self, operation: str, target: int | None = None, /, **raw: Any) -> Any:
-        return self.gate.run(Call(operation, TERMINAL, raw, target)).value
-
     def one_by_one(self, chosen: list[Step]) -> int | None:
         """Run steps as requests with one `Change-Set`; those that are refused change nothing."""
         self.sets += 1
@@ -124,11 +96,11 @@ class Community(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        group = self.call("groups.create", name="Group")["id"]
-        top = self.call("forums.create", name="Top", externalId="a", permissions={"add": [group]})["id"]
+        group = self.run("groups.create", name="Group")["id"]
+        top = self.run("forums.create", name="Top", externalId="a", permissions={"add": [group]})["id"]
         for name in ("One", "Two", "Three"):
-            self.call("forums.create", name=name, parentId=top)
-            self.call("calendars.create", name=name)
+            self.run("forums.create", name=name, parentId=top)
+            self.run("calendars.create", name=name)
 
     @rule(chosen=st.lists(steps, min_size=2, max_size=6), keep=st.booleans())
     def change(self, chosen: list[Step], keep: bool) -> None:
@@ -144,7 +116,7 @@ class Community(RuleBasedStateMachine):
         gone = {
             "operation": "forums.delete",
             "id": {"$ref": "new.id"},
-            "body": {"deleteChildrenOrMove": self.pick(before, "forums", 0) or -1},
+            "body": {"deleteChildrenOrMove": self.pick("forums", 0) or -1},
         }
         operations = [made, below, *(built for step in chosen if (built := self.build(step)) is not None), gone]
         raw = {"operations": operations if chosen[0][4] else operations[2:-1] or operations}
@@ -174,12 +146,6 @@ class Community(RuleBasedStateMachine):
                 assert timeless(before) == timeless(after)  # it was undone within the set
                 return
             number = undone.change_set
-
-    @invariant()
-    def nothing_is_wrong(self) -> None:
-        self.states += 1
-        if self.states % _CHECKED == 0:
-            self.check_everything()
 
 
 @pytest.mark.slow

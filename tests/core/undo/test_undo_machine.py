@@ -5,60 +5,32 @@ lead back through every state the community was in, complete rows compared. Undo
 leave a community in which the check finds nothing wrong.
 """
 
-from typing import Any, ClassVar, Final
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
-from tests.conftest import NewSettings, runner
-from tests.fixture_types import Run
-from tests.node_rows import Rows, read_rows, timeless
-from trellis.compose import compose
+from tests.conftest import NewSettings
+from tests.core.undo.machine import UndoMachine
+from tests.node_rows import Rows, timeless
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.errors import Refused
 
 picks = st.integers(0, 30)
 kinds = st.sampled_from(["forums", "categories", "calendars"])
-_CHECKED: Final = 4  # steps from one check of everything to the next: it takes longer than the step does
 OPTION = "add"  # one that each of these kinds has
 
 
-class Community(RuleBasedStateMachine):
+class Community(UndoMachine):
     """A community, and the way back through its states: (operation, event, record, rows before) of each change."""
-
-    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.database = type(self).new_settings()
-        self.gate = compose(self.database)
-        self.run: Run = runner(self.gate)
         self.back: list[tuple[str, int, int, Rows]] = []
         self.events = 0
-        self.steps = 0
-
-    def teardown(self) -> None:
-        """End: what is wrong in a state, and what later steps have left of it, is found here at the latest."""
-        try:
-            self.check_everything()
-        finally:
-            self.gate.store.close()
-            type(self).new_settings.drop(self.database)
-
-    def check_everything(self) -> None:
-        assert self.run("check.list")["problems"] == []
-
-    def rows(self) -> Rows:
-        """Every row of every kind, as it is kept."""
-        return read_rows(self.gate)
-
-    def pick(self, kind: str, number: int) -> int | None:
-        built_in = 4 if kind == "groups" else 0
-        ids = sorted(id for name, id in self.rows() if name == kind and id > built_in)
-        return ids[number % len(ids)] if ids else None
 
     def attempt(self, operation: str, target: int | None, **raw: Any) -> bool:
         """Make a change that may be refused, and remember what was before it; say whether it was made."""
@@ -171,10 +143,7 @@ class Community(RuleBasedStateMachine):
             self.back.clear()
 
     @invariant()
-    def nothing_is_wrong(self) -> None:
-        self.steps += 1
-        if self.steps % _CHECKED == 0:
-            self.check_everything()
+    def every_change_is_in_the_log(self) -> None:
         newest = self.run("events.list", order="newest", limit=1)["results"]
         assert [event["seq"] for event in newest] == [self.events] * (self.events > 0)
 

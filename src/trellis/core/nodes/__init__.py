@@ -3,8 +3,8 @@
 from trellis.core.kind import Derived, NodeKind, Values
 from trellis.core.nodes import copy, crud, external, ordering, outline
 from trellis.core.nodes.deletion import delete_rows, find_naming, remove_group, without_group
+from trellis.core.nodes.edits import Edited, Edits
 from trellis.core.nodes.external import PUT_EXTERNAL
-from trellis.core.nodes.moves import Moved, Moves
 from trellis.core.nodes.placement import Placement, apply_placement, children_go_too_deep, goes_too_deep
 from trellis.core.nodes.record import serialize_node, serialize_nodes, serialize_target, slug
 from trellis.core.nodes.references import refuse_taken
@@ -15,8 +15,8 @@ __all__ = [
     "DEEPEST",
     "PUT_EXTERNAL",
     "Derived",
-    "Moved",
-    "Moves",
+    "Edited",
+    "Edits",
     "NodeKind",
     "Placement",
     "Values",

@@ -1,6 +1,7 @@
 """The five operations that every kind of node has: list, get, create, update and delete."""
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -17,8 +18,8 @@ from trellis.core.nodes.creation import (
     settle_permissions,
 )
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals, find_plain
+from trellis.core.nodes.edits import Edited, Edits
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
-from trellis.core.nodes.moves import Moved, Moves
 from trellis.core.nodes.placement import PLACES, apply_placement, find_place, resolve_placement
 from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
@@ -33,6 +34,7 @@ from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
 _MOVES: Final = frozenset(("parentId", *PLACES))
+_READING: Final = frozenset(("parentExternalId", "copyPermissionsFrom"))  # these name a node that the call before may change
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
@@ -64,8 +66,8 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         replace(
             build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
             judge=partial(_find_digests, kind),
-            run_many=partial(_move_many, kind) if kind.ordered else None,
-            together_by=lambda raw: "moves" if kind.ordered and raw and raw.keys() <= _MOVES else None,
+            run_many=partial(_update_many, kind),
+            together_by=lambda raw: None if _READING & raw.keys() else "changes",
         ),
         replace(
             build_operation(
@@ -169,7 +171,7 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     check_precondition(context.call.expected, before)
     given = resolve_references(kind, context, context.input)
     place = resolve_placement(kind, context, given, old)
-    new = _merge(kind, context, given, old, place.faults)
+    new = _merge(kind, context, given, old, find_named_groups(kind, context, (given,)), place.faults)
     if new.external_id != old.external_id:
         refuse_taken(kind, context, (new.external_id or kind.built_in.get(old.id),), old.id)
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
@@ -181,10 +183,12 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     return outcome
 
 
-def _merge(kind: NodeKind, context: Context, given: Input, old: Node, faults: Iterable[Fault]) -> Node:
-    """Return a node with what a call gives it, but its place. `faults` are those of that. Raises Refused."""
+def _merge(kind: NodeKind, context: Context, given: Input, old: Node, groups: AbstractSet[int], faults: Iterable[Fault]) -> Node:
+    """Return a node with what a call gives it, but its place; `groups` are those that exist of the groups that are named.
+
+    `faults` are those of the place. Raises Refused.
+    """
     fields, wrong_fields = merge_fields(kind, given, old.fields)
-    groups = find_named_groups(kind, context, (given,))
     permissions, wrong_groups = settle_permissions(kind, context, given, old.permissions, groups)
     children = _no_children_if_leaf_only(kind, context, old, fields)
     raise_faults((*given.faults, *faults, *wrong_fields, *wrong_groups, *children))
@@ -209,36 +213,54 @@ def _build_outcome(kind: NodeKind, context: Context, before: dict[str, Any], old
     return Outcome(after, resource_id=old.id, before=before, after=after, changed=changed)
 
 
-def _move_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
-    """Run updates that only move nodes, in their order. Raises OneByOne, and Refused, before anything is written."""
+def _update_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
+    """Run updates in their order. Raises OneByOne, and Refused, before anything is written."""
     first = contexts[0]
-    given = {context.call.target or 0: context.input for context in contexts}
-    if first.find_reach(kind) is not None or len(given) < len(contexts) or any(not _is_move(one) for one in given.values()):
+    if any(_is_apart(context.input) for context in contexts):
         raise OneByOne
-    moves = Moves(kind, first, [*given], lambda node: given[node.id].get("parentId", node.parent_id))
+    given = {context.call.target or 0: resolve_references(kind, context, context.input) for context in contexts}
+    moving = {number for number, wish in given.items() if not _MOVES.isdisjoint(wish.values)}
+    if len(given) < len(contexts):
+        raise OneByOne
+    groups = find_named_groups(kind, first, given.values())
+    edits = Edits(kind, first, [*given], moving, lambda node: given[node.id].get("parentId", node.parent_id))
+    _check_reach(kind, first, {*given, *edits.parents})
     outcomes: list[Outcome] = []
-    moved: list[Moved] = []
+    edited: list[Edited] = []
+    external_ids: list[str | None] = []
     for context, (number, wish) in zip(contexts, given.items(), strict=True):
-        old, above = moves.find(number)
+        old, above = edits.find(number)
         before = serialize_node(kind, old, above, context.environment.community_url)
         check_precondition(context.call.expected, before)
         parent = wish.get("parentId", old.parent_id)
-        place, faults = find_place(kind, wish, old, parent, partial(moves.find_position, parent))
-        new, neighbours = _merge(kind, context, wish, old, faults), None
+        place, faults = find_place(kind, wish, old, parent, partial(edits.find_position, parent))
+        new, neighbours = _merge(kind, context, wish, old, groups, faults), None
+        if new.external_id != old.external_id:
+            external_ids.append(new.external_id or kind.built_in.get(number))
         if parent != old.parent_id or any(name in wish for name in PLACES):
-            neighbours = moves.find_neighbours(old)
-            new, above = moves.move(new, parent, place)
+            neighbours = edits.find_neighbours(old)
+            new, above = edits.move(new, parent, place)
+        edits.keep(new)
         outcome = _build_outcome(kind, context, before, old, new, above)
         outcomes.append(outcome)
         if outcome.happened:
-            moved.append(Moved(old, new, neighbours))
-    moves.write(moved)
+            edited.append(Edited(old, new, neighbours))
+    refuse_taken(kind, first, external_ids, None)
+    edits.write(edited)
     return outcomes
 
 
-def _is_move(given: Input) -> bool:
-    """Return whether an input names nothing but a place."""
-    return not given.faults and given.values.keys() <= _MOVES and sum(name in given for name in PLACES) < 2
+def _is_apart(given: Input) -> bool:
+    """Return whether an input has a fault, or depends on more than the node and its siblings."""
+    return bool(given.faults) or not _READING.isdisjoint(given.values) or sum(name in given for name in PLACES) > 1
+
+
+def _check_reach(kind: NodeKind, context: Context, ids: AbstractSet[int | None]) -> None:
+    """Raise OneByOne if some nodes, or what they leave or join, are outside of what the grant is for."""
+    if (reach := context.find_reach(kind)) is None:
+        return
+    if reach.find_inside(context.tx, [number for number in ids if number is not None]) != ids:
+        raise OneByOne
 
 
 def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, fields: Values) -> tuple[Fault, ...]:

@@ -73,7 +73,7 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
         )
     fate = context.input.get(_FATE.name) if kind.tree else None
     below = nodes.find_descendants(context.tx, kind.name, node.id) if kind.tree else []
-    direct = siblings.find_children(context.tx, kind.name, node.id) if below else []
+    direct = siblings.find_children(context.tx, kind.name, node.id) if below and fate != -1 else []
     if below and fate is None:
         raise _has_children(kind, node, len(direct), len(below))
     target = None if fate in {None, -1} else _target(kind, context, node, fate, below)

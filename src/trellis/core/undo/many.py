@@ -144,7 +144,8 @@ class _Undoing:
 
     def _find_sort(self, event: Event) -> tuple[NodeKind | None, Sort | None]:
         kind = self._kinds.get(event.resource)
-        return (None, None) if kind is None or (sort := find_sort(kind, event)) is None else (kind, sort)
+        sort = find_sort(kind, event) if kind is not None and event.undoes not in self._wanted else None
+        return (None, None) if sort is None else (kind, sort)
 
     def _undo_together(self, kind: NodeKind, sort: Sort, found: Sequence[Event]) -> None:
         ready = sort.find_ready(self._context.tx, kind, found)

@@ -1,9 +1,9 @@
-"""Undoing many moves at once, or many deletes: nodes that nobody has changed since go back, or come back, together."""
+"""Undoing many changes at once, or many deletes: nodes that nobody has changed since are as before, or there again, together."""
 
 from collections.abc import Iterator, Sequence
 
-from trellis.core.events import PLACE, find_undoing_events
-from trellis.core.nodes import Moved, Moves, NodeKind, position_on_return, refuse_taken, serialize_node
+from trellis.core.events import find_undoing_events
+from trellis.core.nodes import Edited, Edits, NodeKind, position_on_return, refuse_taken, serialize_node
 from trellis.core.operation import Context, OneByOne, Outcome
 from trellis.core.undo.revert import MOVED, build_outcome, put_content
 from trellis.core.undo.undelete import drop_lost_groups, existing_groups, serialize_outcome
@@ -15,22 +15,21 @@ from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
 
 
-def is_move(kind: NodeKind, event: Event) -> bool:
-    """Return whether an event moved one record and did nothing else; not whether it undid a move."""
-    changed = event.before is not None and event.after is not None and event.undoes is None and not event.touched
-    return changed and event.resource == kind.name and PLACE.issuperset(event.changed) and not MOVED.isdisjoint(event.changed)
+def is_change(kind: NodeKind, event: Event) -> bool:
+    """Return whether an event changed or moved one record and did nothing else."""
+    return event.before is not None and event.after is not None and not event.touched and event.resource == kind.name
 
 
-def find_unchanged(tx: Transaction, kind: NodeKind, moves: Sequence[Event]) -> set[int]:
-    """Return those moves whose records nothing has changed since; that siblings have moved does not count."""
+def find_unchanged(tx: Transaction, kind: NodeKind, changes: Sequence[Event]) -> set[int]:
+    """Return those changes whose records nothing has changed since; that siblings have moved does not count."""
     last: dict[int, int] = {}
-    for batch in nodes.split_into_batches(moves):
+    for batch in nodes.split_into_batches(changes):
         last |= snapshots.find_last_changes(tx, kind.name, [event.resource_id or 0 for event in batch])
-    return {event.seq for event in moves if last.get(event.resource_id or 0) == event.seq}
+    return {event.seq for event in changes if last.get(event.resource_id or 0) == event.seq}
 
 
-def move_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Event]) -> list[Outcome]:
-    """Move back what some events moved, in this order. All must be among those that `find_unchanged` has found.
+def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Event]) -> list[Outcome]:
+    """Give nodes back what some events changed, in this order. All must be among those that `find_unchanged` has found.
 
     Raises OneByOne, and Refused, before anything is written.
     """
@@ -39,34 +38,42 @@ def move_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Even
     saved = snapshots.find_of_events(first.tx, kind.name, seqs, "changed")
     if len(saved) < len(seqs) or find_undoing_events(first.tx, seqs) or any("parentId" in one.input for one in contexts):
         raise OneByOne
-    then = {event.resource_id or 0: saved[event.seq] for event in undone}
+    then = {one.node.id: one.node for one in saved.values()}
+    moving = {saved[event.seq].node.id for event in undone if not MOVED.isdisjoint(event.changed)}
     groups = existing_groups(first)
-    moves = Moves(kind, first, [one.node.id for one in saved.values()], lambda node: then[node.id].node.parent_id)
+    edits = Edits(kind, first, [one.node.id for one in saved.values()], moving, lambda node: then[node.id].parent_id)
     outcomes: list[Outcome] = []
-    moved: list[Moved] = []
+    edited: list[Edited] = []
+    external_ids: list[str | None] = []
     for context, event in zip(contexts, undone, strict=True):
         snapshot = saved[event.seq]
-        now, above = moves.find(snapshot.node.id)
+        now, above = edits.find(snapshot.node.id)
         before = serialize_node(kind, now, above, context.environment.community_url)
         check_precondition(context.call.expected, before)
         wanted, lost = drop_lost_groups(kind, snapshot.node, groups)
-        if wanted.external_id != now.external_id or kind.leaf_only(wanted.fields) != kind.leaf_only(now.fields):
+        if kind.leaf_only(wanted.fields) and not kind.leaf_only(now.fields):
             raise OneByOne
-        neighbours = moves.find_neighbours(now)
-        placed, above = moves.move(now, wanted.parent_id, _find_place(moves, snapshot, now))
+        if wanted.external_id != now.external_id:
+            external_ids.append(wanted.external_id or kind.built_in.get(now.id))
+        placed, neighbours = now, None
+        if now.id in moving:
+            neighbours = edits.find_neighbours(now)
+            placed, above = edits.move(now, wanted.parent_id, _find_place(edits, snapshot, now))
         new = put_content(wanted, placed)
+        edits.keep(new)
         after = serialize_node(kind, new, above, context.environment.community_url)
         outcome = build_outcome(kind, context, event, (now, before), (new, after), lost)
         outcomes.append(outcome)
         if outcome.happened:
-            moved.append(Moved(now, new, neighbours))
-    moves.write(moved)
+            edited.append(Edited(now, new, neighbours))
+    refuse_taken(kind, first, external_ids, None)
+    edits.write(edited)
     return outcomes
 
 
 def is_delete(kind: NodeKind, event: Event) -> bool:
     """Return whether an event deleted one record and did nothing else. Groups are left out: others may have named them."""
-    is_last = event.before is not None and event.after is None and event.undoes is None
+    is_last = event.before is not None and event.after is None
     return is_last and not event.touched and event.resource == kind.name and not kind.is_group
 
 
@@ -93,27 +100,27 @@ def bring_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Eve
     if any(drop_lost_groups(kind, one.node, groups)[1] for one in saved.values()):
         raise OneByOne
     refuse_taken(kind, first, [one.node.external_id for one in saved.values()], None)
-    moves = Moves(kind, first, (), lambda node: node.parent_id, [one.node for one in saved.values()])
+    edits = Edits(kind, first, (), returning=[one.node for one in saved.values()])
     outcomes: list[Outcome] = []
     for context, event in zip(contexts, undone, strict=True):
         check_precondition(context.call.expected, {})  # no record exists that could match
         snapshot = saved[event.seq]
-        node, above = moves.add(snapshot.node, _find_place(moves, snapshot, None))
+        node, above = edits.add(snapshot.node, _find_place(edits, snapshot, None))
         after = serialize_node(kind, node, above, context.environment.community_url)
         result = serialize_outcome(event, after, restored=[node.id])
         plan = result | {"dryRun": True}
         outcomes.append(Outcome(result, resource_id=node.id, after=after, plan=plan, undoes=event.seq))
     snapshots.restore_leaves(first.tx, kind.name, saved)
-    moves.write_order()
+    edits.write_order()
     return outcomes
 
 
-def _find_place(moves: Moves, snapshot: Snapshot, now: Node | None) -> int:
+def _find_place(edits: Edits, snapshot: Snapshot, now: Node | None) -> int:
     """Return the place of a node next to its old neighbours. `now` is where it is, if it is there."""
     parent = snapshot.node.parent_id
 
     def places(side: str) -> Iterator[int | None]:
-        return (moves.find_position(parent, sibling) for sibling in snapshot.neighbours.get(side, ()))
+        return (edits.find_position(parent, sibling) for sibling in snapshot.neighbours.get(side, ()))
 
     own = now.position if now is not None and now.parent_id == parent else None
     return position_on_return(snapshot.node.position, places("before"), places("behind"), own)

@@ -134,7 +134,7 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
         restore = f"{event.resource}.{RESTORE.name}"
         bounded, own_only = find_reach(actor, restore, event.resource), is_own_only(actor, restore)
     if bounded is None and not own_only and may_list_all(actor):
-        return get_event(tx, seq, actor)
+        return _check_seen(tx, seq, event, actor)
     is_hidden = own_only and event is not None and not is_caused_by(event, actor)
     if event is None or is_hidden or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
         detail = say(
@@ -162,7 +162,10 @@ def _is_in_reach(tx: Transaction, event: Event, reach: Reach | None) -> bool:
 
 def get_event(tx: Transaction, seq: int, actor: Actor) -> Event:
     """Return an event. Refuses one that has been purged or never existed, and one that the actor's role may not see."""
-    event = events.find(tx, seq)
+    return _check_seen(tx, seq, events.find(tx, seq), actor)
+
+
+def _check_seen(tx: Transaction, seq: int, event: Event | None, actor: Actor) -> Event:
     if event is not None and actor.sees(event.resource):
         return event
     if event is None and seq <= events.find_bounds(tx)[1]:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Context, Outcome
-from trellis.core.undo.put_back import bring_back, find_gone, find_unchanged, is_delete, is_move, move_back
+from trellis.core.undo.put_back import bring_back, change_back, find_gone, find_unchanged, is_change, is_delete
 from trellis.core.undo.unmake_many import delete_untouched, find_untouched, is_creation
 from trellis.store import nodes
 from trellis.store.engine import Transaction
@@ -27,7 +27,7 @@ class Sort(NamedTuple):
 
 _SORTS: Final = (
     Sort(is_creation, find_untouched, delete_untouched, nodes.BATCH, is_cheap=True),
-    Sort(is_move, find_unchanged, move_back, nodes.AT_ONCE, is_cheap=False),
+    Sort(is_change, find_unchanged, change_back, nodes.AT_ONCE, is_cheap=False),
     Sort(is_delete, find_gone, bring_back, nodes.AT_ONCE, is_cheap=False),
 )
 

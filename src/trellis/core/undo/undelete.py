@@ -150,10 +150,10 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
     if wanted and parent_id != snapshot.node.parent_id:
         return Placement(parent_id, parent)
     own = now.position if now is not None and now.parent_id == parent_id else None
-    before, behind = (
-        [siblings.find_position(context.tx, kind.name, parent_id, sibling) for sibling in snapshot.neighbours.get(side, ())]
-        for side in ("before", "behind")
-    )
+    beside = [snapshot.neighbours.get(side, ()) for side in ("before", "behind")]
+    places = siblings.find_places(context.tx, kind.name, [*beside[0], *beside[1]])
+    there = {sibling: position for sibling, (parent_now, position) in places.items() if parent_now == parent_id}
+    before, behind = ([there.get(sibling) for sibling in side] for side in beside)
     return Placement(parent_id, parent, position_on_return(snapshot.node.position, before, behind, own))
 
 

@@ -14,21 +14,25 @@ from trellis.store.nodes import Node
 
 
 def is_creation(kind: NodeKind, event: Event) -> bool:
-    """Return whether an event created one record and did nothing else. Groups are left out: others may have named them since."""
-    is_first = event.before is None and event.after is not None and event.undoes is None
+    """Return whether an event created one record, or brought it back, and did nothing else.
+
+    Groups are left out: others may have named them since.
+    """
+    is_first = event.before is None and event.after is not None
     return is_first and not event.touched and event.resource == kind.name and not kind.is_group
 
 
 def find_untouched(tx: Transaction, kind: NodeKind, creations: Sequence[Event]) -> set[int]:
-    """Return those creations whose records are as they were created, with no children but records of these creations."""
+    """Return those creations whose records are as they were then, with no children but records of these creations."""
     there: dict[int, tuple[int, int | None]] = {}  # the event that created each, and its parent
     for batch in nodes.split_into_batches(creations, nodes.AT_ONCE):
         ids = [event.resource_id or 0 for event in batch]
         found = nodes.find_by_ids(tx, kind.name, ids)
-        changed = snapshots.find_changed(tx, kind.name, ids)
+        last = snapshots.find_last_changes(tx, kind.name, ids)
         for event in batch:
             node = found.get(event.resource_id or 0)
-            if node is not None and node.id not in changed and node.updated_at == event.at:
+            # What came back keeps the time of its last change, but the row that its delete saved is the last one.
+            if node is not None and last.get(node.id) == event.undoes and (event.undoes or node.updated_at == event.at):
                 there[node.id] = event.seq, node.parent_id
     return {seq for seq, _ in _without_others_below(tx, kind, there).values()}
 

@@ -276,14 +276,6 @@ def find_next_of_each(tx: Transaction, kind: str, ids: Sequence[int], seq: int) 
     return {row[4]: _decode(row, tx) for row in tx.fetch(_NEXT_OF_EACH, kind=kind, ids=tx.id_list(ids), after=seq)}
 
 
-_CHANGED = Statement(sa.select(_s.id).where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")).distinct())
-
-
-def find_changed(tx: Transaction, kind: str, ids: Sequence[int]) -> set[int]:
-    """Return those of the nodes that an event whose rows are kept has changed."""
-    return {row[0] for row in tx.fetch(_CHANGED, kind=kind, ids=tx.id_list(ids))}
-
-
 def find_latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
     """Read a node as it was before the last event that changed it; None if there is no snapshot of it."""
     rows = tx.fetch(_LATEST, kind=kind, node=node, after=0)

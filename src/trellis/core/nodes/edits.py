@@ -1,6 +1,7 @@
-"""Moves of several nodes, and returns of deleted ones: worked out one after the other in memory, and written together."""
+"""Edits of several nodes, moves and returns of deleted ones: worked out one after the other in memory, and written together."""
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
 
-class Moved(NamedTuple):
+class Edited(NamedTuple):
     """A node as it was just before it changed, and after that; `neighbours` are those that it had, if it has moved."""
 
     old: Node
@@ -19,12 +20,13 @@ class Moved(NamedTuple):
     neighbours: dict[str, list[int]] | None
 
 
-class Moves:
-    """The siblings that some nodes leave, and those that they join, while they are moved one after the other.
+class Edits:
+    """Some nodes that are changed one after the other, with the siblings that those leave and join which are moved, too.
 
-    `find_parent` tells where each is to go, and `returning` are deleted nodes that come back under their parents. Raises OneByOne
-    if there are so many siblings that it is less work to move one by one; and for what may have to be refused, or depends on more
-    than these siblings.
+    `parents` are what these siblings are below; None is the top level.
+    Of those that are `moving`, `find_parent` tells where each is to go, and `returning` are deleted nodes that come back under
+    their parents. Raises OneByOne if there are so many siblings that it is less work to move one by one; and for what may have to
+    be refused, or depends on more than these siblings.
     """
 
     def __init__(
@@ -32,21 +34,25 @@ class Moves:
         kind: NodeKind,
         context: Context,
         ids: Sequence[int],
-        find_parent: Callable[[Node], int | None],
+        moving: AbstractSet[int] = frozenset(),
+        find_parent: Callable[[Node], int | None] = lambda node: node.parent_id,
         returning: Sequence[Node] = (),
     ) -> None:
         self._kind, self._context = kind, context
         self._found = nodes.find_by_ids(context.tx, kind.name, ids) if ids else {}
-        if len(self._found) < len(ids):  # one is not there, or moves twice
+        if len(self._found) < len(ids):  # one is not there, or changes twice
             raise OneByOne
         check_weight((*self._found.values(), *returning))
-        targets = {node.id: find_parent(node) for node in self._found.values()}
-        parents = {*targets.values(), *(node.parent_id for node in (*self._found.values(), *returning))}
-        self._line = nodes.find_ancestors(context.tx, kind.name, (parent for parent in parents if parent is not None))
+        targets = {node: find_parent(self._found[node]) for node in self._found if node in moving}
+        touched = {*targets.values(), *(self._found[node].parent_id for node in targets), *(node.parent_id for node in returning)}
+        parents = touched | {node.parent_id for node in self._found.values()}
+        above = [parent for parent in parents if parent is not None]
+        self._line = nodes.find_ancestors(context.tx, kind.name, above) if above else {}
         joining = {node: to for node, to in targets.items() if to != self._found[node].parent_id}
         joining |= {node.id: node.parent_id for node in returning}
         self._check_targets({node: to for node, to in joining.items() if to is not None})
-        self._orders = self._read_orders(parents, len(ids) + len(returning))
+        self.parents = touched
+        self._orders = self._read_orders(touched, len(targets) + len(returning))
         self._before = {parent: tuple(order) for parent, order in self._orders.items()}
         self._parents = {node: parent for parent, order in self._orders.items() for node in order}
 
@@ -73,7 +79,8 @@ class Moves:
 
     def _read_orders(self, parents: Iterable[int | None], moved: int) -> dict[int | None, list[int]]:
         tx, name = self._context.tx, self._kind.name
-        counts = siblings.count_children_by_parent(tx, name, (parent for parent in parents if parent is not None))
+        below = [parent for parent in parents if parent is not None]
+        counts = siblings.count_children_by_parent(tx, name, below) if below else {}
         top = siblings.count_children(tx, name, None) if None in parents else 0
         if not siblings.can_arrange(top + sum(counts.values()), moved):
             raise OneByOne
@@ -81,8 +88,11 @@ class Moves:
 
     def find(self, number: int) -> tuple[Node, str]:
         """Return a node as it is by now, and the path above it."""
-        parent = self._parents[number]
-        return replace(self._found[number], parent_id=parent, position=self._orders[parent].index(number)), self._find_above(parent)
+        node = self._found[number]
+        if number in self._parents:
+            parent = self._parents[number]
+            node = replace(node, parent_id=parent, position=self._orders[parent].index(number))
+        return node, self._find_above(node.parent_id)
 
     def _find_above(self, parent: int | None) -> str:
         return "" if parent is None else format_path(parent, self._line) + " > "
@@ -100,10 +110,7 @@ class Moves:
     def move(self, node: Node, parent: int | None, position: int | None) -> tuple[Node, str]:
         """Move a node to a position, or to the end (None, or a number beyond it); return it, and the path above it."""
         del self._orders[node.parent_id][node.position]
-        new, above = self.add(replace(node, parent_id=parent), position)
-        if node.id in self._line:
-            self._line[node.id] = parent, node.name
-        return new, above
+        return self.add(replace(node, parent_id=parent), position)
 
     def add(self, node: Node, position: int | None) -> tuple[Node, str]:
         """Put a node under its parent that is nowhere, as `move` does."""
@@ -113,16 +120,22 @@ class Moves:
         self._parents[node.id] = node.parent_id
         return new, self._find_above(node.parent_id)
 
-    def write(self, moved: Sequence[Moved]) -> None:
+    def keep(self, new: Node) -> None:
+        """Let what comes below a node have its new name and its new place in its path."""
+        if new.id in self._line:
+            self._line[new.id] = new.parent_id, new.name
+
+    def write(self, edited: Sequence[Edited]) -> None:
         """Write what has changed, each node for an event of its own, the next ones, in this order."""
-        if not moved:
+        if not edited:
             return
         tx, name = self._context.tx, self._kind.name
-        snapshots.save_many(tx, name, [(one.old, one.neighbours) for one in moved], "changed")
+        snapshots.save_many(tx, name, [(one.old, one.neighbours) for one in edited], "changed")
         self.write_order()
-        nodes.update_many(tx, name, [one.new for one in moved])
+        nodes.update_many(tx, name, [one.new for one in edited])
 
     def write_order(self) -> None:
         """Write where all are. Those that return must have been inserted."""
         wanted = {parent: tuple(order) for parent, order in self._orders.items()}
-        siblings.arrange(self._context.tx, self._kind.name, self._before, wanted)
+        if wanted != self._before:
+            siblings.arrange(self._context.tx, self._kind.name, self._before, wanted)

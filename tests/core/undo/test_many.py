@@ -293,3 +293,38 @@ def test_purged_rows_are_a_conflict(gate: Gate, run: Run, clock: Clock, database
     assert [one["message"] for one in refused.value.facts["conflicts"]] == ["NO_LONGER_KEPT"]
     assert run("changesets.restore", last.change_set, skipConflicts=True)["undoneCount"] == 1
     assert run("calendars.get", calendar)["name"] == "New"
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_branches_of_which_rows_were_purged_are_conflicts(
+    gate: Gate, run: Run, clock: Clock, database: DatabaseState, left: int
+) -> None:
+    branches = []
+    for name in ("One", "Two"):
+        branches.append(run("forums.create", name=name)["id"])
+        run("forums.create", name="Below", parentId=branches[-1])
+    sets = []
+    for branch in branches:
+        call = Call("forums.delete", ALL, {"deleteChildrenOrMove": -1}, branch, change_set="s")
+        sets.append(gate.run(call).change_set)
+        clock.move(days=1)
+    gate.store.write(lambda tx: snapshots.purge(tx, clock.text, most=4 - left)).result(30)
+    with database.unchanged(), pytest.raises(Refused) as refused:
+        run("changesets.restore", sets[0])
+    assert [one["message"] for one in refused.value.facts["conflicts"]] == ["NO_LONGER_KEPT"] * 2
+
+
+def test_branches_of_which_a_part_is_there_again_are_conflicts(gate: Gate, run: Run, database: DatabaseState) -> None:
+    top = run("forums.create", name="Top")["id"]
+    branches = [run("forums.create", name=name)["id"] for name in ("One", "Two")]
+    below = [run("forums.create", name="Below", parentId=branch)["id"] for branch in branches]
+    steps = [{"operation": "forums.delete", "id": branch, "body": {"deleteChildrenOrMove": -1}} for branch in branches]
+    gone = [gate.run(Call("core.batch", ALL, {"operations": steps})).change_set]
+    for _ in range(3):  # they are brought back, deleted by undoing that, and brought back again, by undoing the first delete
+        gone.append(gate.run(Call("changesets.restore", ALL, {}, gone[0 if len(gone) == 3 else -1])).change_set)
+    run("core.batch", operations=[{"operation": "forums.update", "id": node, "body": {"parentId": top}} for node in below])
+    run("core.batch", operations=[{"operation": "forums.delete", "id": branch} for branch in branches])
+    with database.unchanged(), pytest.raises(Refused) as refused:
+        run("changesets.restore", gone[2])
+    assert [one["message"] for one in refused.value.facts["conflicts"]] == ["NOT_RESTORABLE"] * 2
+    assert "there again" in refused.value.facts["conflicts"][0]["detail"]

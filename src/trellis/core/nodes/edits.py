@@ -86,6 +86,10 @@ class Edits:
             raise OneByOne
         return {parent: siblings.find_children(tx, name, parent) for parent in parents}
 
+    def find_level(self, parent: int | None) -> int:
+        """Return how many levels there are down to a node that nodes leave or join; 0 for the top level."""
+        return 0 if parent is None else len(self._list_line(parent))
+
     def find(self, number: int) -> tuple[Node, str]:
         """Return a node as it is by now, and the path above it."""
         node = self._found[number]

@@ -151,8 +151,9 @@ class _Undoing:
         ready = sort.find_ready(self._context.tx, kind, found)
         name = f"{kind.name}.{RESTORE.name}"
         for together, part in groupby(found, lambda event: event.seq in ready):
-            for those in nodes.split_into_batches(list(part), sort.at_once):
-                is_light = sort.is_cheap or sum(map(events.weigh_event, those)) <= events.MOST_BYTES
+            for those in _split(part, sort.at_once):
+                is_few = len(those) > 1 or _count_records(those[0]) <= sort.at_once
+                is_light = is_few and (sort.is_cheap or sum(map(events.weigh_event, those)) <= events.MOST_BYTES)
                 calls = [self._context.call.build_inner(name, _RAW, event.seq) for event in those if together and is_light]
                 outcomes = run_together(self._context, calls)
                 if outcomes is None:
@@ -199,6 +200,24 @@ class _Undoing:
             self.undone.append((_lighten(event), by))
             if by is not None and event.undoes is not None:
                 self._again.add(event.undoes)
+
+
+def _split(found: Iterable[Event], most: int) -> Iterator[list[Event]]:
+    """Split events into parts of so many records at most, or of one event."""
+    part: list[Event] = []
+    size = 0
+    for event in found:
+        size += _count_records(event)
+        if part and size > most:
+            yield part
+            part, size = [], _count_records(event)
+        part.append(event)
+    if part:
+        yield part
+
+
+def _count_records(event: Event) -> int:
+    return 1 + len(event.touched)
 
 
 def _lighten(event: Event) -> Event:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from trellis.core.events import find_undoing_events
-from trellis.core.nodes import Edited, Edits, NodeKind, position_on_return, refuse_taken, serialize_node
+from trellis.core.nodes import DEEPEST, Edited, Edits, NodeKind, position_on_return, refuse_taken, serialize_node
 from trellis.core.operation import Context, OneByOne, Outcome
 from trellis.core.undo.revert import MOVED, build_outcome, put_content
 from trellis.core.undo.undelete import drop_lost_groups, existing_groups, serialize_outcome
@@ -35,7 +35,7 @@ def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Ev
     """
     first = contexts[0]
     seqs = [event.seq for event in undone]
-    saved = snapshots.find_of_events(first.tx, kind.name, seqs, "changed")
+    saved = {one.seq: one for one in snapshots.find_of_events(first.tx, kind.name, seqs, "changed")}
     if len(saved) < len(seqs) or find_undoing_events(first.tx, seqs) or any("parentId" in one.input for one in contexts):
         raise OneByOne
     then = {one.node.id: one.node for one in saved.values()}
@@ -72,17 +72,24 @@ def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Ev
 
 
 def is_delete(kind: NodeKind, event: Event) -> bool:
-    """Return whether an event deleted one record and did nothing else. Groups are left out: others may have named them."""
+    """Return whether an event deleted a record, with all below it, and did nothing else.
+
+    Groups are left out: others may have named them.
+    """
     is_last = event.before is not None and event.after is None
-    return is_last and not event.touched and event.resource == kind.name and not kind.is_group
+    return is_last and event.resource == kind.name and not kind.is_group and all(one["how"] == "deleted" for one in event.touched)
 
 
 def find_gone(tx: Transaction, kind: NodeKind, deletes: Sequence[Event]) -> set[int]:
-    """Return those deletes whose records are not there, since nothing else has brought them back."""
+    """Return those deletes of whose records none is there, since nothing else has brought them back."""
     there: set[int] = set()
-    for batch in nodes.split_into_batches(deletes):
-        there |= nodes.find_existing(tx, kind.name, [event.resource_id or 0 for event in batch])
-    return {event.seq for event in deletes if event.resource_id not in there}
+    for batch in nodes.split_into_batches([number for event in deletes for number in _list_deleted(event)]):
+        there |= nodes.find_existing(tx, kind.name, batch)
+    return {event.seq for event in deletes if there.isdisjoint(_list_deleted(event))}
+
+
+def _list_deleted(event: Event) -> list[int]:
+    return [event.resource_id or 0, *(one["id"] for one in event.touched)]
 
 
 def bring_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Event]) -> list[Outcome]:
@@ -93,26 +100,46 @@ def bring_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Eve
     first = contexts[0]
     seqs = [event.seq for event in undone]
     saved = snapshots.find_of_events(first.tx, kind.name, seqs, "deleted")
-    ids = {one.node.id for one in saved.values()}
-    if len(ids) < len(seqs) or find_undoing_events(first.tx, seqs) or any("parentId" in one.input for one in contexts):
+    tops = {event.resource_id: event.seq for event in undone}
+    roots = {one.seq: one for one in saved if tops.get(one.node.id) == one.seq}
+    if len(roots) < len(seqs) or len({one.node.id for one in saved}) < sum(len(_list_deleted(event)) for event in undone):
+        raise OneByOne
+    if find_undoing_events(first.tx, seqs) or any("parentId" in one.input for one in contexts):
         raise OneByOne
     groups = existing_groups(first)
-    if any(drop_lost_groups(kind, one.node, groups)[1] for one in saved.values()):
+    if any(drop_lost_groups(kind, one.node, groups)[1] for one in saved):
         raise OneByOne
-    refuse_taken(kind, first, [one.node.external_id for one in saved.values()], None)
-    edits = Edits(kind, first, (), returning=[one.node for one in saved.values()])
+    refuse_taken(kind, first, [one.node.external_id for one in saved], None)
+    edits = Edits(kind, first, (), returning=[one.node for one in roots.values()])
+    heights = _measure(saved)
     outcomes: list[Outcome] = []
     for context, event in zip(contexts, undone, strict=True):
         check_precondition(context.call.expected, {})  # no record exists that could match
-        snapshot = saved[event.seq]
+        snapshot = roots[event.seq]
+        if edits.find_level(snapshot.node.parent_id) + heights[event.seq] > DEEPEST:
+            raise OneByOne
         node, above = edits.add(snapshot.node, _find_place(edits, snapshot, None))
         after = serialize_node(kind, node, above, context.environment.community_url)
-        result = serialize_outcome(event, after, restored=[node.id])
+        back = _list_deleted(event)
+        result = serialize_outcome(event, after, restored=back)
+        touched = tuple({"resource": kind.name, "id": number, "how": "restored"} for number in back[1:])
         plan = result | {"dryRun": True}
-        outcomes.append(Outcome(result, resource_id=node.id, after=after, plan=plan, undoes=event.seq))
-    snapshots.restore_leaves(first.tx, kind.name, saved)
+        outcomes.append(Outcome(result, resource_id=node.id, after=after, touched=touched, plan=plan, undoes=event.seq))
+    snapshots.restore_many(first.tx, kind.name, saved)
     edits.write_order()
     return outcomes
+
+
+def _measure(saved: Sequence[Snapshot]) -> dict[int, int]:
+    """Return how many levels each event deleted: event → number."""
+    parents = {one.node.id: one.node.parent_id for one in saved}
+    heights: dict[int, int] = {}
+    for one in saved:
+        level, at = 0, one.node.id
+        while at in parents and level <= DEEPEST:
+            level, at = level + 1, parents[at] or 0
+        heights[one.seq] = max(level, heights.get(one.seq, 0))
+    return heights
 
 
 def _find_place(edits: Edits, snapshot: Snapshot, now: Node | None) -> int:

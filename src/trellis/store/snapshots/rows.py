@@ -225,9 +225,9 @@ def find_by_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> lis
     return [_decode(row, tx) for row in tx.fetch(_BY_IDS, seq=seq, kind=kind, ids=tx.id_list(ids))]
 
 
-def find_of_events(tx: Transaction, kind: str, seqs: Sequence[int], change: Change) -> dict[int, Snapshot]:
-    """Read the rows to which some events did something, one each: event → row."""
-    return {row[0]: _decode(row, tx) for row in tx.fetch(_OF_EVENTS, kind=kind, seqs=tx.id_list(seqs), change=change)}
+def find_of_events(tx: Transaction, kind: str, seqs: Sequence[int], change: Change) -> list[Snapshot]:
+    """Read the rows to which some events did something."""
+    return [_decode(row, tx) for row in tx.fetch(_OF_EVENTS, kind=kind, seqs=tx.id_list(seqs), change=change)]
 
 
 def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, int]:
@@ -313,7 +313,7 @@ def _restore() -> Statement:
 
 
 _RESTORE = _restore()
-_RESTORE_LEAVES = _insert_deleted({"block": sa.literal_column("0", NUMBER), "block_offset": _s.position}, IdIn(_s.seq, "seqs"))
+_RESTORE_MANY = _insert_deleted({"block": sa.literal_column("0", NUMBER), "block_offset": _s.position}, IdIn(_s.seq, "seqs"))
 
 
 def restore(
@@ -342,10 +342,11 @@ def restore(
     deleted_ids.record_restored(tx, kind, ids)
 
 
-def restore_leaves(tx: Transaction, kind: str, deleted: Mapping[int, Snapshot]) -> None:
-    """Restore what some events deleted, one node each, byte for byte. `siblings.arrange` has to give them their slots then."""
-    tx.execute(_RESTORE_LEAVES, kind=kind, seqs=tx.id_list([*deleted]))
-    ids = [one.node.id for one in deleted.values()]
+def restore_many(tx: Transaction, kind: str, deleted: Sequence[Snapshot]) -> None:
+    """Restore all that some events deleted, byte for byte. `siblings.arrange` has to give the roots their slots then."""
+    tx.execute(_RESTORE_MANY, kind=kind, seqs=tx.id_list(sorted({one.seq for one in deleted})))
+    ids = [one.node.id for one in deleted]
+    siblings.build_blocks(tx, kind, ids)
     add_to_total(tx, kind, len(ids))
     deleted_ids.record_restored(tx, kind, ids)
 

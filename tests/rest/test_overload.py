@@ -31,7 +31,12 @@ def crowded(settings: Settings, serve: MakeService, key: MakeKey) -> Iterator[tu
     """Start a service whose only place in the queue of writes is taken until the fixture ends; give a key, too."""
     text = key("*")
     service = serve(
-        write_queue=1, cors_origins=("https://pages.example",), metrics_token=TOKEN, metrics_listen="127.0.0.1:0", access_log=True
+        write_queue=1,
+        busy_timeout=300,  # the place is taken as long as a test on a busy machine may take
+        cors_origins=("https://pages.example",),
+        metrics_token=TOKEN,
+        metrics_listen="127.0.0.1:0",
+        access_log=True,
     )
     with closing(open_sqlite(settings)) as other:
         other.execute("BEGIN IMMEDIATE")

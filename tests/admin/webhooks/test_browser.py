@@ -80,10 +80,10 @@ def test_a_webhook_from_the_form_to_its_end(
     page.get_by_role("link", name="Search index").click()
     page.get_by_role("row", name=re.compile("forum.created")).get_by_role("link").click()
     expect(page.locator("main")).to_contain_text("out of tea")
-    receiver.answer = respond_with(200)
     page.get_by_role("link", name="Search index").click()
     page.get_by_role("link", name="Send failed deliveries again").click()
     expect(page.locator("main")).to_contain_text("1 message to Search index has failed")
+    receiver.answer = respond_with(200)  # not before: the next attempt is made without being asked for
     page.get_by_role("button", name="Send it again").click()
     expect(page.get_by_role("status")).to_contain_text("1 message is being sent again")
     _until(page, "/webhooks/1", "Delivering")

@@ -145,7 +145,7 @@ class Pair:
 
 TREE: Final = 10_000  # forums
 LARGE_TREE: Final = 100_000  # forums of which a key sees a part
-AT_ONCE: Final = 1000  # records of a page, creates of a batch
+AT_ONCE: Final = 1000  # records of a page, operations of a batch
 PAIRS: Final = (
     Pair("external-id", "read one by external id", "read one by id", 1.25),
     Pair("tree", f"tree of {TREE:,}", f"{TREE // AT_ONCE} list pages of {AT_ONCE:,}", 3.0),
@@ -157,5 +157,6 @@ PAIRS: Final = (
     Pair("metrics", "read one with metrics, hot, by processor time", "without metrics", 1.1),
     Pair("mcp", "read one over MCP, hot, by one client", "the same over REST", 2.0),
     Pair("batch", f"batch of {AT_ONCE:,} creates", f"{AT_ONCE:,} single creates by one client", 1.0),
+    Pair("changes", f"batch of {AT_ONCE:,} changes, and its undo", f"{AT_ONCE:,} single changes by one client", 1.0),
     Pair("bound-list", f"list of 25 within a part of {LARGE_TREE:,} nodes", "list of 25 of them all", 2.0),
 )

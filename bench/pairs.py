@@ -184,6 +184,27 @@ def _reads_of_one(client: Client, forum: int) -> tuple[Work, Work]:
     return call, read
 
 
+def _changes(gate: Gate, client: Client) -> tuple[Work, Work]:
+    """Return what gives many calendars new names at once and undoes that, and what gives them new names one by one."""
+    steps = [{"operation": "calendars.create", "body": {"name": "Made by the bench"}}] * AT_ONCE
+    made = gate.run(Call("core.batch", TERMINAL, {"operations": steps})).value["results"]
+    calendars, numbers = [one["result"]["id"] for one in made], count()
+
+    def name_anew() -> dict[str, str]:
+        return {"name": f"Named {next(numbers)} by the bench"}
+
+    def at_once() -> None:
+        changes = [{"operation": "calendars.update", "id": calendar, "body": name_anew()} for calendar in calendars]
+        change_set = client.post("/api/core/batch", {"operations": changes})
+        client.post(f"/api/core/changesets/{change_set}/restore", {})
+
+    def singly() -> None:
+        for calendar in calendars:
+            client.post(f"/api/calendar/calendars/{calendar}", name_anew())
+
+    return at_once, singly
+
+
 def _works(gate: Gate, client: Client) -> Mapping[str, tuple[Work, Work]]:
     """Return both works of each pair whose times are compared."""
     name = sa.text("UPDATE nodes SET external_id = 'bench-' || id")
@@ -228,4 +249,5 @@ def _works(gate: Gate, client: Client) -> Mapping[str, tuple[Work, Work]]:
         "bound-read": _bounded_reads(gate),
         "mcp": _reads_of_one(client, ids[0]),
         "batch": (lambda: client.post("/api/core/batch", {"operations": steps}), create_singly),
+        "changes": _changes(gate, client),
     }

@@ -3,7 +3,7 @@
 from trellis.core.kind import Derived, NodeKind, Values
 from trellis.core.nodes import copy, crud, external, ordering, outline
 from trellis.core.nodes.deletion import delete_rows, find_naming, remove_group, without_group
-from trellis.core.nodes.edits import Edited, Edits
+from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.external import PUT_EXTERNAL
 from trellis.core.nodes.placement import Placement, apply_placement, children_go_too_deep, goes_too_deep
 from trellis.core.nodes.record import serialize_node, serialize_nodes, serialize_target, slug
@@ -15,7 +15,6 @@ __all__ = [
     "DEEPEST",
     "PUT_EXTERNAL",
     "Derived",
-    "Edited",
     "Edits",
     "NodeKind",
     "Placement",

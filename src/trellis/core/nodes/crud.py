@@ -18,7 +18,7 @@ from trellis.core.nodes.creation import (
     settle_permissions,
 )
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals, find_plain
-from trellis.core.nodes.edits import Edited, Edits
+from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
 from trellis.core.nodes.placement import PLACES, apply_placement, find_place, resolve_placement
 from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
@@ -226,8 +226,6 @@ def _update_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     edits = Edits(kind, first, [*given], moving, lambda node: given[node.id].get("parentId", node.parent_id))
     _check_reach(kind, first, {*given, *edits.parents})
     outcomes: list[Outcome] = []
-    edited: list[Edited] = []
-    external_ids: list[str | None] = []
     for context, (number, wish) in zip(contexts, given.items(), strict=True):
         old, above = edits.find(number)
         before = serialize_node(kind, old, above, context.environment.community_url)
@@ -235,18 +233,14 @@ def _update_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
         parent = wish.get("parentId", old.parent_id)
         place, faults = find_place(kind, wish, old, parent, partial(edits.find_position, parent))
         new, neighbours = _merge(kind, context, wish, old, groups, faults), None
-        if new.external_id != old.external_id:
-            external_ids.append(new.external_id or kind.built_in.get(number))
         if parent != old.parent_id or any(name in wish for name in PLACES):
             neighbours = edits.find_neighbours(old)
             new, above = edits.move(new, parent, place)
-        edits.keep(new)
         outcome = _build_outcome(kind, context, before, old, new, above)
         outcomes.append(outcome)
         if outcome.happened:
-            edited.append(Edited(old, new, neighbours))
-    refuse_taken(kind, first, external_ids, None)
-    edits.write(edited)
+            edits.change(old, new, neighbours)
+    edits.write()
     return outcomes
 
 

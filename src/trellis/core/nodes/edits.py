@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from trellis.core.kind import NodeKind
+from trellis.core.nodes.references import refuse_taken
 from trellis.core.nodes.tree import DEEPEST, format_path
 from trellis.core.operation import Context, OneByOne, check_weight
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
 
-class Edited(NamedTuple):
+class _Edited(NamedTuple):
     """A node as it was just before it changed, and after that; `neighbours` are those that it had, if it has moved."""
 
     old: Node
@@ -23,7 +24,6 @@ class Edited(NamedTuple):
 class Edits:
     """Some nodes that are changed one after the other, with the siblings that those leave and join which are moved, too.
 
-    `parents` are what these siblings are below; None is the top level.
     Of those that are `moving`, `find_parent` tells where each is to go, and `returning` are deleted nodes that come back under
     their parents. Raises OneByOne if there are so many siblings that it is less work to move one by one; and for what may have to
     be refused, or depends on more than these siblings.
@@ -39,6 +39,7 @@ class Edits:
         returning: Sequence[Node] = (),
     ) -> None:
         self._kind, self._context = kind, context
+        self._edited: list[_Edited] = []
         self._found = nodes.find_by_ids(context.tx, kind.name, ids) if ids else {}
         if len(self._found) < len(ids):  # one is not there, or changes twice
             raise OneByOne
@@ -51,10 +52,14 @@ class Edits:
         joining = {node: to for node, to in targets.items() if to != self._found[node].parent_id}
         joining |= {node.id: node.parent_id for node in returning}
         self._check_targets({node: to for node, to in joining.items() if to is not None})
-        self.parents = touched
         self._orders = self._read_orders(touched, len(targets) + len(returning))
         self._before = {parent: tuple(order) for parent, order in self._orders.items()}
         self._parents = {node: parent for parent, order in self._orders.items() for node in order}
+
+    @property
+    def parents(self) -> AbstractSet[int | None]:
+        """What nodes leave and join; None is the top level."""
+        return self._orders.keys()
 
     def _check_targets(self, targets: dict[int, int]) -> None:
         """Raise OneByOne unless all nodes that come from elsewhere may go where they want to."""
@@ -124,19 +129,25 @@ class Edits:
         self._parents[node.id] = node.parent_id
         return new, self._find_above(node.parent_id)
 
-    def keep(self, new: Node) -> None:
-        """Let what comes below a node have its new name and its new place in its path."""
+    def change(self, old: Node, new: Node, neighbours: dict[str, list[int]] | None) -> None:
+        """Keep what has become of a node, for what comes below it, too. `neighbours` are those that it had, if it has moved."""
+        self._edited.append(_Edited(old, new, neighbours))
         if new.id in self._line:
             self._line[new.id] = new.parent_id, new.name
 
-    def write(self, edited: Sequence[Edited]) -> None:
-        """Write what has changed, each node for an event of its own, the next ones, in this order."""
-        if not edited:
+    def write(self) -> None:
+        """Write what has changed, each node for an event of its own, the next ones, in this order. Raises Refused before that.
+
+        An external id that one of these nodes has had until now is refused, too.
+        """
+        tx, kind = self._context.tx, self._kind
+        named = [one.new for one in self._edited if one.new.external_id != one.old.external_id]
+        refuse_taken(kind, self._context, [node.external_id or kind.built_in.get(node.id) for node in named], None)
+        if not self._edited:
             return
-        tx, name = self._context.tx, self._kind.name
-        snapshots.save_many(tx, name, [(one.old, one.neighbours) for one in edited], "changed")
+        snapshots.save_many(tx, kind.name, [(one.old, one.neighbours) for one in self._edited], "changed")
         self.write_order()
-        nodes.update_many(tx, name, [one.new for one in edited])
+        nodes.update_many(tx, kind.name, [one.new for one in self._edited])
 
     def write_order(self) -> None:
         """Write where all are. Those that return must have been inserted."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from trellis.core.events import find_undoing_events
-from trellis.core.nodes import DEEPEST, Edited, Edits, NodeKind, position_on_return, refuse_taken, serialize_node
+from trellis.core.nodes import DEEPEST, Edits, NodeKind, position_on_return, refuse_taken, serialize_node
 from trellis.core.operation import Context, OneByOne, Outcome
 from trellis.core.undo.revert import MOVED, build_outcome, put_content
 from trellis.core.undo.undelete import drop_lost_groups, existing_groups, serialize_outcome
@@ -43,8 +43,6 @@ def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Ev
     groups = existing_groups(first)
     edits = Edits(kind, first, [one.node.id for one in saved.values()], moving, lambda node: then[node.id].parent_id)
     outcomes: list[Outcome] = []
-    edited: list[Edited] = []
-    external_ids: list[str | None] = []
     for context, event in zip(contexts, undone, strict=True):
         snapshot = saved[event.seq]
         now, above = edits.find(snapshot.node.id)
@@ -53,21 +51,17 @@ def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Ev
         wanted, lost = drop_lost_groups(kind, snapshot.node, groups)
         if kind.leaf_only(wanted.fields) and not kind.leaf_only(now.fields):
             raise OneByOne
-        if wanted.external_id != now.external_id:
-            external_ids.append(wanted.external_id or kind.built_in.get(now.id))
         placed, neighbours = now, None
         if now.id in moving:
             neighbours = edits.find_neighbours(now)
             placed, above = edits.move(now, wanted.parent_id, _find_place(edits, snapshot, now))
         new = put_content(wanted, placed)
-        edits.keep(new)
         after = serialize_node(kind, new, above, context.environment.community_url)
         outcome = build_outcome(kind, context, event, (now, before), (new, after), lost)
         outcomes.append(outcome)
         if outcome.happened:
-            edited.append(Edited(now, new, neighbours))
-    refuse_taken(kind, first, external_ids, None)
-    edits.write(edited)
+            edits.change(now, new, neighbours)
+    edits.write()
     return outcomes
 
 

@@ -3,15 +3,14 @@
 Hypothesis makes up the edits and the queries; the model is a dictionary of the records as the writes returned them.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 
-from tests.conftest import NewSettings, runner
-from tests.fixture_types import Run
-from trellis.compose import compose
+from tests.conftest import NewSettings
+from tests.core.machine import CommunityMachine
 
 NAMES = ["News", "news", "Straße", "STRASSE", "a,b", "%", "é", "e\u0301"]
 EXTERNAL = [None, "a", "A", "b/c", "%", "7", "ä"]
@@ -34,22 +33,13 @@ queries = st.fixed_dictionaries(
 )
 
 
-class Finding(RuleBasedStateMachine):
+class Finding(CommunityMachine):
     """Forums in a tree, as the service has them and as a dictionary has them."""
-
-    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.database = type(self).new_settings()
-        self.gate = compose(self.database)
-        self.run: Run = runner(self.gate)
         self.model: dict[int, dict[str, Any]] = {}
         self.deleted: list[dict[int, dict[str, Any]]] = []
-
-    def teardown(self) -> None:
-        self.gate.store.close()
-        type(self).new_settings.drop(self.database)
 
     def pick(self, number: int) -> int | None:
         ids = sorted(self.model)

@@ -3,15 +3,14 @@
 Hypothesis makes up the sequences. The index for searching is caught up with at any moment, or not for a long time.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 
-from tests.conftest import NewSettings, runner
-from tests.fixture_types import Run
-from trellis.compose import compose
+from tests.conftest import NewSettings
+from tests.core.machine import CommunityMachine
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.store.lists import search
@@ -22,21 +21,12 @@ names = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join).f
 picks = st.integers(0, 30)
 
 
-class Names(RuleBasedStateMachine):
+class Names(CommunityMachine):
     """Forums and categories with names that are hard to find, and deletes that can be taken back."""
-
-    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.database = type(self).new_settings()
-        self.gate = compose(self.database)
-        self.run: Run = runner(self.gate)
         self.deleted: list[int] = []
-
-    def teardown(self) -> None:
-        self.gate.store.close()
-        type(self).new_settings.drop(self.database)
 
     def every(self, kind: str) -> list[tuple[int, str]]:
         with self.gate.store.reading() as tx:

@@ -4,16 +4,15 @@ Hypothesis makes up the sequences, valid and invalid steps mixed. After every st
 no cycle, no orphan, no gap in the order, one event for each success, and not a trace of refusals and dry runs.
 """
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
-from tests.conftest import NewSettings, runner
-from tests.fixture_types import Run
-from trellis.compose import compose
+from tests.conftest import NewSettings
+from tests.core.machine import CommunityMachine
 from trellis.errors import Refused
 from trellis.store.events import log
 from trellis.store.lists import pages
@@ -68,22 +67,13 @@ class Model:
             self.redirects.discard(gone)
 
 
-class Forums(RuleBasedStateMachine):
+class Forums(CommunityMachine):
     """Forums of a new community, and their model."""
-
-    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.database = type(self).new_settings()
-        self.gate = compose(self.database)
-        self.run: Run = runner(self.gate)
         self.model = Model()
         self.events = 0
-
-    def teardown(self) -> None:
-        self.gate.store.close()
-        type(self).new_settings.drop(self.database)
 
     def pick(self, number: int) -> int:
         """A node; or an id that was never given out."""

@@ -1,28 +1,21 @@
 """A community that Hypothesis changes and in which it undoes changes: what such tests have in common."""
 
-from typing import ClassVar, Final
+from typing import Final
 
-from hypothesis.stateful import RuleBasedStateMachine, invariant
+from hypothesis.stateful import invariant
 
-from tests.conftest import NewSettings, runner
-from tests.fixture_types import Run
+from tests.core.machine import CommunityMachine
 from tests.node_rows import Rows, read_rows
-from trellis.compose import compose
 
 _CHECKED: Final = 4  # states from one check of everything to the next: it takes longer than the step does
 _BUILT_IN: Final = 4  # groups
 
 
-class UndoMachine(RuleBasedStateMachine):
+class UndoMachine(CommunityMachine):
     """A community in a database of its own, of which everything is checked now and then."""
-
-    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.database = type(self).new_settings()
-        self.gate = compose(self.database)
-        self.run: Run = runner(self.gate)
         self.states = 0
 
     def teardown(self) -> None:
@@ -30,8 +23,7 @@ class UndoMachine(RuleBasedStateMachine):
         try:
             self.check_everything()
         finally:
-            self.gate.store.close()
-            type(self).new_settings.drop(self.database)
+            super().teardown()
 
     def check_everything(self) -> None:
         assert self.run("check.list")["problems"] == []  # a number that is missing in the log is one

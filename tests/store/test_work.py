@@ -59,6 +59,7 @@ _AMONG_EVENTS: Final[dict[str, Work]] = {
     "search since": lambda run, _: run("events.search", limit=10, **{"from": "2026-01-01T00:00:00Z"}),
     "one event": lambda run, size: run("events.get", size // 2),
     "update": lambda run, _: run("forums.update", 1, name="Renamed"),
+    "plan": lambda run, _: run("structure.plan", document=_document_of("Renamed")),  # looks up by whom all have been changed last
 }
 # What reads or changes everything below a node that has all others below it.
 _OF_ALL: Final[dict[str, Work]] = {
@@ -139,12 +140,17 @@ def _make_tree(gate: Gate, size: int) -> None:
     )
 
 
+def _document_of(name: str) -> dict[str, Any]:
+    forums = [{"externalId": f"forum-{number}", "name": f"{name} {number}"} for number in range(20)]
+    return {"format": "trellis/1", "name": "work", "forums": forums}
+
+
 def _make_events(gate: Gate, size: int) -> None:
     run = runner(gate)
-    forums = [run("forums.create", name=f"Forum {number}")["id"] for number in range(20)]
+    run("structure.apply", document=_document_of("Forum"))
     for start in range(0, size, 100):
         changes = [{"description": f"Change {number}"} for number in range(start, start + 100)]
-        steps = [{"operation": "forums.update", "id": forums[at % 20], "body": change} for at, change in enumerate(changes)]
+        steps = [{"operation": "forums.update", "id": 1 + at % 20, "body": change} for at, change in enumerate(changes)]
         run("core.batch", operations=steps)
 
 

@@ -148,7 +148,23 @@ def test_work_on_the_tree_does_not_grow_with_the_number_that_change_places(run: 
             done = run("structure.apply", document=document(str(size), forums=entries[::-1]))
         assert len(done["changes"]) == size - 1
         counts.append(meter.count)
-    assert counts[1] < counts[0] + 2 * 70  # of 70 more nodes, the last change of each of which is looked up
+    assert counts[1] < counts[0] + 20  # of 70 more nodes
+
+
+def test_work_does_not_grow_with_the_number_that_are_changed_taken_over_and_moved(run: Run) -> None:
+    counts: list[int] = []
+    for size in (20, 90):
+        names = [f"{size}-{n}" for n in range(size)]
+        below = [node(f"below-{name}", name="Was") for name in names]
+        run("structure.apply", document=document(f"first {size}", forums=[node(f"top-{size}", *below)]))
+        moved = [node(name, node(f"below-{name}", name="Is", permissions={"view": "*"})) for name in names]
+        run("structure.apply", document=document(f"first {size}", forums=[node(name) for name in names]))
+        with StatementMeter() as meter:
+            done = run("structure.apply", document=document(f"last {size}", forums=moved), adopt=True)
+        assert done["counts"] == {"create": 0, "update": 2 * size, "move": 0, "delete": 0}
+        counts.append(meter.count)
+    assert counts[1] < counts[0] + 3 * 140  # of 140 more changes, half of which each go below another parent
+    assert run("check.list")["problems"] == []
 
 
 def test_what_is_deleted_together_comes_back_where_it_was(gate: Gate, run: Run, events: Events) -> None:
@@ -172,6 +188,16 @@ def test_each_of_many_new_ones_that_is_refused_is_told_with_its_place(run: Run, 
     entries[3]["type"] = entries[6]["type"] = "redirect"  # which needs an address
     with database.unchanged():
         refused = refuse(run, document=document(forums=entries))
+    assert [fault.field for fault in refused.faults] == ["forums[3]", "forums[6]"]
+
+
+def test_each_of_many_changes_that_is_refused_is_told_with_its_place(run: Run, database: DatabaseState) -> None:
+    entries = [node(f"node-{n}") for n in range(9)]
+    run("structure.apply", document=document(forums=entries))
+    changed = [entry | {"name": "New"} for entry in entries]
+    changed[3]["type"] = changed[6]["type"] = "redirect"  # which needs an address
+    with database.unchanged():
+        refused = refuse(run, document=document(forums=changed))
     assert [fault.field for fault in refused.faults] == ["forums[3]", "forums[6]"]
 
 
@@ -404,6 +430,22 @@ def test_drift_is_told(run: Run) -> None:
     assert (change["drift"]["event"], change["drift"]["operation"]) == (event, "forums.update")
     (own,) = run("structure.plan", document=document(forums=[node("a", name="By hand"), node("b", name="Z")]))["changes"]
     assert (own["path"], own["drift"]) == ("Z", None)
+
+
+def test_drift_is_told_of_each_of_many(run: Run) -> None:
+    names = [f"n-{number}" for number in range(9)]
+    run("structure.apply", document=document(forums=[node(name) for name in names]))
+    by_hand: dict[str, int] = {}
+    for number in (2, 5, 8):
+        run("forums.update", number, name="By hand")
+        by_hand[f"n-{number - 1}"] = run("events.list", order="newest", limit=1)["results"][0]["seq"]
+    wanted = document(forums=[node(name, description="<p>New.</p>") for name in names[:-2]])
+    plan = run("structure.plan", document=wanted, prune=True)
+    assert {(change["externalId"], change["action"]) for change in plan["changes"]} == {
+        *((name, "update") for name in names[:-2]),
+        *((name, "delete") for name in names[-2:]),
+    }
+    assert {change["externalId"]: change["drift"]["event"] for change in plan["changes"] if change["drift"]} == by_hand
 
 
 # --- plans --------------------------------------------------------------------------------------------------------

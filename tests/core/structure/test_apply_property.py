@@ -18,7 +18,7 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.structure import write_yaml
+from trellis.core.structure import steps, write_yaml
 from trellis.core.structure.operations import APPLY
 from trellis.errors import Refused
 
@@ -66,7 +66,7 @@ def apply(gate: Gate, document: Any, **options: Any) -> Any:
 
 
 def without_times(value: Any) -> Any:
-    """Leave out what tells one run from another: its number and its drift, which names events."""
+    """Leave out what tells one run from another."""
     return {name: below for name, below in value.items() if name not in {"plan", "revision", "dryRun"}}
 
 
@@ -98,6 +98,10 @@ def compare(one: Gate, other: Gate, ours: list[Any], theirs: list[Any], *, adopt
     wanted = {"format": "trellis/1", "name": "b", **sections(run_other)}
     document = write_yaml(wanted, []) if as_text else wanted
     plan = run("structure.plan", document=document, adopt=adopt, **ALL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(steps, "run_together", lambda _context, _calls, _final: None)
+        singly = run("structure.plan", document=document, adopt=adopt, **ALL)
+    assert without_times(singly) == without_times(plan)
     assert timeless(read_rows(one)) == before
     done = apply(one, document, adopt=adopt, plan=plan["plan"])
     assert without_times(done.value) == without_times(plan)

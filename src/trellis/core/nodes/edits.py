@@ -1,6 +1,6 @@
 """Edits of several nodes, moves and returns of deleted ones: worked out one after the other in memory, and written together."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
@@ -51,7 +51,8 @@ class Edits:
         self._line = nodes.find_ancestors(context.tx, kind.name, above) if above else {}
         joining = {node: to for node, to in targets.items() if to != self._found[node].parent_id}
         joining |= {node.id: node.parent_id for node in returning}
-        self._check_targets({node: to for node, to in joining.items() if to is not None})
+        self._joined = {to for to in joining.values() if to is not None}
+        self._check_targets(joining)
         self._orders = self._read_orders(touched, len(targets) + len(returning))
         self._before = {parent: tuple(order) for parent, order in self._orders.items()}
         self._parents = {node: parent for parent, order in self._orders.items() for node in order}
@@ -61,17 +62,18 @@ class Edits:
         """What nodes leave and join; None is the top level."""
         return self._orders.keys()
 
-    def _check_targets(self, targets: dict[int, int]) -> None:
+    def _check_targets(self, joining: Mapping[int, int | None]) -> None:
         """Raise OneByOne unless all nodes that come from elsewhere may go where they want to."""
-        if not targets:
+        if not self._joined:
             return
-        there = nodes.find_by_ids(self._context.tx, self._kind.name, sorted({*targets.values()}))
-        if len(there) < len({*targets.values()}) or any(self._kind.leaf_only(node.fields) for node in there.values()):
+        there = nodes.find_by_ids(self._context.tx, self._kind.name, sorted(self._joined))
+        if len(there) < len(self._joined) or any(self._kind.leaf_only(node.fields) for node in there.values()):
             raise OneByOne
         lines = [self._list_line(to) for to in there]
-        if any(node in self._found for line in lines for node in line):  # a move below one that moves, or below itself
+        if any(node in joining for line in lines for node in line):  # a move below one that moves, or below itself
             raise OneByOne
-        if nodes.reaches_down(self._context.tx, self._kind.name, [*targets], DEEPEST - max(map(len, lines))):
+        below = [node for node, to in joining.items() if to is not None]
+        if nodes.reaches_down(self._context.tx, self._kind.name, below, DEEPEST - max(map(len, lines))):
             raise OneByOne
 
     def _list_line(self, node: int) -> list[int]:
@@ -130,7 +132,12 @@ class Edits:
         return new, self._find_above(node.parent_id)
 
     def change(self, old: Node, new: Node, neighbours: dict[str, list[int]] | None) -> None:
-        """Keep what has become of a node, for what comes below it, too. `neighbours` are those that it had, if it has moved."""
+        """Keep what has become of a node, for what comes below it, too. `neighbours` are those that it had, if it has moved.
+
+        Raises OneByOne if something else goes below it, and that may depend on the change.
+        """
+        if old.id in self._joined and self._kind.leaf_only(new.fields) != self._kind.leaf_only(old.fields):
+            raise OneByOne
         self._edited.append(_Edited(old, new, neighbours))
         if new.id in self._line:
             self._line[new.id] = new.parent_id, new.name

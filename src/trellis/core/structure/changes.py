@@ -64,8 +64,8 @@ class Subject(NamedTuple):
     adopted: bool = False
 
 
-def describe_change(context: Context, about: Subject, outcome: Outcome, document: str, revision: int) -> Change:
-    """Describe what an operation of a run has done, which began after the event `revision`."""
+def describe_change(about: Subject, outcome: Outcome, document: str | None, drift: dict[str, Any] | None) -> Change:
+    """Describe what an operation of a run has done; `drift` is of what the document has managed until then."""
     record: Mapping[str, Any] = outcome.after or outcome.before or {}
     change = Change(
         _find_action(outcome),
@@ -83,15 +83,24 @@ def describe_change(context: Context, about: Subject, outcome: Outcome, document
         derived = {f.name for f in about.kind.answered if f.read_only} - {"managedBy"}
         changed = [member for member in outcome.changed if member not in derived]
         change.differences = list(_list_differences(outcome.before, outcome.after, changed))
-    was_managed = about.node is None or about.node.managed_by == document  # before the run, which may have adopted it
-    if (
-        was_managed
-        and outcome.before is not None
-        and outcome.before.get("managedBy") == document
-        and outcome.resource_id is not None
-    ):
-        change.drift = _find_drift(context, about.kind, outcome.resource_id, revision)
+    if outcome.before is not None and outcome.before.get("managedBy") == document:
+        change.drift = drift
     return change
+
+
+def find_drifts(
+    context: Context, subjects: Sequence[tuple[Subject, int | None]], document: str | None, revision: int
+) -> dict[int, dict[str, Any]]:
+    """Return which event has changed each of some nodes of a kind since a document was last applied, where one has.
+
+    Given are the nodes with their ids, and the newest event before the run. What the run adopts has none.
+    """
+    managed = [node for about, node in subjects if node and (about.node is None or about.node.managed_by == document)]
+    if not managed:
+        return {}
+    last = events.find_last_changes(context.tx, subjects[0][0].kind.name, managed, revision + 1)
+    found = {one.id: {"event": one.event, "operation": one.operation, "at": one.at} for one in last if one.began != APPLY}
+    return {node: found[node] for node in managed if node in found}
 
 
 def _find_action(outcome: Outcome) -> str:
@@ -100,14 +109,6 @@ def _find_action(outcome: Outcome) -> str:
     if outcome.after is None:
         return "delete"
     return "move" if PLACE.issuperset(outcome.changed) else "update"
-
-
-def _find_drift(context: Context, kind: NodeKind, number: int, revision: int) -> dict[str, Any] | None:
-    """Return the event that changed a managed node since it was last applied; None if it is the document that has changed."""
-    last = events.find_last_change(context.tx, kind.name, number, revision + 1)
-    if last is None or last.began == APPLY:
-        return None
-    return {"event": last.event, "operation": last.operation, "at": last.at}
 
 
 def _list_differences(before: Mapping[str, Any], after: Mapping[str, Any], changed: Sequence[str]) -> Iterator[dict[str, Any]]:

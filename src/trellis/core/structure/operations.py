@@ -185,32 +185,33 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     kinds = [section.kind for section in document.sections]
     run = Run(context, document, options, limit_actor(context, kinds, planned=planned))
     run.carry_out()
-    changes = [change.serialize() for change in run.changes]
-    digest = hashlib.sha256(encode_json([run.requests, [change.action for change in run.changes]])).hexdigest()[:32]
+    steps = run.steps
+    changes = [change.serialize() for change in steps.changes]
+    digest = hashlib.sha256(encode_json([steps.requests, [change.action for change in steps.changes]])).hexdigest()[:32]
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
             "PLAN_DIFFERS",
             say("This document, the passwords in it and these options would not do what was planned. Make a new plan."),
         )
-    counts = Counter(change.action for change in run.changes)
+    counts = Counter(change.action for change in steps.changes)
     result = {
-        "plan": f"{run.revision}-{digest}",
+        "plan": f"{steps.revision}-{digest}",
         "name": document.name,
-        "revision": run.revision,
+        "revision": steps.revision,
         "counts": {action: counts[action] for action in ("create", "update", "move", "delete")},
-        "deletes": sum(change.deleted for change in run.changes),
+        "deletes": sum(change.deleted for change in steps.changes),
         "changes": changes,
         "kept": [{"resource": kind.name, "id": node.id, "name": node.name} for kind, node in run.kept[:_SHOWN]],
         "keptCount": len(run.kept),
         "adoptable": run.adoptable,
-        "missingOperations": list_missing(actor, run.needed, context.now),
+        "missingOperations": list_missing(actor, steps.needed, context.now),
     }
     plan = result | ({"dryRun": True} if given.get(DRY_RUN.name) else {})
     if planned:
         return Outcome(result, plan=plan, happened=False)
     shown = result | ({"secrets": run.secrets} if run.secrets else {})
-    touched = tuple({"resource": change.resource, "id": change.id, "how": change.action} for change in run.changes)
-    return Outcome(shown, touched=touched, plan=plan, happened=False, event=run.last)
+    touched = tuple({"resource": change.resource, "id": change.id, "how": change.action} for change in steps.changes)
+    return Outcome(shown, touched=touched, plan=plan, happened=False, event=steps.last)
 
 
 def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> None:

@@ -1,8 +1,6 @@
 """Carrying out a document: the creates, updates, moves and deletes that make the community as it says, by the usual operations."""
 
-import hashlib
-import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -10,26 +8,24 @@ from typing import Any, Final
 from trellis.core.actor import Actor
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Call, Context, Outcome, Progress, run_together
-from trellis.core.structure.changes import Change, Subject, describe_change
+from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.structure.changes import Subject
 from trellis.core.structure.document import refuse_document
 from trellis.core.structure.entries import Document, Entry, Place
 from trellis.core.structure.keys import apply_keys
 from trellis.core.structure.matching import Scope, load_scopes, match_all
 from trellis.core.structure.ordering import find_moves
-from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
+from trellis.core.structure.steps import Step, Steps
+from trellis.core.verbs import CREATE, DELETE, LIST
 from trellis.errors import Refused
 from trellis.sentences import advise, mark_many, say, say_many
-from trellis.store import events, nodes, signing
+from trellis.store import nodes
 
-_NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document helps against
 _SHOWN: Final = 100  # names that a refusal or a report lists
 _TOO_MANY: Final = mark_many(
     "{count:,} node would be deleted, and at most {most:,} may be: {named}.",
     "{count:,} nodes would be deleted, and at most {most:,} may be: {named}.",
 )
-
-Step = tuple[Subject, Mapping[str, Any], int | None]  # a node, what to give an operation on it, and its id if it has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,31 +41,23 @@ class Options:
 class Run:
     """One run of a document, inside its transaction.
 
-    `changes` is what has been done, `kept` what the document does not have, `revision` the newest event before the run.
-    `requests` are the operations that have changed something, with what they were given, and for passwords a digest that only
-    this service can make: nobody who sees the name of a plan can try passwords on it.
+    `steps` are the operations that have been done, `kept` is what the document does not have, and `secrets` are those of new keys.
     """
 
     def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
-        self.changes: list[Change] = []
         self.kept: list[tuple[NodeKind, nodes.Node]] = []
-        self.needed: set[str] = set()
         self.secrets: list[dict[str, Any]] = []
-        self.requests: list[tuple[str, int | None, Mapping[str, Any]]] = []
         self.adoptable = 0
-        self.last: int | None = None
-        self.revision = events.find_newest_number(context.tx)
         self._context = context
         self._document = document
         self._options = options
-        self._call = context.call._replace(actor=actor, managed_by=document.name)
         self._faults: list[tuple[Place, str]] = []
+        self.steps = Steps(context, context.call._replace(actor=actor, managed_by=document.name), self._faults)
         self._scopes: list[Scope] = []
         self._groups: dict[str, int] = {}
         self._ids: dict[Entry, int] = {}
         self._deferred: list[tuple[Scope, Entry, dict[str, Any]]] = []
         self._progress = Progress(context.call, 0)
-        self._key = signing.find_key(context.tx, signing.PLANS)
 
     def carry_out(self) -> None:
         """Do all that the document asks for. Raises Refused with everything that is wrong with it; then nothing may be kept."""
@@ -80,21 +68,22 @@ class Run:
         self._check_deletes(doomed := [(scope, i) for scope in self._scopes for i in scope.doomed])
         self._progress = Progress(self._context.call, sum(1 for _ in self._document.walk()) + len(doomed))
         for scope in self._scopes:
-            self._put_level(scope, scope.section.entries, scope.root)
+            self._put_level(scope, scope.section.entries, (scope.root,))
+        self.steps.finish_updates()
         self._raise_faults()
         places = {entry.place: number for number, entry in enumerate(e for scope in self._scopes for e in scope.section.walk())}
-        self.changes.sort(key=lambda change: places[change.place] if change.place is not None else -1)  # as the document has them
+        changes = self.steps.changes
+        changes.sort(key=lambda change: places[change.place] if change.place is not None else -1)  # as the document has them
         for scope in reversed(self._scopes):  # groups go last: what names them has been changed by then
             self._delete(scope)
         for scope, entry, raw in self._deferred:
-            self._run(Subject(scope.kind, entry.place, entry, None), UPDATE.name, raw, self._ids[entry])
+            self.steps.update(Subject(scope.kind, entry.place, entry, scope.matched[entry]), raw, self._ids[entry])
         for scope, level, parent in self._find_levels():
             self._order(scope, level, parent)
-        for change, request, event, secret in apply_keys(self._context, self._call, self._document.keys, self._faults):
-            self.changes.append(change)
-            self.requests.append(request)
-            self.last = event
-            self.secrets += [secret] if secret is not None else []
+        self.steps.finish_updates()
+        for change in apply_keys(self._context, self.steps.call, self._document.keys, self._faults):
+            self.steps.note(*change[:3])
+            self.secrets += [change.secret] if change.secret is not None else []
         self._raise_faults()
 
     # --- what is known beforehand ---------------------------------------------------------------------------------
@@ -165,21 +154,24 @@ class Run:
 
     # --- creating and changing ------------------------------------------------------------------------------------
 
-    def _put_level(self, scope: Scope, entries: list[Entry], parent: int | None) -> None:
-        """Make siblings and all below them what their entries say: new ones together, and then what is below each."""
+    def _put_level(self, scope: Scope, entries: list[Entry], line: tuple[int | None, ...]) -> None:
+        """Make siblings and all below them what their entries say: new ones together, and then what is below each.
+
+        `line` are the nodes above them, their parent last.
+        """
         before: int | None = None
         for is_new, group in groupby(entries, lambda entry: entry not in scope.matched):
             for run in [list(group)] if is_new else ([entry] for entry in group):
-                made = self._create(scope, run, parent, before) if is_new else [self._put(scope, run[0], parent, before)]
+                made = self._create(scope, run, line[-1], before) if is_new else [self._put(scope, run[0], line, before)]
                 before = next((node for node in reversed(made) if node is not None), before)
                 self._progress.done(len(run))
                 for entry, node in zip(run, made, strict=True):
                     if node is not None:
-                        self._put_level(scope, entry.children, node)
+                        self._put_level(scope, entry.children, (*line, node))
 
-    def _put(self, scope: Scope, entry: Entry, parent: int | None, before: int | None) -> int:
+    def _put(self, scope: Scope, entry: Entry, line: tuple[int | None, ...], before: int | None) -> int:
         """Make a node what its entry says; return its id."""
-        old = scope.matched[entry]
+        old, parent = scope.matched[entry], line[-1]
         raw = self._find_differences(scope, entry, old)
         moves = old.parent_id != parent
         waits = _becomes_leaf(scope, entry, old)
@@ -188,12 +180,12 @@ class Run:
             raw = {}
         if moves:
             raw |= {"parentId": parent} | _place_behind(scope, parent, before)
+            if old.id in scope.children.get(old.parent_id, ()):
+                scope.children[old.parent_id].remove(old.id)
+            _insert(scope, [old.id], parent, before)
         if raw or (old.managed_by != self._document.name and not waits):
             about = Subject(scope.kind, entry.place, entry, old, adopted=entry in scope.adopted)
-            if self._run(about, UPDATE.name, raw, old.id) is not None and moves:
-                if old.id in scope.children.get(old.parent_id, ()):
-                    scope.children[old.parent_id].remove(old.id)
-                _insert(scope, [old.id], parent, before)
+            self.steps.update(about, raw, old.id, line if moves else ())
         return old.id
 
     def _create(self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None) -> list[int | None]:
@@ -205,7 +197,7 @@ class Run:
             made = []
             for entry in entries:
                 raw = self._describe_new(scope, entry, parent) | _place_behind(scope, parent, before)
-                outcome = self._run(Subject(scope.kind, entry.place, entry, None), CREATE.name, raw, None)
+                outcome = self.steps.run(Step(Subject(scope.kind, entry.place, entry, None), raw, None), CREATE)
                 made.append(None if outcome is None else self._keep_created(scope, [entry], [outcome], parent, before)[0])
                 before = made[-1] or before
         return [*made]
@@ -216,8 +208,8 @@ class Run:
         """Create siblings with few statements; return their ids, or None if one was refused, in which case there are none."""
         raws = [self._describe_new(scope, entry, parent) for entry in entries]
         raws[0] |= _place_behind(scope, parent, before)
-        steps = [(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)]
-        outcomes = self._run_together(CREATE.name, steps)
+        steps = [Step(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)]
+        outcomes = self.steps.run_together(steps, CREATE)
         return None if outcomes is None else self._keep_created(scope, entries, outcomes, parent, before)
 
     def _describe_new(self, scope: Scope, entry: Entry, parent: int | None) -> dict[str, Any]:
@@ -259,26 +251,26 @@ class Run:
         kind, gone = scope.kind, self._find_doomed(scope.kind)
         self.kept += [] if self._options.prune else [(kind, node) for node in scope.missing]
         tops = [i for i in scope.doomed if scope.nodes[i].parent_id not in gone]
-        before = len(self.changes)
+        before = len(self.steps.changes)
         together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])
         for top in (top for top in tops if top not in together):
             node, below = scope.nodes[top], list(scope.walk_below(top))
             if not self._may_go(scope, node, gone):
                 continue
             raw = {"deleteChildrenOrMove": -1} if below else {}
-            if self._run(Subject(kind, scope.section.place, None, node), DELETE.name, raw, top) is not None:
+            if self.steps.run(Step(Subject(kind, scope.section.place, None, node), raw, top), DELETE) is not None:
                 scope.children[node.parent_id].remove(top)
             self._progress.done(1 + len(below))
         places = {top: number for number, top in enumerate(tops)}
-        self.changes[before:] = sorted(self.changes[before:], key=lambda change: places[change.id or 0])
+        self.steps.changes[before:] = sorted(self.steps.changes[before:], key=lambda change: places[change.id or 0])
 
     def _delete_leaves(self, scope: Scope, leaves: list[int]) -> frozenset[int]:
         """Delete nodes that have nothing below them with few statements; return which. If one was refused, there are none."""
         kind = scope.kind
         if kind.is_group or len(leaves) < 2:
             return frozenset()
-        steps: list[Step] = [(Subject(kind, scope.section.place, None, scope.nodes[leaf]), {}, leaf) for leaf in leaves]
-        if self._run_together(DELETE.name, steps) is None:
+        steps = [Step(Subject(kind, scope.section.place, None, scope.nodes[leaf]), {}, leaf) for leaf in leaves]
+        if self.steps.run_together(steps, DELETE) is None:
             return frozenset()
         gone = frozenset(leaves)
         for parent in {scope.nodes[leaf].parent_id for leaf in leaves}:
@@ -309,15 +301,10 @@ class Run:
         now, wanted = scope.children[parent], [*entries]
         if now[: len(wanted)] == wanted:
             return
-        moves: list[Step] = []
         for node, before in find_moves(now, [*wanted, *(i for i in now if i not in entries)]):
             entry = entries.get(node)
             about = Subject(scope.kind, entry.place if entry else scope.section.place, entry, scope.nodes.get(node))
-            moves.append((about, {"position": 0} if before is None else {"after": before}, node))
-        for batch in nodes.split_into_batches(moves, nodes.AT_ONCE):
-            if self._run_together(UPDATE.name, batch) is None:
-                for about, raw, target in batch:
-                    self._run(about, UPDATE.name, raw, target)
+            self.steps.update(about, {"position": 0} if before is None else {"after": before}, node)
 
     def _find_levels(self) -> list[tuple[Scope, list[Entry], int | None]]:
         """Return the siblings that have an order, with their parent, which several parts of the document may have."""
@@ -327,52 +314,6 @@ class Run:
             for level, parent in [(scope.section.entries, scope.root), *below] if scope.kind.ordered else ():
                 levels.setdefault((scope.kind.name, parent), (scope, [], parent))[1].extend(level)
         return [*levels.values()]
-
-    # --- running --------------------------------------------------------------------------------------------------
-
-    def _run(self, about: Subject, verb: str, raw: Mapping[str, Any], target: int | None) -> Outcome | None:
-        """Run one operation and note what it has changed; None if it was refused, which is noted as a fault."""
-        call = self._build_call(about, verb, raw, target)
-        self.needed.add(call.operation)
-        try:
-            outcome = self._context.run(call)
-        except Refused as refused:
-            if refused.status in _NOT_GRANTED:
-                raise
-            places = about.entry.places if about.entry is not None else {}
-            found = [(places.get(fault.field.partition(".")[0], about.place), fault.detail) for fault in refused.faults]
-            self._faults += found or [(about.place, refused.detail)]
-            return None
-        self._note(about, call, outcome)
-        return outcome
-
-    def _run_together(self, verb: str, steps: Sequence[Step]) -> list[Outcome] | None:
-        """Run an operation for several nodes and note what has changed; None if one was refused, in which case nothing was done."""
-        calls = [self._build_call(about, verb, raw, target) for about, raw, target in steps]
-        outcomes = run_together(self._context, calls, _NOT_GRANTED)
-        for (about, _, _), call, outcome in zip(steps, calls, outcomes or (), strict=outcomes is not None):
-            self.needed.add(call.operation)
-            self._note(about, call, outcome)
-        return outcomes
-
-    def _build_call(self, about: Subject, verb: str, raw: Mapping[str, Any], target: int | None) -> Call:
-        """Return a call. What the document does not have is not managed by it, even if it has to make room."""
-        call = self._call.build_inner(about.kind.operation(verb), raw, target)
-        return call if about.entry is not None else call._replace(managed_by=None)
-
-    def _note(self, about: Subject, call: Call, outcome: Outcome) -> None:
-        if outcome.event is None:
-            return
-        self.last = outcome.event
-        secrets = {f.name for f in about.kind.secrets}
-        given = {n: self._sign(value) if n in secrets else value for n, value in call.raw.items()}
-        self.requests.append((call.operation, call.target, given))
-        self.changes.append(describe_change(self._context, about, outcome, self._document.name, self.revision))
-
-    def _sign(self, password: Any) -> str | None:
-        if not password:  # it is taken away
-            return None
-        return hmac.digest(self._key, str(password).encode("utf-8", "surrogatepass"), hashlib.sha256).hex()
 
 
 def _insert(scope: Scope, numbers: list[int], parent: int | None, before: int | None) -> None:

@@ -23,7 +23,7 @@ from trellis.store.events.log import (
     select_page,
 )
 from trellis.store.events.pages import MOST_BYTES, EventPage, walk, weigh_event
-from trellis.store.events.records import Change, find_last_change, find_newest_number, find_since, find_since_of
+from trellis.store.events.records import Change, find_last_change, find_last_changes, find_newest_number, find_since, find_since_of
 from trellis.store.events.within import find_inside_or_deleted
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "find_change_set",
     "find_inside_or_deleted",
     "find_last_change",
+    "find_last_changes",
     "find_many",
     "find_newest_number",
     "find_newest_timestamp",

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.counters import last_number
-from trellis.store.engine import IdIn, Statement, Transaction
-from trellis.store.tables import change_sets, events
+from trellis.store.engine import IdIn, NodeIdIn, Row, Statement, Transaction
+from trellis.store.tables import change_sets, events, nodes
 
 
 def find_newest_number(tx: Transaction) -> int:
@@ -49,16 +49,43 @@ def find_since_of(tx: Transaction, seq: int, resource: str, ids: Sequence[int], 
     return [Change(*row) for row in tx.fetch(_SINCE_OF, after=seq, resource=resource, ids=tx.id_list(ids), most=most)]
 
 
+def _with_beginning(found: sa.FromClause) -> sa.Select[Row]:
+    """Select events with the operations that their change sets began with."""
+    whole = found.outerjoin(change_sets, change_sets.c.id == events.c.change_set)
+    return sa.select(*_COLUMNS, change_sets.c.operation).select_from(whole)
+
+
+_BEFORE: Final[sa.BindParameter[int]] = bindparam("before")
 _LAST_OF: Final = Statement(
-    sa.select(*_COLUMNS, change_sets.c.operation)
-    .select_from(events.outerjoin(change_sets, change_sets.c.id == events.c.change_set))
-    .where(events.c.resource == bindparam("resource"), events.c.resource_id == bindparam("id"), events.c.seq < bindparam("before"))
+    _with_beginning(events)
+    .where(events.c.resource == bindparam("resource"), events.c.resource_id == bindparam("id"), events.c.seq < _BEFORE)
     .order_by(events.c.seq.desc())
     .limit(1)
 )
+
+
+def _last_of_nodes() -> Statement:
+    """Find the newest event of each node in the index, however many there are; and then read it.
+
+    It is found beforehand: PostgreSQL would go through all events, and find the newest ones anew at each.
+    """
+    of = events.alias("of")
+    own = of.c.resource == bindparam("kind"), of.c.resource_id == nodes.c.id, of.c.seq < _BEFORE
+    newest = sa.select(sa.func.max(of.c.seq)).where(*own).correlate(nodes).scalar_subquery()
+    each = sa.select(newest.label("seq")).select_from(nodes).where(NodeIdIn(nodes.c.id, "ids")).cte("each")
+    each = each.prefix_with("MATERIALIZED")
+    return Statement(_with_beginning(each.join(events, events.c.seq == each.c.seq)))
+
+
+_LAST_OF_NODES: Final = _last_of_nodes()
 
 
 def find_last_change(tx: Transaction, resource: str, number: int, before: int) -> Change | None:
     """Return the newest event about a record before another event; None if none is kept."""
     rows = tx.fetch(_LAST_OF, resource=resource, id=number, before=before)
     return Change(*rows[0]) if rows else None
+
+
+def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int], before: int) -> list[Change]:
+    """Return the newest event before another one about each of some nodes that are there, where one is kept."""
+    return [Change(*row) for row in tx.fetch(_LAST_OF_NODES, kind=kind, ids=tx.id_list(ids), before=before)]

@@ -46,7 +46,7 @@ class Steps:
         self._key = signing.find_key(context.tx, signing.PLANS)
 
     def update(self, about: Subject, raw: Mapping[str, Any], target: int, line: Collection[int | None] = ()) -> None:
-        """Change a node, together with those that come before and behind it: nothing has been done before the next step.
+        """Change a node, with the updates right before and after it: it waits for them, at most until the next step that is none.
 
         `line` are the nodes that it moves below.
         """
@@ -58,7 +58,7 @@ class Steps:
         waiting[target] = Step(about, raw, target)
 
     def finish_updates(self) -> None:
-        """Do what is left of the updates."""
+        """Do the updates that wait."""
         steps = [*self._waiting.values()]
         self._waiting.clear()
         if len(steps) < 2 or self._run_together(steps, UPDATE) is None:

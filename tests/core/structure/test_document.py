@@ -9,7 +9,8 @@ from tests.api_fixtures import database
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
 from trellis.core.fields import suggestions
-from trellis.core.structure import Unreadable, lined, read_document, write_yaml
+from trellis.core.structure import Unreadable, read_document, write_yaml
+from trellis.core.structure.text import lined
 from trellis.errors import Refused
 
 __all__ = ["database"]

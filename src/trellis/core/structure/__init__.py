@@ -2,10 +2,9 @@
 
 from trellis.core.nodes import DEEPEST
 from trellis.core.structure.document import FORMAT, MOST_ENTRIES
-from trellis.core.structure.lined import LinedMapping, Unreadable
 from trellis.core.structure.operations import operations
 from trellis.core.structure.schema import build_schema
-from trellis.core.structure.text import LONGEST, read_document, write_yaml
+from trellis.core.structure.text import LONGEST, LinedMapping, Unreadable, read_document, write_yaml
 
 __all__ = [
     "DEEPEST",

@@ -8,8 +8,7 @@ from trellis.core.keys import SETTINGS
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import DEEPEST
 from trellis.core.structure.entries import Document, Entry, KeyEntry, Place, Section
-from trellis.core.structure.lined import Unreadable
-from trellis.core.structure.text import read_document
+from trellis.core.structure.text import Unreadable, read_document
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import join, say
 

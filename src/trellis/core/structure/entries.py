@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trellis.core.kind import NodeKind
-from trellis.core.structure.lined import LinedMapping
+from trellis.core.structure.text import LinedMapping
 from trellis.sentences import join, say
 
 _LONGEST_NAME: Final = 100  # characters of a member's name that a refusal repeats

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from trellis.core.structure.lined import Builder, LinedMapping, Unreadable, read_fraction, read_integer
+from trellis.core.structure.text.lined import Builder, LinedMapping, Unreadable, read_fraction, read_integer
 from trellis.sentences import say
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*+")

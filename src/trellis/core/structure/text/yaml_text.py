@@ -1,4 +1,4 @@
-"""Reading and writing documents as text, YAML or JSON, with the line of everything that was read."""
+"""Reading documents as YAML or JSON, with the line of everything, and writing them as YAML."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import yaml
 
-from trellis.core.structure.json_text import NotJson, looks_like_json, read_json
-from trellis.core.structure.lined import Builder, LinedMapping, Unreadable, read_fraction, read_integer
+from trellis.core.structure.text.json_text import NotJson, looks_like_json, read_json
+from trellis.core.structure.text.lined import Builder, LinedMapping, Unreadable, read_fraction, read_integer
 from trellis.sentences import say
 
 LONGEST: Final = 8 * 2**20  # bytes of a document

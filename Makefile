@@ -118,18 +118,18 @@ $(BIN)/python:
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(BIN)/python
 	@echo "Installing the pinned dependencies into .venv …"
-	@$(PIP) install --require-hashes --requirement requirements/runtime.txt
+	@scripts/install $(VENV) requirements/runtime.txt
 	@$(PIP) install --no-build-isolation --no-deps --no-index --editable .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 	@echo "Installing the pinned development tools into .venv …"
-	@$(PIP) install --require-hashes --requirement requirements/dev.txt
+	@scripts/install $(VENV) requirements/dev.txt
 	@touch $@
 
 $(VENV)/.bench: requirements/bench.txt $(VENV)/.runtime
 	@echo "Installing the pinned peers and plotting library of the benchmark into .venv …"
-	@$(PIP) install --require-hashes --requirement requirements/bench.txt
+	@scripts/install $(VENV) requirements/bench.txt
 	@touch $@
 
 # What the tests take from npm, with the npm of .venv: the client generator, and axe-core for the pages.

@@ -81,9 +81,9 @@ class Run:
         for scope, level, parent in self._find_levels():
             self._order(scope, level, parent)
         self.steps.finish_updates()
-        for change in apply_keys(self._context, self.steps.call, self._document.keys, self._faults):
-            self.steps.note(*change[:3])
-            self.secrets += [change.secret] if change.secret is not None else []
+        for key in apply_keys(self._context, self.steps.call, self._document.keys, self._faults):
+            self.steps.note(key.change, key.request, key.event)
+            self.secrets += [key.secret] if key.secret is not None else []
         self._raise_faults()
 
     # --- what is known beforehand ---------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), dat
 	printf '\n%s\n' 'TRELLIS_DATABASE_URL=sqlite:///var/trellis.db' >> .env
 	@exec $(BIN)/trellis serve --demo --port $(PORT)
 
-test: setup-dev browser $(NODE)/.installed ## every check: lint, types, layers, tests
-	@$(MAKE) --no-print-directory --jobs=2 types lint layers collect
+test: setup-dev browser ## every check: lint, types, layers, tests
+	@$(MAKE) --no-print-directory --jobs=2 types lint layers collect $(NODE)/.installed
 	@echo "Running the tests …"
 	@$(BIN)/pytest -n $(PROCESSES) --dist worksteal --thorough --durations=10
 

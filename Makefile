@@ -8,6 +8,7 @@ PROCESSES ?= 3
 BIN := $(VENV)/bin
 NODE := tests/clients/node_modules
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet --quiet
+INSTALL := PIP='$(PIP)' scripts/install
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-strip-extras --python-version 3.11 \
 	--custom-compile-command 'make lock'
 
@@ -118,18 +119,18 @@ $(BIN)/python:
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(BIN)/python
 	@echo "Installing the pinned dependencies into .venv …"
-	@scripts/install $(VENV) requirements/runtime.txt
+	@$(INSTALL) $(VENV) requirements/runtime.txt
 	@$(PIP) install --no-build-isolation --no-deps --no-index --editable .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 	@echo "Installing the pinned development tools into .venv …"
-	@scripts/install $(VENV) requirements/dev.txt
+	@$(INSTALL) $(VENV) requirements/dev.txt
 	@touch $@
 
 $(VENV)/.bench: requirements/bench.txt $(VENV)/.runtime
 	@echo "Installing the pinned peers and plotting library of the benchmark into .venv …"
-	@scripts/install $(VENV) requirements/bench.txt
+	@$(INSTALL) $(VENV) requirements/bench.txt
 	@touch $@
 
 # What the tests take from npm, with the npm of .venv: the client generator, and axe-core for the pages.

@@ -352,9 +352,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(btree, "CAPACITY", 4)
 
 
-_SERVICES: Final = frozenset(("service", "serve"))  # fixtures that start it
-
 # --- the community ------------------------------------------------------------------------------------------------
+
+_SERVICES: Final = frozenset(("service", "serve"))  # fixtures that start a service in its own process
 
 
 @pytest.fixture

@@ -28,10 +28,10 @@ def test_the_newest_event_of_each_is_found(gate: Gate, run: Run) -> None:
     run("forums.delete", gone)
     last = {one: run("events.list", resourceId=one, resource="forums", order="newest", limit=1)["results"][0]["seq"] for one in ids}
     with gate.store.reading() as tx:
-        assert {one.id: one.event for one in find_last_changes(tx, "forums", [*ids, gone, 999], 1000)} == last
+        assert {node: one.event for node, one in find_last_changes(tx, "forums", [*ids, gone, 999], 1000).items()} == last
         before = find_last_changes(tx, "forums", ids, last[ids[0]])
-        assert before == [one for node in ids if (one := find_last_change(tx, "forums", node, last[ids[0]]))]
-        assert find_last_changes(tx, "forums", ids, 1) == []
+        assert before == {node: one for node in ids if (one := find_last_change(tx, "forums", node, last[ids[0]]))}
+        assert find_last_changes(tx, "forums", ids, 1) == {}
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)

@@ -99,8 +99,8 @@ def find_drifts(
     if not managed:
         return {}
     last = events.find_last_changes(context.tx, subjects[0][0].kind.name, managed, revision + 1)
-    found = {one.id: {"event": one.event, "operation": one.operation, "at": one.at} for one in last if one.began != APPLY}
-    return {node: found[node] for node in managed if node in found}
+    by_others = {node: change for node, change in last.items() if change.began != APPLY}
+    return {node: {"event": one.event, "operation": one.operation, "at": one.at} for node, one in by_others.items()}
 
 
 def _find_action(outcome: Outcome) -> str:

@@ -86,6 +86,7 @@ def find_last_change(tx: Transaction, resource: str, number: int, before: int) -
     return Change(*rows[0]) if rows else None
 
 
-def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int], before: int) -> list[Change]:
-    """Return the newest event before another one about each of some nodes that are there, where one is kept."""
-    return [Change(*row) for row in tx.fetch(_LAST_OF_NODES, kind=kind, ids=tx.id_list(ids), before=before)]
+def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int], before: int) -> dict[int, Change]:
+    """Return the newest event before another one about each of some nodes that are there; those without one are left out."""
+    found = [Change(*row) for row in tx.fetch(_LAST_OF_NODES, kind=kind, ids=tx.id_list(ids), before=before)]
+    return {change.id: change for change in found if change.id is not None}

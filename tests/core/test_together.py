@@ -167,7 +167,7 @@ def test_what_came_back_and_was_changed_is_not_deleted_again(run: Run) -> None:
     assert order(run)[-1] == ids[1]
 
 
-@pytest.mark.parametrize("act", ["change", "edit", "lean", "bring_back", "branches"])
+@pytest.mark.parametrize("act", ["change", "nest", "edit", "lean", "bring_back", "branches"])
 def test_together_the_same_is_left_as_one_by_one(
     act: str, new_settings: NewSettings, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +217,28 @@ def change(gate: Gate) -> Seen:
         last = gate.run(Call("events.list", TERMINAL, {"order": "newest", "limit": 1})).value["results"][0]
         if turn % 2 or last["operation"] == "forums.delete":
             yield try_to(gate, "changesets.restore", last["changeSet"], skipConflicts=turn % 4 == 1)
+
+
+def nest(gate: Gate) -> Seen:
+    """Move forums below others that move too, at random, always the same ones: some go below themselves, or are too deep."""
+    choose = Random(3)  # noqa: S311  # it chooses what to move
+    run = runner(gate)
+    steps: list[Step] = [{"operation": "forums.create", "as": "0", "body": {"name": "Deep 0"}}]
+    bodies = [{"name": f"Deep {n}", "parentId": {"$ref": f"{n - 1}.id"}} for n in range(1, 96)]
+    steps += [{"operation": "forums.create", "as": f"{n}", "body": body} for n, body in enumerate(bodies, 1)]
+    deep = run("core.batch", operations=steps)["results"][-1]["result"]["id"]
+    ids = create(run, 14)
+    for turn in range(40):
+        moved = choose.sample(ids, 9)
+        steps = []
+        for n, node in enumerate(moved):
+            before = [None, None, deep] * (n == 0) + moved[max(0, n - 2) : n]
+            place: dict[str, Any] = choose.choice([{}, {"position": choose.randrange(3)}, {"name": f"Forum {turn}"}])
+            steps.append(update(node, parentId=choose.choice(ids if turn % 8 == 7 else before), **place))
+        yield try_to(gate, "core.batch", operations=steps)
+        if turn % 3:
+            yield try_to(gate, "changesets.restore", newest_change_set(run))
+            yield try_to(gate, "changesets.restore", newest_change_set(run))
 
 
 def edit(gate: Gate) -> Seen:
@@ -324,6 +346,7 @@ def bring_back_branches(gate: Gate) -> Seen:
 
 _ACTS: Final = {  # and the share of statements that are left of them, at most
     "change": (change, 2 / 3),
+    "nest": (nest, 3 / 4),
     "edit": (edit, 2 / 3),
     "lean": (lean, 1),  # two or three at a time spare little
     "bring_back": (bring_back, 2 / 3),

@@ -167,6 +167,26 @@ def test_work_does_not_grow_with_the_number_that_are_changed_taken_over_and_move
     assert run("check.list")["problems"] == []
 
 
+def test_work_does_not_grow_with_the_number_that_go_below_each_other(run: Run) -> None:
+    counts: list[tuple[int, ...]] = []
+    for size in (10, 45):
+        forums = [node(f"{size}-{n}") for n in range(size)]
+        run("structure.apply", document=document(str(size), forums=forums))
+        own: list[int] = []
+        for down in (forums, forums[::-1]):
+            wanted: list[dict[str, Any]] = []
+            for one in reversed(down):
+                wanted = [one | {"children": wanted}]
+            with StatementMeter() as meter:
+                done = run("structure.apply", document=document(str(size), forums=wanted))
+            assert run("structure.plan", document=document(str(size), forums=wanted))["changes"] == []
+            assert done["counts"] == {"create": 0, "update": 0, "move": len(done["changes"]), "delete": 0}
+            own.append(meter.count)
+        counts.append(tuple(own))
+    assert all(many < few + 20 for few, many in zip(*counts, strict=True)), counts  # of 35 more nodes
+    assert run("check.list")["problems"] == []
+
+
 def test_what_is_deleted_together_comes_back_where_it_was(gate: Gate, run: Run, events: Events) -> None:
     entries = [node(f"n-{n}", *([node(f"below-{n}")] if n % 7 == 0 else [])) for n in range(40)]
     run("structure.apply", document=document(forums=entries))

@@ -139,6 +139,21 @@ class Siblings(RuleBasedStateMachine):
             assert positions == [self.lists[new].index(node) for node in moving]
         self.write(lambda tx: siblings.move_many(tx, "forums", moving, old, new, "2026-02", positions))
 
+    @rule(
+        ticked=st.lists(picks, min_size=1, max_size=40),
+        to=st.lists(st.tuples(st.sampled_from([None, OUTER, INNER]), picks), min_size=1, max_size=3),
+    )
+    def arrange(self, ticked: list[int], to: list[tuple[int | None, int]]) -> None:
+        before = {parent: tuple(order) for parent, order in self.lists.items()}
+        leaves = [(parent, node) for parent, order in before.items() for node in order if node not in {OUTER, INNER}]
+        chosen = dict.fromkeys(leaves[number % len(leaves)] for number in ticked if leaves)
+        for n, (old, node) in enumerate(chosen):
+            new, at = to[n % len(to)]
+            self.lists[old].remove(node)
+            self.lists[new].insert(at % (len(self.lists[new]) + 1), node)
+        now = {parent: tuple(order) for parent, order in self.lists.items()}
+        self.write(lambda tx: siblings.arrange(tx, "forums", before, now))
+
     @invariant()
     def the_journal_tells_of_every_node_that_is_elsewhere(self) -> None:
         with self.store.reading() as tx:
@@ -156,10 +171,11 @@ class Siblings(RuleBasedStateMachine):
         with self.store.reading() as tx:
             stored = {node.id: (node.parent_id, node.position) for node in rows.find_all(tx, "forums")}
             read = {parent: siblings.find_children(tx, "forums", parent) for parent in self.lists}
+            together = siblings.find_children_by_parent(tx, "forums", [OUTER, INNER])
             counted = siblings.count_children_by_parent(tx, "forums", [OUTER, INNER])
             wrong = siblings.check(tx, "forums")
             by_position = pages.read_page(tx, "forums", Query({}, "position", limit=10_000))[1]
-        assert read == self.lists
+        assert read == self.lists == together | {None: read[None]}
         assert stored == {node: (parent, at) for parent, order in self.lists.items() for at, node in enumerate(order)}
         assert counted == {parent: len(self.lists[parent]) for parent in (OUTER, INNER) if self.lists[parent]}
         assert wrong == []

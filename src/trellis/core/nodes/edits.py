@@ -44,7 +44,7 @@ class Edits:
         if len(self._found) < len(ids):  # one is not there, or changes twice
             raise OneByOne
         check_weight((*self._found.values(), *returning))
-        targets = {node: find_parent(self._found[node]) for node in self._found if node in moving}
+        targets = {node: find_parent(self._found[node]) for node in ids if node in moving}
         touched = {*targets.values(), *(self._found[node].parent_id for node in targets), *(node.parent_id for node in returning)}
         parents = touched | {node.parent_id for node in self._found.values()}
         above = [parent for parent in parents if parent is not None]
@@ -52,7 +52,8 @@ class Edits:
         joining = {node: to for node, to in targets.items() if to != self._found[node].parent_id}
         joining |= {node.id: node.parent_id for node in returning}
         self._joined = {to for to in joining.values() if to is not None}
-        self._check_targets(joining)
+        self._check_targets()
+        self._check_ways(joining)
         self._orders = self._read_orders(touched, len(targets) + len(returning))
         self._before = {parent: tuple(order) for parent, order in self._orders.items()}
         self._parents = {node: parent for parent, order in self._orders.items() for node in order}
@@ -62,27 +63,33 @@ class Edits:
         """What nodes leave and join; None is the top level."""
         return self._orders.keys()
 
-    def _check_targets(self, joining: Mapping[int, int | None]) -> None:
-        """Raise OneByOne unless all nodes that come from elsewhere may go where they want to."""
+    def _check_targets(self) -> None:
+        """Raise OneByOne unless all that nodes join is there and may have children."""
         if not self._joined:
             return
         there = nodes.find_by_ids(self._context.tx, self._kind.name, sorted(self._joined))
         if len(there) < len(self._joined) or any(self._kind.leaf_only(node.fields) for node in there.values()):
             raise OneByOne
-        lines = [self._list_line(to) for to in there]
-        if any(node in joining for line in lines for node in line):  # a move below one that moves, or below itself
-            raise OneByOne
-        below = [node for node, to in joining.items() if to is not None]
-        if nodes.reaches_down(self._context.tx, self._kind.name, below, DEEPEST - max(map(len, lines))):
-            raise OneByOne
 
-    def _list_line(self, node: int) -> list[int]:
-        line: list[int] = []
-        at: int | None = node
-        while at is not None and len(line) <= len(self._line):
-            line.append(at)
-            at = self._line[at][0]
-        return line
+    def _check_ways(self, joining: Mapping[int, int | None]) -> None:
+        """Raise OneByOne if a node goes below itself or one that moves after it, or if one may be too deep then.
+
+        A node that goes below one that has moved before it takes along what it had, or less: that has been below it until now.
+        """
+        lines = dict(self._line)
+        waiting = set(joining)
+        deeper: dict[int, int] = {}  # the levels above those that are on a deeper one than before
+        for node, to in joining.items():
+            above = _list_line(lines, to)
+            if not waiting.isdisjoint(above):
+                raise OneByOne
+            waiting.discard(node)
+            if node in self._found and len(above) > len(_list_line(lines, self._found[node].parent_id)):
+                deeper[node] = len(above)
+            if node in lines:
+                lines[node] = to, lines[node][1]
+        if deeper and nodes.reaches_down(self._context.tx, self._kind.name, [*deeper], DEEPEST - max(deeper.values())):
+            raise OneByOne
 
     def _read_orders(self, parents: Iterable[int | None], moved: int) -> dict[int | None, list[int]]:
         tx, name = self._context.tx, self._kind.name
@@ -91,11 +98,12 @@ class Edits:
         top = siblings.count_children(tx, name, None) if None in parents else 0
         if not siblings.can_arrange(top + sum(counts.values()), moved):
             raise OneByOne
-        return {parent: siblings.find_children(tx, name, parent) for parent in parents}
+        orders = siblings.find_children_by_parent(tx, name, below) if below else {}
+        return {parent: siblings.find_children(tx, name, None) if parent is None else orders[parent] for parent in parents}
 
     def find_level(self, parent: int | None) -> int:
         """Return how many levels there are down to a node that nodes leave or join; 0 for the top level."""
-        return 0 if parent is None else len(self._list_line(parent))
+        return len(_list_line(self._line, parent))
 
     def find(self, number: int) -> tuple[Node, str]:
         """Return a node as it is by now, and the path above it."""
@@ -161,3 +169,12 @@ class Edits:
         wanted = {parent: tuple(order) for parent, order in self._orders.items()}
         if wanted != self._before:
             siblings.arrange(self._context.tx, self._kind.name, self._before, wanted)
+
+
+def _list_line(ancestors: Mapping[int, tuple[int | None, str]], node: int | None) -> list[int]:
+    """Return a node and those above it, the top last; nothing for the top level."""
+    line: list[int] = []
+    while node is not None and len(line) <= len(ancestors):
+        line.append(node)
+        node = ancestors[node][0]
+    return line

@@ -68,7 +68,7 @@ class Run:
         self._check_deletes(doomed := [(scope, i) for scope in self._scopes for i in scope.doomed])
         self._progress = Progress(self._context.call, sum(1 for _ in self._document.walk()) + len(doomed))
         for scope in self._scopes:
-            self._put_level(scope, scope.section.entries, (scope.root,))
+            self._put_level(scope, scope.section.entries, scope.root)
         self.steps.finish_updates()
         self._raise_faults()
         places = {entry.place: number for number, entry in enumerate(e for scope in self._scopes for e in scope.section.walk())}
@@ -154,38 +154,34 @@ class Run:
 
     # --- creating and changing ------------------------------------------------------------------------------------
 
-    def _put_level(self, scope: Scope, entries: list[Entry], line: tuple[int | None, ...]) -> None:
-        """Make siblings and all below them what their entries say: new ones together, and then what is below each.
-
-        `line` are the nodes above them, their parent last.
-        """
+    def _put_level(self, scope: Scope, entries: list[Entry], parent: int | None) -> None:
+        """Make siblings and all below them what their entries say: new ones together, and then what is below each."""
         before: int | None = None
         for is_new, group in groupby(entries, lambda entry: entry not in scope.matched):
             for run in [list(group)] if is_new else ([entry] for entry in group):
-                made = self._create(scope, run, line[-1], before) if is_new else [self._put(scope, run[0], line, before)]
+                made = self._create(scope, run, parent, before) if is_new else [self._put(scope, run[0], parent, before)]
                 before = next((node for node in reversed(made) if node is not None), before)
                 self._progress.done(len(run))
                 for entry, node in zip(run, made, strict=True):
                     if node is not None:
-                        self._put_level(scope, entry.children, (*line, node))
+                        self._put_level(scope, entry.children, node)
 
-    def _put(self, scope: Scope, entry: Entry, line: tuple[int | None, ...], before: int | None) -> int:
+    def _put(self, scope: Scope, entry: Entry, parent: int | None, before: int | None) -> int:
         """Make a node what its entry says; return its id."""
-        old, parent = scope.matched[entry], line[-1]
+        old = scope.matched[entry]
         raw = self._find_differences(scope, entry, old)
-        moves = old.parent_id != parent
         waits = _becomes_leaf(scope, entry, old)
         if waits:
             self._deferred.append((scope, entry, raw))
             raw = {}
-        if moves:
+        if old.parent_id != parent:
             raw |= {"parentId": parent} | _place_behind(scope, parent, before)
             if old.id in scope.children.get(old.parent_id, ()):
                 scope.children[old.parent_id].remove(old.id)
             _insert(scope, [old.id], parent, before)
         if raw or (old.managed_by != self._document.name and not waits):
             about = Subject(scope.kind, entry.place, entry, old, adopted=entry in scope.adopted)
-            self.steps.update(about, raw, old.id, line if moves else ())
+            self.steps.update(about, raw, old.id)
         return old.id
 
     def _create(self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None) -> list[int | None]:

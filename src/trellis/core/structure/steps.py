@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from trellis.core.operation import Call, Context, Outcome, run_together
@@ -45,15 +45,11 @@ class Steps:
         self._waiting: dict[int, Step] = {}  # updates of one kind, by node
         self._key = signing.find_key(context.tx, signing.PLANS)
 
-    def update(self, about: Subject, raw: Mapping[str, Any], target: int, line: Collection[int | None] = ()) -> None:
-        """Change a node, with the updates right before and after it: it waits for them, at most until the next step that is none.
-
-        `line` are the nodes that it moves below.
-        """
+    def update(self, about: Subject, raw: Mapping[str, Any], target: int) -> None:
+        """Change a node, with the updates right before and after it: it waits for them, at most until the next step of others."""
         waiting = self._waiting
         is_other = any(step.about.kind is not about.kind for step in waiting.values())
-        below_moved = any(node in waiting and "parentId" in waiting[node].raw for node in line if node is not None)
-        if is_other or below_moved or target in waiting or len(waiting) == nodes.AT_ONCE:
+        if is_other or target in waiting or len(waiting) == nodes.AT_ONCE:
             self.finish_updates()
         waiting[target] = Step(about, raw, target)
 

@@ -41,7 +41,7 @@ def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Ev
     then = {one.node.id: one.node for one in saved.values()}
     moving = {saved[event.seq].node.id for event in undone if not MOVED.isdisjoint(event.changed)}
     groups = existing_groups(first)
-    edits = Edits(kind, first, [one.node.id for one in saved.values()], moving, lambda node: then[node.id].parent_id)
+    edits = Edits(kind, first, [saved[seq].node.id for seq in seqs], moving, lambda node: then[node.id].parent_id)
     outcomes: list[Outcome] = []
     for context, event in zip(contexts, undone, strict=True):
         snapshot = saved[event.seq]

@@ -7,8 +7,8 @@ from typing import Final
 from trellis.store.engine import Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.positions import count_children, count_children_by_parent
-from trellis.store.siblings.rows import note_order
-from trellis.store.siblings.tree import SiblingTree, Slot, find_slot, find_slots
+from trellis.store.siblings.rows import note_order, note_orders
+from trellis.store.siblings.tree import SiblingTree, Slot, assign_many, find_slot, find_slots
 
 __all__ = [
     "arrange",
@@ -25,7 +25,7 @@ __all__ = [
     "reorder",
 ]
 
-_ROWS_PER_NEW: Final = 16  # siblings that may be written anew for each new one
+_ROWS_PER_MOVED: Final = 16  # siblings that may be written anew for each that comes or goes
 
 
 def attach(tx: Transaction, kind: str, parent: int | None, position: int | None = None) -> tuple[Slot, int]:
@@ -78,9 +78,9 @@ def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | 
     return SiblingTree(tx, kind, parent).make_room(position, count, most=_most(count))
 
 
-def _most(new: int) -> int:
-    """Return how many siblings there may be for room to be made at once for so many new ones."""
-    return max(btree.CAPACITY, new * _ROWS_PER_NEW)
+def _most(moved: int) -> int:
+    """Return how many siblings there may be for all of them to be written anew when so many come or go."""
+    return max(btree.CAPACITY, moved * _ROWS_PER_MOVED)
 
 
 def move_many(
@@ -103,10 +103,10 @@ def move_many(
     for position, run in [(None, ids)] if positions is None else _find_runs(ids, positions):
         room = tree.make_room(position, len(run), most=_most(len(run)))
         if room is not None:
-            tree.assign_many(run, room[0], at)
+            assign_many(tx, kind, {node: (to, slot) for node, slot in zip(run, room[0], strict=True)}, at)
         else:
             for n, node in enumerate(run):
-                tree.assign_many([node], [tree.attach(None if position is None else position + n)[0]], at)
+                assign_many(tx, kind, {node: (to, tree.attach(None if position is None else position + n)[0])}, at)
     SiblingTree(tx, kind, parent).detach_many(left)
 
 
@@ -124,13 +124,21 @@ def arrange(
     """
     changed = [parent for parent, ids in wanted.items() if ids != now[parent]]
     slots = find_slots(tx, kind, [node for parent in changed for node in now[parent]])
+    note_orders(tx, kind, changed)
+    places: dict[int, tuple[int | None, Slot]] = {}
+    gaps: dict[int | None, list[Slot]] = {}  # of parents that some of very many nodes leave
     for parent in changed:
-        note_order(tx, kind, parent)
-        tree = SiblingTree(tx, kind, parent)
-        there = set(now[parent])
-        new = zip(wanted[parent], tree.arrange([slots[node] for node in now[parent]], len(wanted[parent])), strict=True)
-        if moved := {node: slot for node, slot in new if slots.get(node) != slot or node not in there}:
-            tree.assign_many([*moved], [*moved.values()])
+        own = {node: slots[node] for node in now[parent]}
+        left = own.keys() - wanted[parent]
+        if len(own) > _most(len(left)) and wanted[parent] == tuple(node for node in own if node not in left):
+            gaps[parent] = [own[node] for node in left]
+            continue
+        new = SiblingTree(tx, kind, parent).arrange([*own.values()], len(wanted[parent]))
+        placed = zip(wanted[parent], new, strict=True)
+        places |= {node: (parent, slot) for node, slot in placed if own.get(node) != slot}
+    assign_many(tx, kind, places)
+    for parent, gone in gaps.items():
+        SiblingTree(tx, kind, parent).detach_many(gone)
 
 
 def _find_runs(ids: Sequence[int], positions: Sequence[int]) -> Iterator[tuple[int, list[int]]]:

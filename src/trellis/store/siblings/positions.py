@@ -169,3 +169,16 @@ def _children(top: bool) -> Statement:  # noqa: FBT001
 def find_children(tx: Transaction, kind: str, parent: int | None) -> list[int]:
     """Return the ids of the children of a parent, in order."""
     return [row[0] for row in tx.fetch(_children(parent is None), kind=kind, owner=parent or 0, **parent_param(parent))]
+
+
+_CHILDREN_BY_PARENT = Statement(
+    sa.select(_c.parent_id, _c.id).where(KIND, IdIn(_c.parent_id, "ids")).order_by(_c.parent_id, POSITION)
+)
+
+
+def find_children_by_parent(tx: Transaction, kind: str, parents: Sequence[int]) -> dict[int, list[int]]:
+    """Return the ids of the children of each of these nodes, in order: id → ids."""
+    found: dict[int, list[int]] = {parent: [] for parent in parents}
+    for parent, child in tx.fetch(_CHILDREN_BY_PARENT, kind=kind, ids=tx.id_list(parents)) if parents else ():
+        found[parent].append(child)
+    return found

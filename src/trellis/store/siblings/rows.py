@@ -1,7 +1,7 @@
 """The rows of the tree: statements that read and write `sibling_blocks`, and the slots of the siblings in `nodes`."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from functools import cache
 from typing import Any, Final
@@ -35,7 +35,12 @@ def note_order(tx: Transaction, kind: str, parent: int | None) -> None:
 
     A child that is added at the end moves nobody.
     """
-    tx.execute(_NOTE, kind=kind, parent=parent or 0)
+    note_orders(tx, kind, (parent,))
+
+
+def note_orders(tx: Transaction, kind: str, parents: Iterable[int | None]) -> None:
+    """Do what `note_order` does for several parents."""
+    tx.execute_many(_NOTE, [{"kind": kind, "parent": parent or 0} for parent in parents])
 
 
 _NEXT_ID = Statement(sa.select(sa.func.coalesce(sa.func.max(_b.id), ZERO) + 1))

@@ -1,7 +1,7 @@
 """The counted B-tree of the children of one parent: inserting into it, removing from it, splitting and merging its blocks."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -48,6 +48,16 @@ _SLOTS = Statement(sa.select(_c.id, _c.block, _c.block_offset).where(NodeIdIn(_c
 def find_slots(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Slot]:
     """Read the slots of some nodes: id → slot."""
     return {row[0]: Slot(row[1], row[2]) for row in tx.fetch(_SLOTS, kind=kind, ids=tx.id_list(ids))}
+
+
+def assign_many(tx: Transaction, kind: str, places: Mapping[int, tuple[int | None, Slot]], at: str | None = None) -> None:
+    """Write a parent and a slot of its tree to each of some rows, which are changed at a moment unless that is None."""
+    moment = {} if at is None else {"at": at}
+    rows = [
+        {"kind": kind, "node": node, "to": parent, "new_block": slot.block, "new_offset": slot.offset} | moment
+        for node, (parent, slot) in places.items()
+    ]
+    tx.execute_many(_ASSIGN_AT if moment else _ASSIGN, rows)
 
 
 def _list_slots(planned: Sequence[Block], positions: Iterable[int]) -> list[Slot]:
@@ -108,7 +118,8 @@ class SiblingTree:
             return slots
         has_blocks = count > btree.CAPACITY or (is_worn and count > 0)
         planned = plan_blocks(count, self._blocks.next_id(), btree.CAPACITY) if has_blocks else []
-        delete_blocks(self._tx, self._kind, [self._parent or 0])
+        if any(slot.block for slot in slots):
+            delete_blocks(self._tx, self._kind, [self._parent or 0])
         self._blocks.add(*planned)
         return _list_slots(planned, range(count))
 
@@ -147,15 +158,6 @@ class SiblingTree:
     def assign(self, node: int, slot: Slot) -> None:
         """Write a slot of this tree, and its parent, to a row."""
         self._tx.execute(_ASSIGN, kind=self._kind, node=node, to=self._parent, new_block=slot.block, new_offset=slot.offset)
-
-    def assign_many(self, ids: Sequence[int], slots: Sequence[Slot], at: str | None = None) -> None:
-        """Write slots of this tree, and its parent, to rows, which are changed at a moment unless that is None."""
-        moment = {} if at is None else {"at": at}
-        rows = [
-            {"kind": self._kind, "node": node, "to": self._parent, "new_block": slot.block, "new_offset": slot.offset} | moment
-            for node, slot in zip(ids, slots, strict=True)
-        ]
-        self._tx.execute_many(_ASSIGN_AT if moment else _ASSIGN, rows)
 
     def reorder(self, node: int, old: int, wanted: int | None) -> int:
         """Move a child from position `old` to another one, or to the end (None, or a number beyond it); return the new position.

@@ -79,6 +79,18 @@ def test_few_statements_create_and_delete_many_nodes_and_bring_them_back(run: Ru
     assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
 
 
+def test_few_statements_create_many_nodes_behind_very_many(run: Run) -> None:
+    there = create(run, 1000) + create(run, 600)
+    counts: list[int] = []
+    for size in (20, 90):
+        with StatementMeter() as meter:
+            there += create(run, size)
+        assert order(run) == there[:1000]
+        counts.append(meter.count)
+    assert run("check.list")["problems"] == []
+    assert counts[1] < counts[0] + 30, counts  # of 70 more nodes
+
+
 def test_nodes_with_very_long_texts_are_changed_one_by_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "_MOST_BYTES", 10_000)
     parent, other = create(run, 2)

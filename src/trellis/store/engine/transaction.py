@@ -146,7 +146,11 @@ class Transaction:
     def execute_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
         """Run a statement that returns no rows once for each of these parameters."""
         sql, own, runner = self._prepare(statement)
-        runner.executemany(sql, [own | params for params in rows] if own else rows)
+        given = [own | params for params in rows] if own else rows
+        if len(given) == 1:  # psycopg would begin a pipeline for it
+            runner.execute(sql, given[0])
+        else:
+            runner.executemany(sql, given)
 
     def _run(self, statement: Statement, params: dict[str, Any]) -> Any:
         sql, own, runner = self._prepare(statement)

@@ -204,10 +204,7 @@ def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) 
 
     Its id is one that `counters.next_number` returned, and counted in the total; its own `position` is ignored.
     """
-    slot, new = siblings.attach(tx, kind, node.parent_id, position)
-    tx.execute(_INSERT, **_values(kind, node, slot))
-    _count_inserted(tx, 1)
-    return replace(node, position=new)
+    return insert_siblings(tx, kind, [node], position)[0]
 
 
 def _count_inserted(tx: Transaction, more: int) -> None:
@@ -225,13 +222,13 @@ def _count_inserted(tx: Transaction, more: int) -> None:
 
 def insert_siblings(tx: Transaction, kind: str, new: Sequence[Node], position: int | None = None) -> list[Node]:
     """Insert nodes that have the same parent side by side: the first at a position, or at the end (None). See `insert`."""
-    room = siblings.attach_many(tx, kind, new[0].parent_id, position, len(new)) if len(new) > 1 else None
-    if room is None:
-        return [insert(tx, kind, node, None if position is None else position + n) for n, node in enumerate(new)]
-    slots, first = room
-    tx.execute_many(_INSERT, [_values(kind, node, slot) for node, slot in zip(new, slots, strict=True)])
-    _count_inserted(tx, len(new))
-    return [replace(node, position=first + n) for n, node in enumerate(new)]
+    placed: list[Node] = []
+    for slots, first in siblings.attach_many(tx, kind, new[0].parent_id, position, len(new)):
+        those = new[len(placed) : len(placed) + len(slots)]
+        tx.execute_many(_INSERT, [_values(kind, node, slot) for node, slot in zip(those, slots, strict=True)])
+        _count_inserted(tx, len(those))
+        placed += [replace(node, position=first + n) for n, node in enumerate(those)]
+    return placed
 
 
 def _values(kind: str, node: Node, slot: Slot) -> dict[str, Any]:

@@ -18,8 +18,8 @@ after it in one leaf and the blocks after it on each level: a few dozen rows, ho
 Up to 64 siblings have no blocks: `nodes.block` is 0 and `nodes.block_offset` is the position.
 
 The functions below are all that other packages need. Only this package writes `nodes.parent_id`, `nodes.block`,
-`nodes.block_offset` and `sibling_blocks`. Code that inserts rows into `nodes` writes the slots that `attach` or
-`attach_many` returned; code that inserts many under new parents uses block 0 and offsets 0…n-1 and calls `build_blocks`; code that
+`nodes.block_offset` and `sibling_blocks`. Code that inserts rows into `nodes` writes the slots that `attach` returned or
+`attach_many` yielded; code that inserts many under new parents uses block 0 and offsets 0…n-1 and calls `build_blocks`; code that
 deletes a row calls `detach` with its slot. Throughout, `parent` is the id of the parent node, or None for the top level of a kind.
 """
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final
 
 from trellis.store.engine import Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.positions import count_children, count_children_by_parent
 from trellis.store.siblings.rows import note_order, note_orders
-from trellis.store.siblings.tree import SiblingTree, Slot, assign_many, find_slot, find_slots
+from trellis.store.siblings.tree import Room, SiblingTree, Slot, assign_many, find_slot, find_slots, most_rewritten
 
 __all__ = [
     "arrange",
@@ -24,8 +23,6 @@ __all__ = [
     "move_many",
     "reorder",
 ]
-
-_ROWS_PER_MOVED: Final = 16  # siblings that may be written anew for each that comes or goes
 
 
 def attach(tx: Transaction, kind: str, parent: int | None, position: int | None = None) -> tuple[Slot, int]:
@@ -68,19 +65,14 @@ def move(tx: Transaction, kind: str, node: int, old_parent: int | None, new_pare
     return new
 
 
-def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | None, count: int) -> tuple[list[Slot], int] | None:
-    """Make room for `count` new children side by side; return their slots, and the position of the first. See `attach`.
+def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | None, count: int) -> Iterator[Room]:
+    """Make room for `count` new children side by side. See `attach`.
 
-    Returns None, and does nothing, if there are so many siblings that it is less work to attach one by one.
+    Yields the slots for some of them at a time, with the position of the first: write these before asking for the next.
     """
     if position is not None:
         note_order(tx, kind, parent)
-    return SiblingTree(tx, kind, parent).make_room(position, count, most=_most(count))
-
-
-def _most(moved: int) -> int:
-    """Return how many siblings there may be for all of them to be written anew when so many come or go."""
-    return max(btree.CAPACITY, moved * _ROWS_PER_MOVED)
+    return SiblingTree(tx, kind, parent).make_room(position, count)
 
 
 def move_many(
@@ -99,14 +91,7 @@ def move_many(
     note_order(tx, kind, parent)
     note_order(tx, kind, to)
     left = find_slots(tx, kind, ids).values()
-    tree = SiblingTree(tx, kind, to)
-    for position, run in [(None, ids)] if positions is None else _find_runs(ids, positions):
-        room = tree.make_room(position, len(run), most=_most(len(run)))
-        if room is not None:
-            assign_many(tx, kind, {node: (to, slot) for node, slot in zip(run, room[0], strict=True)}, at)
-        else:
-            for n, node in enumerate(run):
-                assign_many(tx, kind, {node: (to, tree.attach(None if position is None else position + n)[0])}, at)
+    _join(tx, kind, to, [(None, ids)] if positions is None else _find_runs(ids, positions), at)
     SiblingTree(tx, kind, parent).detach_many(left)
 
 
@@ -126,19 +111,38 @@ def arrange(
     slots = find_slots(tx, kind, [node for parent in changed for node in now[parent]])
     note_orders(tx, kind, changed)
     places: dict[int, tuple[int | None, Slot]] = {}
-    gaps: dict[int | None, list[Slot]] = {}  # of parents that some of very many nodes leave
+    leaving: dict[int | None, list[Slot]] = {}  # of parents that few of many children leave
+    joining: dict[int | None, list[tuple[int, list[int]]]] = {}  # and of those that few join
     for parent in changed:
         own = {node: slots[node] for node in now[parent]}
-        left = own.keys() - wanted[parent]
-        if len(own) > _most(len(left)) and wanted[parent] == tuple(node for node in own if node not in left):
-            gaps[parent] = [own[node] for node in left]
-            continue
-        new = SiblingTree(tx, kind, parent).arrange([*own.values()], len(wanted[parent]))
-        placed = zip(wanted[parent], new, strict=True)
-        places |= {node: (parent, slot) for node, slot in placed if own.get(node) != slot}
+        left, came = own.keys() - wanted[parent], {node: at for at, node in enumerate(wanted[parent]) if node not in own}
+        gaps, runs = {own[node].block for node in left}, list(_find_runs([*came], [*came.values()]))
+        is_few = len(own) > most_rewritten(len(left) + len(came), len(gaps) + len(runs)) and came.keys() <= slots.keys()
+        stay = is_few and [node for node in own if node not in left] == [node for node in wanted[parent] if node not in came]
+        if stay and not came:
+            leaving[parent] = [own[node] for node in left]
+        elif stay and not left:
+            joining[parent] = runs
+        else:
+            new = SiblingTree(tx, kind, parent).arrange([*own.values()], len(wanted[parent]))
+            placed = zip(wanted[parent], new, strict=True)
+            places |= {node: (parent, slot) for node, slot in placed if own.get(node) != slot}
     assign_many(tx, kind, places)
-    for parent, gone in gaps.items():
+    for parent, runs in joining.items():
+        _join(tx, kind, parent, runs)
+    for parent, gone in leaving.items():
         SiblingTree(tx, kind, parent).detach_many(gone)
+
+
+def _join(
+    tx: Transaction, kind: str, parent: int | None, runs: Iterable[tuple[int | None, Sequence[int]]], at: str | None = None
+) -> None:
+    """Put nodes among the children of another one: each run of them at a position, or at the end."""
+    tree = SiblingTree(tx, kind, parent)
+    for position, run in runs:
+        coming = iter(run)
+        for slots, _ in tree.make_room(position, len(run)):
+            assign_many(tx, kind, {next(coming): (parent, slot) for slot in slots}, at)
 
 
 def _find_runs(ids: Sequence[int], positions: Sequence[int]) -> Iterator[tuple[int, list[int]]]:

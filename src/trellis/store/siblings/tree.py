@@ -1,7 +1,7 @@
 """The counted B-tree of the children of one parent: inserting into it, removing from it, splitting and merging its blocks."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,6 +17,7 @@ from trellis.store.tables import nodes
 
 _c = nodes.c
 _WORN: Final = 8  # changes in one transaction
+_ROWS_PER_MOVED: Final = 4  # siblings that may be written anew for each that comes or goes
 _NO_END: Final = 2**31 - 1  # more than any block contains
 
 
@@ -27,6 +28,8 @@ class Slot:
     block: int
     offset: int
 
+
+Room = tuple[list[Slot], int]  # free slots side by side, and the position of the first
 
 _SLOT = Statement(sa.select(_c.block, _c.block_offset).where(KIND, _c.id == bindparam("node")))
 _ASSIGNED = (
@@ -48,6 +51,11 @@ _SLOTS = Statement(sa.select(_c.id, _c.block, _c.block_offset).where(NodeIdIn(_c
 def find_slots(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Slot]:
     """Read the slots of some nodes: id → slot."""
     return {row[0]: Slot(row[1], row[2]) for row in tx.fetch(_SLOTS, kind=kind, ids=tx.id_list(ids))}
+
+
+def most_rewritten(moved: int, places: int = 1) -> int:
+    """Return how many siblings there may be for all of them to be written anew when so many come or go, in so many places."""
+    return places * btree.CAPACITY + moved * _ROWS_PER_MOVED
 
 
 def assign_many(tx: Transaction, kind: str, places: Mapping[int, tuple[int | None, Slot]], at: str | None = None) -> None:
@@ -81,35 +89,46 @@ class SiblingTree:
 
     def attach(self, wanted: int | None) -> tuple[Slot, int]:
         """Make room at a position, or at the end (None, or a number beyond it); return the free slot and its position."""
+        slots, position = self._attach(wanted, 1)
+        return slots[0], position
+
+    def _attach(self, wanted: int | None, most: int) -> Room:
+        """Do what `attach` does for as many rows as a block has room for, at most for so many."""
         known = extent(self._tx, self._kind, self._parent)
         position = known.count if wanted is None else min(wanted, known.count)
         if not known.root and (not known.count or (known.count < btree.CAPACITY and not self._is_worn())):
-            self._blocks.shift(0, position, known.count, 1)
-            return Slot(0, position), position
+            fitting = min(most, btree.CAPACITY - known.count)
+            self._blocks.shift(0, position, known.count, fitting)
+            return _list_slots([], range(position, position + fitting)), position
         path = self._blocks.path_to_position(position, known.root or self.build(known.count)[-1].id)
         if path[-1].size >= btree.CAPACITY:
             path = self._blocks.path_to_position(position, self._split(path, at_end=position == known.count))
         path = self._renew(path)
         leaf = path[-1]
-        slot = Slot(leaf.id, position - sum(block.start for block in path))
-        self._blocks.shift(leaf.id, slot.offset, leaf.size, 1)
-        self._blocks.resize_path(path, 1)
-        return slot, position
+        offset, fitting = position - sum(block.start for block in path), min(most, btree.CAPACITY - leaf.size)
+        self._blocks.shift(leaf.id, offset, leaf.size, fitting)
+        self._blocks.resize_path(path, fitting)
+        return [Slot(leaf.id, offset + n) for n in range(fitting)], position
 
-    def make_room(self, wanted: int | None, count: int, *, most: int) -> tuple[list[Slot], int] | None:
-        """Make room for `count` rows at a position or at the end; return the free slots, and the position of the first.
+    def make_room(self, wanted: int | None, count: int) -> Iterator[Room]:
+        """Make room for `count` rows at a position or at the end: at once if that is less work than block by block.
 
-        Returns None, and does nothing, if there are more than `most` siblings.
+        Yields the slots for some of them at a time, with the position of the first; they must be written before the next come.
         """
-        known = extent(self._tx, self._kind, self._parent)
-        if known.count > most:
-            return None
-        first = known.count if wanted is None else min(wanted, known.count)
-        positions = range(first, first + count)
-        if known.root or known.count + count > btree.CAPACITY:
-            return _list_slots(self.build(known.count + count, first, count), positions), first
-        self._blocks.shift(0, first, known.count, count)
-        return _list_slots([], positions), first
+        if count > 1 and (known := extent(self._tx, self._kind, self._parent)).count <= most_rewritten(count):
+            first = known.count if wanted is None else min(wanted, known.count)
+            positions = range(first, first + count)
+            if known.root or known.count + count > btree.CAPACITY:
+                yield _list_slots(self.build(known.count + count, first, count), positions), first
+            else:
+                self._blocks.shift(0, first, known.count, count)
+                yield _list_slots([], positions), first
+            return
+        done = 0
+        while done < count:
+            slots, position = self._attach(None if wanted is None else wanted + done, count - done)
+            done += len(slots)
+            yield slots, position
 
     def arrange(self, slots: Sequence[Slot], count: int) -> Sequence[Slot]:
         """Return slots for `count` rows in order, into which they must all be written; `slots` are those till now."""

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
+from tests.wait import GIVE_UP
 from tests.webhook_receiver import Receiver
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -52,7 +53,7 @@ async def deliver(worker: Worker) -> None:
 def work_off(gate: Gate) -> Off:
     """Send everything that is due by the gate's clock, with a worker of its own."""
 
-    def off(timeout: float = 15.0, **given: Any) -> None:
+    def off(timeout: float = GIVE_UP, **given: Any) -> None:
         guard = Guard(gate.environment.outgoing.allowed, given.pop("resolve", None))
         asyncio.run(deliver(Worker(gate, Sender(guard, timeout=timeout, **given))))
 

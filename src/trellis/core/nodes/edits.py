@@ -1,5 +1,6 @@
 """Edits of several nodes, moves and returns of deleted ones: worked out one after the other in memory, and written together."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -72,23 +73,30 @@ class Edits:
             raise OneByOne
 
     def _check_ways(self, joining: Mapping[int, int | None]) -> None:
-        """Raise OneByOne if a node goes below itself or one that moves after it, or if one may be too deep then.
-
-        A node that goes below one that has moved before it takes along what it had, or less: that has been below it until now.
-        """
-        lines = dict(self._line)
-        waiting = set(joining)
-        deeper: dict[int, int] = {}  # the levels above those that are on a deeper one than before
+        """Raise OneByOne if a node goes below itself, or too deep with what is below it by then."""
+        parents = self._find_parents() | {node: one.parent_id for node, one in self._found.items()}
+        below: dict[int | None, set[int]] = defaultdict(set)
+        for node, parent in parents.items():
+            below[parent].add(node)
+        levels: dict[int, int] = {}  # how many there are above each that moves, where it comes to be on a deeper one than before
         for node, to in joining.items():
-            above = _list_line(lines, to)
-            if not waiting.isdisjoint(above):
+            above = _list_line(parents, to)
+            if node in above:
                 raise OneByOne
-            waiting.discard(node)
-            if node in self._found and len(above) > len(_list_line(lines, self._found[node].parent_id)):
-                deeper[node] = len(above)
-            if node in lines:
-                lines[node] = to, lines[node][1]
-        if deeper and nodes.reaches_down(self._context.tx, self._kind.name, [*deeper], DEEPEST - max(deeper.values())):
+            if node not in parents:  # it returns, and nothing is below it yet
+                continue
+            if len(above) > len(_list_line(parents, parents[node])):
+                level, there = len(above), [node]
+                while there:
+                    if level >= DEEPEST:
+                        raise OneByOne
+                    levels |= {one: max(level, levels.get(one, 0)) for one in there if one in joining}
+                    level, there = level + 1, [one for parent in there for one in below[parent]]
+            below[parents[node]].remove(node)
+            below[to].add(node)
+            parents[node] = to
+        heights = nodes.measure_heights(self._context.tx, self._kind.name, [*levels], [*joining], DEEPEST) if levels else {}
+        if any(level + heights[node] >= DEEPEST for node, level in levels.items()):
             raise OneByOne
 
     def _read_orders(self, parents: Iterable[int | None], moved: int) -> dict[int | None, list[int]]:
@@ -103,7 +111,10 @@ class Edits:
 
     def find_level(self, parent: int | None) -> int:
         """Return how many levels there are down to a node that nodes leave or join; 0 for the top level."""
-        return len(_list_line(self._line, parent))
+        return len(_list_line(self._find_parents(), parent))
+
+    def _find_parents(self) -> dict[int, int | None]:
+        return {node: parent for node, (parent, _) in self._line.items()}
 
     def find(self, number: int) -> tuple[Node, str]:
         """Return a node as it is by now, and the path above it."""
@@ -171,10 +182,10 @@ class Edits:
             siblings.arrange(self._context.tx, self._kind.name, self._before, wanted)
 
 
-def _list_line(ancestors: Mapping[int, tuple[int | None, str]], node: int | None) -> list[int]:
+def _list_line(parents: Mapping[int, int | None], node: int | None) -> list[int]:
     """Return a node and those above it, the top last; nothing for the top level."""
     line: list[int] = []
-    while node is not None and len(line) <= len(ancestors):
+    while node is not None and len(line) <= len(parents):
         line.append(node)
-        node = ancestors[node][0]
+        node = parents[node]
     return line

@@ -32,7 +32,7 @@ from trellis.store.nodes.rows import (
     update_many,
     walk,
 )
-from trellis.store.nodes.trees import find_level, find_outline, find_tree, reaches_down
+from trellis.store.nodes.trees import find_level, find_outline, find_tree, measure_heights, reaches_down
 
 __all__ = [
     "AT_ONCE",
@@ -70,6 +70,7 @@ __all__ = [
     "is_inside",
     "leads_inside",
     "list_mentioning_group",
+    "measure_heights",
     "outline",
     "reaches_down",
     "read_nodes",

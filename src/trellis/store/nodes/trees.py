@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import NodeIdIn, Statement, Transaction
+from trellis.store.engine import IdIn, NodeIdIn, Statement, Transaction
 from trellis.store.nodes.bounded import Room, read_nodes
 from trellis.store.nodes.rows import BELOW, Node, find_ancestors, is_in
 from trellis.store.siblings import POSITION
@@ -49,6 +49,33 @@ _REACHES = _reaches()
 def reaches_down(tx: Transaction, kind: str, roots: Sequence[int], levels: int) -> bool:
     """Return whether there is something so many levels below one of some nodes."""
     return levels <= 0 or bool(tx.fetch(_REACHES, kind=kind, roots=tx.id_list(roots), depth=levels))
+
+
+def _heights() -> Statement:
+    top = sa.select(_c.kind, _c.id, _c.id.label("root"), sa.literal(0).label("depth")).where(NodeIdIn(_c.id, "roots"))
+    down = top.cte("down", recursive=True)
+    child = nodes.alias()
+    down = down.union_all(
+        sa.select(child.c.kind, child.c.id, down.c.root, down.c.depth + 1).where(
+            child.c.kind == down.c.kind,
+            child.c.parent_id == down.c.id,
+            sa.not_(IdIn(child.c.id, "apart")),
+            down.c.depth < bindparam("depth", type_=sa.Integer),
+        )
+    )
+    return Statement(sa.select(down.c.root, sa.func.max(down.c.depth)).group_by(down.c.root))
+
+
+_HEIGHTS = _heights()
+
+
+def measure_heights(tx: Transaction, kind: str, roots: Sequence[int], apart: Sequence[int], most: int) -> dict[int, int]:
+    """Return how many levels there are below each of some nodes, at most `most`: id → number.
+
+    Nodes that are `apart`, and all below these, do not count.
+    """
+    rows = tx.fetch(_HEIGHTS, kind=kind, roots=tx.id_list(roots), apart=tx.id_list(apart), depth=most)
+    return {row[0]: row[1] for row in rows}
 
 
 def _tree(top: sa.ColumnElement[bool]) -> Statement:

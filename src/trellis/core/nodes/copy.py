@@ -94,7 +94,7 @@ def _copy(kind: NodeKind, context: Context) -> Outcome:
     # List everything to be copied before the first insert, since the copy may be placed below the original.
     below = nodes.find_outline(context.tx, kind.name, original.id) if given.get(_WITH_CHILDREN.name) else []
     if below and nodes.reaches_down(
-        context.tx, kind.name, (original.id,), DEEPEST - nodes.find_level(context.tx, kind.name, place.parent_id)
+        context.tx, kind.name, original.id, DEEPEST - nodes.find_level(context.tx, kind.name, place.parent_id)
     ):
         detail = say("parentId: the copies would be on more than {deepest} levels. Choose a parent further up.", deepest=DEEPEST)
         raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))

@@ -1,7 +1,7 @@
 """Edits of several nodes, moves and returns of deleted ones: worked out one after the other in memory, and written together."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
@@ -74,7 +74,7 @@ class Edits:
 
     def _check_ways(self, joining: Mapping[int, int | None]) -> None:
         """Raise OneByOne if a node goes below itself, or too deep with what is below it by then."""
-        parents = self._find_parents() | {node: one.parent_id for node, one in self._found.items()}
+        parents = self._find_parents() | {node: self._found[node].parent_id for node in joining if node in self._found}
         below: dict[int | None, set[int]] = defaultdict(set)
         for node, parent in parents.items():
             below[parent].add(node)
@@ -86,12 +86,11 @@ class Edits:
             if node not in parents:  # it returns, and nothing is below it yet
                 continue
             if len(above) > len(_list_line(parents, parents[node])):
-                level, there = len(above), [node]
-                while there:
+                for one, level in _walk_down(below, node, len(above)):
                     if level >= DEEPEST:
                         raise OneByOne
-                    levels |= {one: max(level, levels.get(one, 0)) for one in there if one in joining}
-                    level, there = level + 1, [one for parent in there for one in below[parent]]
+                    if one in joining:
+                        levels[one] = max(level, levels.get(one, 0))
             below[parents[node]].remove(node)
             below[to].add(node)
             parents[node] = to
@@ -102,12 +101,12 @@ class Edits:
     def _read_orders(self, parents: Iterable[int | None], moved: int) -> dict[int | None, list[int]]:
         tx, name = self._context.tx, self._kind.name
         below = [parent for parent in parents if parent is not None]
-        counts = siblings.count_children_by_parent(tx, name, below) if below else {}
+        counts = siblings.count_children_by_parent(tx, name, below)
         top = siblings.count_children(tx, name, None) if None in parents else 0
         if not siblings.can_arrange(top + sum(counts.values()), moved):
             raise OneByOne
-        orders = siblings.find_children_by_parent(tx, name, below) if below else {}
-        return {parent: siblings.find_children(tx, name, None) if parent is None else orders[parent] for parent in parents}
+        top_level = {None: siblings.find_children(tx, name, None)} if None in parents else {}
+        return top_level | siblings.find_children_by_parent(tx, name, below)
 
     def find_level(self, parent: int | None) -> int:
         """Return how many levels there are down to a node that nodes leave or join; 0 for the top level."""
@@ -189,3 +188,11 @@ def _list_line(parents: Mapping[int, int | None], node: int | None) -> list[int]
         line.append(node)
         node = parents[node]
     return line
+
+
+def _walk_down(below: Mapping[int | None, Iterable[int]], node: int, level: int) -> Iterator[tuple[int, int]]:
+    """Yield a node with its level, and what is below it with theirs; in a damaged tree that may have no end."""
+    there = [node]
+    while there:
+        yield from ((one, level) for one in there)
+        there, level = [child for one in there for child in below[one]], level + 1

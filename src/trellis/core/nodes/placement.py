@@ -125,13 +125,13 @@ def goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int
     if node is None:
         return level >= tree.DEEPEST
     is_deeper = level > nodes.find_level(tx, kind.name, node.parent_id)
-    return is_deeper and nodes.reaches_down(tx, kind.name, (node.id,), tree.DEEPEST - level)
+    return is_deeper and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST - level)
 
 
 def children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, to: Node) -> bool:
     """Return whether what is below a node would be too deep below another one, and deeper than it is."""
     now, then = (nodes.find_level(tx, kind.name, one.id) for one in (node, to))
-    return then > now and nodes.reaches_down(tx, kind.name, (node.id,), tree.DEEPEST + 1 - then)
+    return then > now and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST + 1 - then)
 
 
 def find_place(

@@ -180,7 +180,7 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
 def _check_depth(kind: NodeKind, context: Context, node: Node) -> None:
     """Refuse if what came back with a node is too deep below its parent."""
     level = nodes.find_level(context.tx, kind.name, node.parent_id)
-    if node.parent_id is not None and nodes.reaches_down(context.tx, kind.name, (node.id,), DEEPEST - level):
+    if node.parent_id is not None and nodes.reaches_down(context.tx, kind.name, node.id, DEEPEST - level):
         raise _refuse_parent(node.parent_id, _too_deep(kind, node.parent_id), wanted="parentId" in context.input)
 
 

@@ -31,26 +31,6 @@ def find_level(tx: Transaction, kind: str, node: int | None) -> int:
     return 0 if node is None else len(find_ancestors(tx, kind, (node,)))
 
 
-def _reaches() -> Statement:
-    top = sa.select(_c.kind, _c.id, sa.literal(0).label("depth")).where(NodeIdIn(_c.id, "roots"))
-    down = top.cte("down", recursive=True)
-    child, depth = nodes.alias(), bindparam("depth", type_=sa.Integer)
-    down = down.union_all(
-        sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(
-            child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < depth
-        )
-    )
-    return Statement(sa.select(down.c.id).where(down.c.depth == depth).limit(1))
-
-
-_REACHES = _reaches()
-
-
-def reaches_down(tx: Transaction, kind: str, roots: Sequence[int], levels: int) -> bool:
-    """Return whether there is something so many levels below one of some nodes."""
-    return levels <= 0 or bool(tx.fetch(_REACHES, kind=kind, roots=tx.id_list(roots), depth=levels))
-
-
 def _heights() -> Statement:
     top = sa.select(_c.kind, _c.id, _c.id.label("root"), sa.literal(0).label("depth")).where(NodeIdIn(_c.id, "roots"))
     down = top.cte("down", recursive=True)
@@ -76,6 +56,11 @@ def measure_heights(tx: Transaction, kind: str, roots: Sequence[int], apart: Seq
     """
     rows = tx.fetch(_HEIGHTS, kind=kind, roots=tx.id_list(roots), apart=tx.id_list(apart), depth=most)
     return {row[0]: row[1] for row in rows}
+
+
+def reaches_down(tx: Transaction, kind: str, node: int, levels: int) -> bool:
+    """Return whether there is something so many levels below a node."""
+    return levels <= 0 or measure_heights(tx, kind, (node,), (), levels).get(node) == levels
 
 
 def _tree(top: sa.ColumnElement[bool]) -> Statement:

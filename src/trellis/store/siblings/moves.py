@@ -7,7 +7,7 @@ from trellis.store.engine import Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.positions import count_children, count_children_by_parent
 from trellis.store.siblings.rows import note_order, note_orders
-from trellis.store.siblings.tree import Room, SiblingTree, Slot, assign_many, find_slot, find_slots, most_rewritten
+from trellis.store.siblings.tree import FreeSlots, SiblingTree, Slot, assign_many, find_slot, find_slots, most_rewritten
 
 __all__ = [
     "arrange",
@@ -65,7 +65,7 @@ def move(tx: Transaction, kind: str, node: int, old_parent: int | None, new_pare
     return new
 
 
-def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | None, count: int) -> Iterator[Room]:
+def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | None, count: int) -> Iterator[FreeSlots]:
     """Make room for `count` new children side by side. See `attach`.
 
     Yields the slots for some of them at a time, with the position of the first: write these before asking for the next.

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam
 from trellis.store.engine import NodeIdIn, Statement, Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.btree import HEIGHT, Block, plan_blocks, split_point
-from trellis.store.siblings.positions import KIND, extent
+from trellis.store.siblings.positions import KIND, Extent, extent
 from trellis.store.siblings.rows import BlockRows, delete_blocks
 from trellis.store.tables import nodes
 
@@ -29,7 +29,7 @@ class Slot:
     offset: int
 
 
-Room = tuple[list[Slot], int]  # free slots side by side, and the position of the first
+FreeSlots = tuple[list[Slot], int]  # free slots side by side, and the position of the first
 
 _SLOT = Statement(sa.select(_c.block, _c.block_offset).where(KIND, _c.id == bindparam("node")))
 _ASSIGNED = (
@@ -89,12 +89,11 @@ class SiblingTree:
 
     def attach(self, wanted: int | None) -> tuple[Slot, int]:
         """Make room at a position, or at the end (None, or a number beyond it); return the free slot and its position."""
-        slots, position = self._attach(wanted, 1)
+        slots, position = self._attach(extent(self._tx, self._kind, self._parent), wanted, 1)
         return slots[0], position
 
-    def _attach(self, wanted: int | None, most: int) -> Room:
+    def _attach(self, known: Extent, wanted: int | None, most: int) -> FreeSlots:
         """Do what `attach` does for as many rows as a block has room for, at most for so many."""
-        known = extent(self._tx, self._kind, self._parent)
         position = known.count if wanted is None else min(wanted, known.count)
         if not known.root and (not known.count or (known.count < btree.CAPACITY and not self._is_worn())):
             fitting = min(most, btree.CAPACITY - known.count)
@@ -110,24 +109,22 @@ class SiblingTree:
         self._blocks.resize_path(path, fitting)
         return [Slot(leaf.id, offset + n) for n in range(fitting)], position
 
-    def make_room(self, wanted: int | None, count: int) -> Iterator[Room]:
+    def make_room(self, wanted: int | None, count: int) -> Iterator[FreeSlots]:
         """Make room for `count` rows at a position or at the end: at once if that is less work than block by block.
 
         Yields the slots for some of them at a time, with the position of the first; they must be written before the next come.
         """
-        if count > 1 and (known := extent(self._tx, self._kind, self._parent)).count <= most_rewritten(count):
+        known = extent(self._tx, self._kind, self._parent)
+        has_blocks = known.root or known.count + count > btree.CAPACITY
+        if count > 1 and has_blocks and known.count <= most_rewritten(count):
             first = known.count if wanted is None else min(wanted, known.count)
-            positions = range(first, first + count)
-            if known.root or known.count + count > btree.CAPACITY:
-                yield _list_slots(self.build(known.count + count, first, count), positions), first
-            else:
-                self._blocks.shift(0, first, known.count, count)
-                yield _list_slots([], positions), first
+            yield _list_slots(self.build(known.count + count, first, count), range(first, first + count)), first
             return
-        done = 0
-        while done < count:
-            slots, position = self._attach(None if wanted is None else wanted + done, count - done)
-            done += len(slots)
+        slots, position = self._attach(known, wanted, count)
+        yield slots, position
+        while (count := count - len(slots)) > 0:
+            known = extent(self._tx, self._kind, self._parent)
+            slots, position = self._attach(known, position + len(slots), count)
             yield slots, position
 
     def arrange(self, slots: Sequence[Slot], count: int) -> Sequence[Slot]:

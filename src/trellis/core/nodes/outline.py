@@ -28,7 +28,6 @@ _SMALLER: Final = say("Send a smaller depth, or the id of a node further down as
 _DEPTH: Final = Field("depth", Integer(1, DEEPEST), "How many levels to return; 1 returns the children only.")
 TREE: Final = Verb(name="tree", method="GET", tail="/tree", response=Response.ANSWER, answer="The tree.", read_at="tree/{resource}")
 _EXAMPLE: Final = [{"id": 1, "name": "News", "children": [{"id": 2, "name": "Archive", "children": []}]}]
-_DEEPEST: Final = 1000  # longer chains of ancestors are cut off
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
@@ -155,7 +154,7 @@ def _ancestors(kind: NodeKind, context: Context) -> Outcome:
     def path_to(node: int) -> list[Mapping[str, Any]]:
         path: list[Mapping[str, Any]] = []
         at: int | None = node
-        while at is not None and len(path) < _DEEPEST and (found := find(at)) is not None:
+        while at is not None and len(path) < nodes.MOST_LEVELS and (found := find(at)) is not None:
             path.append({"id": found.id, "name": found.name, "parentId": found.parent_id, "position": found.position})
             at = found.parent_id
         return path[::-1]

@@ -19,7 +19,6 @@ from trellis.store.engine import Transaction
 from trellis.store.nodes import Node, Room
 
 _MOST: Final = 20_000  # nodes that a section may have in the community
-_DEEPEST: Final = 1_000  # levels
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +90,7 @@ def _load_scope(context: Context, section: Section, room: Room, faults: list[tup
 
 def _read_below(tx: Transaction, kind: NodeKind, root: int | None, room: Room) -> list[Node]:
     with _refusing(kind, room):
-        return nodes.find_tree(tx, kind.name, root, _DEEPEST, room)
+        return nodes.find_tree(tx, kind.name, root, nodes.MOST_LEVELS, room)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 
 from trellis.store.engine import IdIn, NodeIdIn, Transaction
-from trellis.store.nodes.rows import find_ancestors, is_above
+from trellis.store.nodes.rows import MOST_LEVELS, find_ancestors, is_above
 from trellis.store.tables import nodes
 
 _c = nodes.c
@@ -25,9 +25,10 @@ def is_inside(node: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
 
 def leads_inside(kind: sa.ColumnElement[str], node: sa.ColumnElement[int], parent: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     """Build the same condition, judged row by row on the way up from the node: right where few rows are examined."""
-    up = sa.select(kind.label("kind"), parent.label("id")).correlate(*_tables(parent)).cte("up", recursive=True, nesting=True)
-    above = nodes.alias()
-    up = up.union_all(sa.select(above.c.kind, above.c.parent_id).where(is_above(above, up.c.kind, up.c.id)))
+    row = (kind.label("kind"), parent.label("id"), sa.literal(0).label("levels"))
+    up, above = sa.select(*row).correlate(*_tables(parent)).cte("up", recursive=True, nesting=True), nodes.alias()
+    next_up = sa.select(above.c.kind, above.c.parent_id, up.c.levels + 1)
+    up = up.union_all(next_up.where(is_above(above, up.c.kind, up.c.id), up.c.levels < MOST_LEVELS))
     return sa.or_(IdIn(node, "within"), sa.exists(sa.select(up.c.id).where(IdIn(up.c.id, "within"))))
 
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.nodes.rows import COLUMNS, Node, decode_node, is_above
+from trellis.store.nodes.rows import COLUMNS, MOST_LEVELS, Node, decode_node, is_above
 from trellis.store.tables import nodes
 
 _c = nodes.c
@@ -27,16 +27,14 @@ class Located(NamedTuple):
 
 def _with_path() -> Statement:
     """Read a node and the names of its ancestors in one statement, which needs no snapshot."""
-    up = (
-        sa.select(_c.kind, _c.parent_id, sa.literal("", sa.Text).label("above"), sa.literal("", sa.Text).label("line"))
-        .where(_KIND, _c.id == bindparam("id"))
-        .cte("up", recursive=True)
-    )
-    parent = nodes.alias()
+    nothing, is_it = sa.literal("", sa.Text), sa.and_(_KIND, _c.id == bindparam("id"))
+    node = sa.select(_c.kind, _c.parent_id, nothing.label("above"), nothing.label("line"), sa.literal(0).label("levels"))
+    up, parent = node.where(is_it).cte("up", recursive=True), nodes.alias()
     above, line = parent.c.name + " > " + up.c.above, sa.cast(parent.c.id, sa.Text) + " " + up.c.line
-    up = up.union_all(sa.select(parent.c.kind, parent.c.parent_id, above, line).where(is_above(parent, up.c.kind, up.c.parent_id)))
-    top = sa.and_(_KIND, _c.id == bindparam("id"), up.c.parent_id.is_(None))
-    return Statement(sa.select(*COLUMNS, up.c.above, up.c.line).select_from(nodes.join(up, sa.true())).where(top))
+    next_up = sa.select(parent.c.kind, parent.c.parent_id, above, line, up.c.levels + 1)
+    up = up.union_all(next_up.where(is_above(parent, up.c.kind, up.c.parent_id), up.c.levels < MOST_LEVELS))
+    whole = sa.or_(up.c.parent_id.is_(None), up.c.levels == MOST_LEVELS)
+    return Statement(sa.select(*COLUMNS, up.c.above, up.c.line).select_from(nodes.join(up, sa.true())).where(is_it, whole))
 
 
 def _with_some_above(which: sa.ColumnElement[bool]) -> Statement:

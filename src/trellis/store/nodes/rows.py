@@ -94,6 +94,8 @@ def find_existing(tx: Transaction, kind: str, ids: Iterable[int]) -> set[int]:
 
 # --- ancestors and descendants ------------------------------------------------------------------------------------
 
+MOST_LEVELS: Final = 1000  # that are read: no tree is so deep, but damage may lead parents in a circle, which has no end
+
 
 def is_above(parent: sa.FromClause, kind: sa.ColumnElement[str], parent_id: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     """Build the condition that a row of `nodes` is the parent of another row, given that one's kind and parent's id.
@@ -128,9 +130,8 @@ def _below() -> sa.CTE:
     top = sa.select(_c.kind, _c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
     down = top.cte("down", recursive=True, nesting=True)
     child = nodes.alias()
-    return down.union_all(
-        sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(child.c.kind == down.c.kind, child.c.parent_id == down.c.id)
-    )
+    is_child = sa.and_(child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < MOST_LEVELS)
+    return down.union_all(sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(is_child))
 
 
 def is_in(down: sa.CTE) -> sa.ColumnElement[bool]:
@@ -148,7 +149,7 @@ _DELETE = Statement(sa.delete(nodes).where(NodeIdIn(_c.id, "ids")))
 
 def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:
     """Return the ids of all descendants of a node, parents before their children."""
-    return [row[0] for row in tx.fetch(_SUBTREE, kind=kind, root=root)]
+    return [*dict.fromkeys(row[0] for row in tx.fetch(_SUBTREE, kind=kind, root=root) if row[0] != root)]
 
 
 BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough for a progress report after each

@@ -1,0 +1,65 @@
+"""Parents that lead in a circle, as only rows written by hand do: whatever is called there comes to an end, and a move mends it."""
+
+from contextlib import suppress
+from itertools import product
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.api_fixtures import database
+from tests.database_state import DatabaseState
+from tests.fixture_types import Run
+from trellis.core.actor import TERMINAL, Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
+from trellis.store.tables import nodes
+
+__all__ = ["database"]
+
+Forums = dict[str, int]
+DOCUMENT = {"format": "trellis/1", "name": "one", "under": "inner", "forums": [{"externalId": "leaf", "name": "New name"}]}
+
+
+def calls(forums: Forums) -> list[tuple[str, int | None, dict[str, Any]]]:
+    """Return what there is to be called: operation, target and what is given."""
+    part, inner, leaf, other = (forums[name] for name in ("Part", "Inner", "Leaf", "Other"))
+    reads = [
+        *(("forums.list", None, given) for given in ({"search": "leaf"}, {"sortBy": "name", "perPage": 1}, {"under": inner})),
+        *(("forums.get", one, {}) for one in (part, inner, leaf)),
+        *(("forums.tree", None, given) for given in ({}, {"root": inner}, {"root": part})),
+        ("forums.ancestors", None, {"ids": [leaf, other]}),
+        ("forums.level", None, {"parentId": inner}),
+        *(("structure.export", None, given) for given in ({}, {"sections": ["forums"], "under": "inner"})),
+        ("structure.plan", None, {"document": DOCUMENT}),
+        ("events.list", None, {}),
+        ("check.list", None, {}),
+    ]
+    writes = [
+        ("forums.create", None, {"name": "New", "parentId": leaf}),
+        *(("forums.update", leaf, given) for given in ({"name": "New name"}, {"position": 0}, {"parentId": other})),
+        *(("forums.update", inner, {"parentId": parent}) for parent in (part, other, leaf)),
+        ("forums.update", other, {"parentId": leaf}),
+        *(("forums.copy", one, {"withChildren": True, "parentId": other}) for one in (part, inner, leaf)),
+        *(("forums.delete", one, {"deleteChildrenOrMove": fate}) for one in (part, inner, leaf) for fate in (-1, other)),
+        ("forums.order", None, {"parentId": inner, "ids": [leaf]}),
+        ("structure.apply", None, {"document": DOCUMENT}),
+    ]
+    return [*reads, *((operation, target, given | {"dryRun": True}) for operation, target, given in writes)]
+
+
+@pytest.mark.parametrize(("forum", "parent"), [("Inner", "Leaf"), ("Part", "Leaf"), ("Leaf", "Leaf")])
+def test_all_that_is_called_in_a_circle_ends(
+    gate: Gate, run: Run, bot: Actor, forums: Forums, database: DatabaseState, forum: str, parent: str
+) -> None:
+    damaged = sa.update(nodes).where(nodes.c.kind == "forums", nodes.c.id == forums[forum]).values(parent_id=forums[parent])
+    gate.store.write(lambda tx: tx.connection.execute(damaged)).result()
+    with database.unchanged():
+        for (operation, target, given), caller in product(calls(forums), (TERMINAL, bot)):
+            with suppress(Refused):
+                gate.run(Call(operation, caller, given, target))
+    run("forums.update", forums[forum], parentId=None)
+    run("check.repair")
+    assert run("check.list")["problems"] == []
+    assert run("forums.get", forums["Leaf"])["path"].endswith("Leaf")

@@ -15,6 +15,9 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 # What is compiled is kept even where the machine says otherwise: the tests start the service hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
+# For root, PostgreSQL and apt-get add users and libraries by commands that the PATH of `su` does not lead to.
+export PATH := $(PATH):/usr/sbin:/sbin
+
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev serve test lint types layers collect audit format lock snapshot catalogues docs release screenshots bench bench-others browser clean
 

@@ -1,5 +1,6 @@
 """What every test may ask for: a database of its own on either engine, a gate with a clock, keys, and the sample community."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -261,7 +262,9 @@ def _names(pytestconfig: pytest.Config) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def postgresql(_folder: Path) -> Iterator[PostgresServer]:
     """A PostgreSQL server, shared by all processes of the run; the last one stops it. A crash costs its data."""
-    server = get_server(_folder / "server")
+    with (_folder / "server.lock").open("w") as alone:  # for root, all processes would add the same user at the same time
+        fcntl.flock(alone, fcntl.LOCK_EX)
+        server = get_server(_folder / "server")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         for setting in ("fsync", "synchronous_commit", "full_page_writes", "autovacuum"):
             connection.execute(f"ALTER SYSTEM SET {setting} = off")

@@ -224,6 +224,7 @@ def test_an_answer_in_the_applications_place_has_its_headers(serve: MakeService)
         assert b"\r\n" + header + b"\r\n" in answer
 
 
+@pytest.mark.slow
 def test_a_body_may_take_its_time_as_long_as_it_comes(serve: MakeService, key: MakeKey, run: Run) -> None:
     service = serve(body_timeout=3)
     body = b'{"name": "Long"' + b" " * 400_000 + b"}"
@@ -253,6 +254,7 @@ def test_a_silent_connection_is_closed(serve: MakeService, sent: bytes) -> None:
         assert rest(connection).count(b"HTTP/1.1 200 ") == (sent == WHOLE)
 
 
+@pytest.mark.slow
 def test_between_requests_a_connection_may_wait_longer_than_a_head(serve: MakeService) -> None:
     service = serve(head_timeout=1)
     with connected(service) as connection:

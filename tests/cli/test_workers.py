@@ -150,6 +150,7 @@ def test_workers_that_end_as_soon_as_they_serve_are_not_started_for_ever(serve: 
     assert 3 <= len(killed) <= 6  # each try may have begun both
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_worker_that_is_stuck_is_killed_and_replaced_and_one_that_is_slow_to_start_is_not(
     serve: MakeService, tmp_path: Path
@@ -167,6 +168,7 @@ def test_a_worker_that_is_stuck_is_killed_and_replaced_and_one_that_is_slow_to_s
     assert set(pids(service.output, "started")) == {stuck, slow, third}, "nobody else was replaced"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_worker_that_is_stuck_when_it_is_replaced_is_killed(serve: MakeService) -> None:
     service = serve(options=TWO, program=partial(serve_with, {"END": 6.0}))

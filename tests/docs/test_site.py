@@ -20,6 +20,7 @@ def test_the_page_of_errors_is_that_of_the_code() -> None:
     assert written == errors_page(), "The errors have changed: run `make snapshot`, and look at the difference."
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_site_is_built_without_a_complaint_and_searched(tmp_path: Path) -> None:
     (command,) = re.findall(r"^docs:.*\n\t@\$\(BIN\)/(sphinx-build .*?) build/site$", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -32,6 +32,7 @@ def _health(service: Service) -> int:
     return service.client.get(f"{service.address}/healthz").status_code
 
 
+@pytest.mark.slow
 def test_reads_writes_and_health_are_refused_while_it_is_stopped_and_go_on_afterwards(
     serve: MakeService, server: StoppableDatabase, key: MakeKey, community: Community
 ) -> None:
@@ -75,6 +76,7 @@ def test_health_is_told_while_reads_still_wait(serve: MakeService, server: Stopp
     wait_until(lambda: _health(service) == 200)
 
 
+@pytest.mark.slow
 def test_an_outage_is_told_once_and_that_it_is_over_once(
     serve: MakeService, server: StoppableDatabase, key: MakeKey, run: Callable[..., object]
 ) -> None:

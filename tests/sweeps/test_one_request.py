@@ -146,6 +146,7 @@ def test_no_query_holds_the_loop(make_api: MakeApiClient, run: Run, community: C
     assert max(sweep.statuses) < 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_no_form_holds_the_loop(gate: Gate, settings: Settings, run: Run, community: Community, sweep: OneRequest) -> None:
     panel = Panel(gate, settings)

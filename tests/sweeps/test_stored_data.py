@@ -127,6 +127,7 @@ def find_pages(open_page: Callable[[str], Any], most_alike: int = 3) -> list[str
     return list(seen)
 
 
+@pytest.mark.slow
 def test_nothing_takes_much_memory(run: Run, admin: Visitor, write_worst: Callable[[int], None]) -> None:
     """Neither a read nor a dry run nor a page: none of them changes what the others find."""
     write_worst(COPIES)
@@ -185,6 +186,7 @@ def _measure_pages(admin: Visitor) -> dict[str, int]:
     return peaks
 
 
+@pytest.mark.slow
 def test_no_text_costs_much_more_than_an_ordinary_one(
     run: Run, admin: Visitor, write_worst: Callable[[int], None], write_ordinary: Callable[[int], None]
 ) -> None:

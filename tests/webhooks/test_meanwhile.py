@@ -111,6 +111,7 @@ def test_a_message_that_is_to_be_sent_again_while_its_last_attempt_fails_is(
     assert (delivery["state"], len(delivery["attempts"])) == ("delivered", len(STEPS) + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("all_fail", [False, True], ids=["too many writes wait", "the disk is full"])
 def test_a_message_is_not_sent_again_and_again_while_its_outcome_cannot_be_written(
     gate: Gate, run: Run, receiver: Receiver, hook: dict[str, Any], monkeypatch: pytest.MonkeyPatch, all_fail: bool

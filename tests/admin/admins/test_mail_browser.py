@@ -38,6 +38,7 @@ def settings(new_settings: NewSettings, mailbox: MailReceiver) -> Settings:
     )
 
 
+@pytest.mark.slow
 def test_an_address_is_given_changed_and_taken_away_and_alarms_are_chosen(
     page: Page, mailbox: MailReceiver, run: Run, mira: int
 ) -> None:

@@ -63,6 +63,7 @@ def _forget_confirmations(gate: Gate) -> None:
     gate.store.write(lambda tx: tx.connection.execute(sa.update(sessions).values(confirmed_until=None)), quiet=True).result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_somebody_signs_in_confirms_links_and_signs_out_at_a_real_provider(
     chrome: Browser, panel: tuple[str, IdentityProvider], run: Run, gate: Gate, *, scripts: bool

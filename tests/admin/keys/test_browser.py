@@ -193,6 +193,7 @@ _PAGES = (  # that tests/admin/test_every_page_browser.py does not open, or not 
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run: Run, community: Community, events: Any) -> None:
     text = run("keys.create", name="Importer", grants=["forums.*"], expires="30d", addresses=["127.0.0.1"])["key"]

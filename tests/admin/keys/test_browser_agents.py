@@ -65,6 +65,7 @@ def test_an_agent_from_its_making_to_the_switch(chrome: Browser, let_in: LetIn, 
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run: Run) -> None:
     context = opened(chrome, service.address)

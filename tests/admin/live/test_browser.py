@@ -33,6 +33,7 @@ def _make_forums(service: Service, key: str, *names: str) -> None:
         assert service.call("POST", "/forums/forums", key, json={"name": name}).status_code == 201
 
 
+@pytest.mark.slow
 def test_each_page_shows_what_happens_by_itself(
     page: Page, service: Service, community: Community, key: MakeKey, run: Run, events: Events
 ) -> None:

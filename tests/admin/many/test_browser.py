@@ -178,6 +178,7 @@ def test_what_is_ticked_without_scripts_is_deleted(panel: OpenPanel, community: 
     assert _top(run) == ["Help", "Wiki"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_axe_finds_nothing(panel: OpenPanel, community: Community, run: Run) -> None:
     _create_groups(run, FOLDS_FROM)

@@ -171,6 +171,7 @@ def test_a_change_set_is_undone_from_one_of_its_events(  # noqa: PLR0917  # fixt
     assert list_complaints(said) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_axe_finds_nothing(  # noqa: PLR0917  # fixtures
     chrome: Browser, let_in: LetIn, community: Community, service: Service, run: Run, do: RunForEvent, gate: Gate, key: MakeKey

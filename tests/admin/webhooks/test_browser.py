@@ -168,6 +168,7 @@ def _scene(gate: Gate, run: Run, clock: Clock, address: Callable[[str], str]) ->
     return seq
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_axe_finds_nothing(
     chrome: Browser, let_in: LetIn, serve_still: Service, receiver: Receiver, run: Run, gate: Gate, clock: Clock

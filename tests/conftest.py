@@ -92,6 +92,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what is slow, unless it is asked for; then it comes first in each process, so that none waits for it at the end.
 
+    So does what starts the service, and waits for it more than it does something.
+
     A test in a browser that could run on both engines runs on one of them, half of them on each: what a page does with an engine
     is tested without a browser on both. TRELLIS_TEST_BROWSER=both runs them on both.
     """
@@ -99,7 +101,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _spread_over_engines(config, items)
     slow = {item for item in items if item.get_closest_marker("slow") is not None}
     if config.getoption(_THOROUGH):
-        items[:] = _begin_with(slow, items, getattr(config, "workerinput", {"workercount": 1})["workercount"])
+        first = slow.union(item for item in items if "serve" in getattr(item, "fixturenames", ()))
+        items[:] = _begin_with(first, items, getattr(config, "workerinput", {"workercount": 1})["workercount"])
         return
     for item in slow:
         item.add_marker(pytest.mark.skip(reason=f"slow: it runs with {_THOROUGH}, as in make test"))

@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
@@ -147,6 +148,7 @@ def unsigned(header: dict[str, Any], claims: dict[str, Any]) -> str:
     return ".".join((*parts, ""))
 
 
+@cache
 def _new_key(kid: str) -> RSAKey:
     return RSAKey.generate_key(2048, {"kid": kid})
 

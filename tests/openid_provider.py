@@ -148,7 +148,7 @@ def unsigned(header: dict[str, Any], claims: dict[str, Any]) -> str:
     return ".".join((*parts, ""))
 
 
-@cache
+@cache  # to make one takes longer than most tests
 def _new_key(kid: str) -> RSAKey:
     return RSAKey.generate_key(2048, {"kid": kid})
 

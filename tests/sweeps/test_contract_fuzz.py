@@ -17,7 +17,7 @@ from tests.wait import GIVE_UP
 
 CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
 EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "6")  # for each operation; give more for a longer run
-PHASES: Final = {"sqlite": "examples,coverage", "postgresql": "fuzzing,stateful"}  # none depends on the engine
+PHASES: Final = {"sqlite": "examples,coverage,stateful", "postgresql": "examples,fuzzing,stateful"}
 
 
 @pytest.mark.slow

@@ -187,7 +187,6 @@ def _measure_pages(admin: Visitor) -> dict[str, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # of which the processor time is that of this process, too
 def test_no_text_costs_much_more_than_an_ordinary_one(
     run: Run, admin: Visitor, write_worst: Callable[[int], None], write_ordinary: Callable[[int], None]
 ) -> None:

@@ -413,7 +413,6 @@ def test_options_that_cannot_be_meant_are_refused_before_anything_is_asked(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)  # the document is what is so large
 def test_ten_thousand_nodes(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:
     count = 10_000 - sum(len(records) for path, records in old.lists.items() if path != "forums/forums")
     tops = 400  # with the highest ids, so that all parents are late

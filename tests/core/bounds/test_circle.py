@@ -1,4 +1,4 @@
-"""Parents that lead in a circle, as only rows written by hand do: whatever is called there comes to an end, and a move mends it."""
+"""Parents that lead in a circle, as only rows written by hand do: whatever is called there ends, and a move leads out of it."""
 
 from contextlib import suppress
 from itertools import product
@@ -49,17 +49,33 @@ def calls(forums: Forums) -> list[tuple[str, int | None, dict[str, Any]]]:
     return [*reads, *((operation, target, given | {"dryRun": True}) for operation, target, given in writes)]
 
 
+def lead_in_a_circle(gate: Gate, forum: int, parent: int) -> None:
+    """Put a forum below one that is below it, or below itself, by hand."""
+    damaged = sa.update(nodes).where(nodes.c.kind == "forums", nodes.c.id == forum).values(parent_id=parent)
+    gate.store.write(lambda tx: tx.connection.execute(damaged)).result()
+
+
 @pytest.mark.parametrize(("forum", "parent"), [("Inner", "Leaf"), ("Part", "Leaf"), ("Leaf", "Leaf")])
 def test_all_that_is_called_in_a_circle_ends(
     gate: Gate, run: Run, bot: Actor, forums: Forums, database: DatabaseState, forum: str, parent: str
 ) -> None:
-    damaged = sa.update(nodes).where(nodes.c.kind == "forums", nodes.c.id == forums[forum]).values(parent_id=forums[parent])
-    gate.store.write(lambda tx: tx.connection.execute(damaged)).result()
+    lead_in_a_circle(gate, forums[forum], forums[parent])
     with database.unchanged():
         for (operation, target, given), caller in product(calls(forums), (TERMINAL, bot)):
             with suppress(Refused):
                 gate.run(Call(operation, caller, given, target))
     run("forums.update", forums[forum], parentId=None)
+    assert {one["problem"] for one in run("check.list")["problems"]} <= {"order"}  # where it was taken from by hand
     run("check.repair")
     assert run("check.list")["problems"] == []
     assert run("forums.get", forums["Leaf"])["path"].endswith("Leaf")
+
+
+def test_what_is_below_a_forum_in_a_circle_is_found_once(gate: Gate, run: Run, forums: Forums) -> None:
+    lead_in_a_circle(gate, forums["Part"], forums["Leaf"])
+    below = {forums[name] for name in ("Inner", "Leaf", "Other")}
+    tree = run("forums.tree", root=forums["Part"])
+    assert (tree["total"], {one["id"] for one in tree["children"]}) == (3, {forums["Inner"], forums["Other"]})
+    assert {one["id"] for one in run("forums.list", under=forums["Part"])["results"]} == below
+    run("forums.delete", forums["Part"], deleteChildrenOrMove=-1)
+    assert [one["id"] for one in run("forums.list", ids=[forums["Part"], *below])["results"]] == []

@@ -130,7 +130,8 @@ def _below() -> sa.CTE:
     top = sa.select(_c.kind, _c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
     down = top.cte("down", recursive=True, nesting=True)
     child = nodes.alias()
-    is_child = sa.and_(child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < MOST_LEVELS)
+    # Each node has one parent, so that a circle that damage has made leads back to the root before it leads anywhere else again.
+    is_child = sa.and_(child.c.kind == down.c.kind, child.c.parent_id == down.c.id, child.c.id != bindparam("root"))
     return down.union_all(sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(is_child))
 
 
@@ -149,7 +150,7 @@ _DELETE = Statement(sa.delete(nodes).where(NodeIdIn(_c.id, "ids")))
 
 def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:
     """Return the ids of all descendants of a node, parents before their children."""
-    return [*dict.fromkeys(row[0] for row in tx.fetch(_SUBTREE, kind=kind, root=root) if row[0] != root)]
+    return [row[0] for row in tx.fetch(_SUBTREE, kind=kind, root=root)]
 
 
 BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough for a progress report after each

@@ -63,21 +63,23 @@ def reaches_down(tx: Transaction, kind: str, node: int, levels: int) -> bool:
     return levels <= 0 or measure_heights(tx, kind, (node,), (), levels).get(node) == levels
 
 
-def _tree(top: sa.ColumnElement[bool]) -> Statement:
+_child = nodes.alias()
+
+
+def _tree(top: sa.ColumnElement[bool], *below: sa.ColumnElement[bool]) -> Statement:
     """Select nodes and those below them down to `:depth` levels, parents before their children, siblings in order."""
     down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(top).cte("down", recursive=True)
-    child = nodes.alias()
-    down = down.union_all(
-        sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(
-            child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < bindparam("depth", type_=sa.Integer)
-        )
-    )
+    is_child = (_child.c.kind == down.c.kind, _child.c.parent_id == down.c.id, *below)
+    is_near = down.c.depth < bindparam("depth", type_=sa.Integer)
+    down = down.union_all(sa.select(_child.c.kind, _child.c.id, down.c.depth + 1).where(*is_child, is_near))
     found = sa.select(_c.id, POSITION).join(down, is_in(down))  # with their texts, SQLite would take all of these along to sort
     return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
 
 
 _WHOLE_TREE = _tree(sa.and_(_KIND, _c.parent_id.is_(None)))
-_TREE_BELOW = _tree(sa.and_(_KIND, _c.parent_id == bindparam("root")))
+_TREE_BELOW = _tree(  # a circle that damage has made leads back to the root, as in BELOW
+    sa.and_(_KIND, _c.parent_id == bindparam("root"), _c.id != bindparam("root")), _child.c.id != bindparam("root")
+)
 _TREES = _tree(NodeIdIn(_c.id, "tops"))
 
 

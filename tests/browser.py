@@ -151,6 +151,12 @@ def confirm(page: Page, password: str) -> None:
         page.get_by_role("button", name="Continue").click()
 
 
+def wait_until_drawn(page: Page) -> None:
+    """Wait until a page has loaded and its next two frames are drawn: before that, the browser may lose a key or move the focus."""
+    page.wait_for_load_state()
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 @cache
 def _axe_source() -> str:
     return (npm_package("axe-core") / "axe.min.js").read_text(encoding="utf-8")

@@ -3,10 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import faults
+from tests.browser import faults, wait_until_drawn
 from tests.fixture_types import MakeKey, Run
-
-_TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 
@@ -21,10 +19,10 @@ def test_a_key_takes_few_key_presses_from_the_menu(page: Page, run: Run) -> None
             pressed += 1
 
     def skip_to_the_content() -> None:
-        page.wait_for_load_state()  # while a page loads, the browser moves the focus there again some frames later
+        wait_until_drawn(page)
         press("Tab", "Enter")
         expect(page.locator("main")).to_be_focused()
-        page.evaluate(_TWO_FRAMES)
+        wait_until_drawn(page)
 
     page.get_by_role("link", name="API keys").focus()
     press("Enter")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.admin.conftest import LetIn
-from tests.browser import faults, opened, violations
+from tests.browser import faults, opened, violations, wait_until_drawn
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
@@ -30,7 +30,7 @@ def _active(page: Page) -> Locator:
 
 
 def _open(page: Page, how: str = "Control+k") -> None:
-    page.wait_for_load_state()  # a page that is still loading does not listen yet
+    wait_until_drawn(page)
     page.keyboard.press(how)
     expect(_field(page)).to_be_focused()
 
@@ -148,7 +148,7 @@ def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community
     held["news"].fulfill(body='<section data-hits="Late"><ul><li><a href="/admin/late"><span>Late</span></a></li></ul></section>')
     held["staff"].continue_()
     expect(page).to_have_url(f"{service.address}/admin/forums/{community.staff}")
-    page.wait_for_load_state()  # what is still on its way may be lost when nothing is held back any more
+    wait_until_drawn(page)  # requests still on their way may be lost once none are held back any more
 
     page.unroute("**/search/hits?**")
     session = page.context.new_cdp_session(page)

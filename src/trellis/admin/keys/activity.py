@@ -1,4 +1,4 @@
-"""What a key did, proposed and was refused, day by day, from the event log, the proposals and the request log."""
+"""The activity of a key, day by day: changes from the event log, proposals, and refused requests from the request log."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from trellis.core.requests import CLASSES
 from trellis.sentences import say
 
 _HERE: Final = "/keys/{id:int}/activity"
-_ROWS: Final = 50  # of a page
-_END: Final = "end"  # the cursor of a source that has no more
+_ROWS: Final = 50  # per page
+_END: Final = "end"  # the cursor of a source that has no more entries
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something that a key did or tried: by which source it is told, when, and after which cursor the next one comes."""
+    """Something that a key did or tried: the source that lists it, its time, and the cursor from which the next entry is read."""
 
     source: str
     at: str
@@ -32,9 +32,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Entries of one source, the newest first. `next` is the cursor behind them.
+    """Entries of one source, the newest first. `next` is the cursor for the entries that follow.
 
-    `searched_to` is the time up to which the source was searched, if that took so long that it was ended before the page was full.
+    `searched_to` is the time back to which the source was searched, if the search took so long that it stopped before the page was
+    full; otherwise "".
     """
 
     entries: Sequence[Entry]
@@ -44,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day with its entries, and how many requests the key made on it and how many of these were refused, if that is known."""
+    """One day: its entries, how many requests the key made (None if unknown), and how many of these were refused."""
 
     date: str
     entries: Sequence[Entry]
@@ -70,7 +71,7 @@ async def _read_refusals(request: PageRequest, key: int, cursor: str) -> Part:
 
 
 async def _read_proposals(request: PageRequest, key: int, cursor: str) -> Part:
-    """Read proposals; the cursor is how many newer ones there are, which may be more when the next page is asked for."""
+    """Read proposals. The cursor is the number of newer proposals; there may be more of them when the next page is requested."""
     first = max(0, parse_whole_number(cursor) or 0)
     found: list[Entry] = []
     for page in (first // _ROWS + 1, first // _ROWS + 2):
@@ -87,7 +88,7 @@ SOURCES: Final[Mapping[str, Read]] = MappingProxyType({"did": _read_events, "pro
 
 
 async def show(request: PageRequest) -> Response:
-    """Show a page of it."""
+    """Show one page of the activity."""
     key = await request.fetch("keys.get", target=request.number("id"))
     cursors = {name: request.query.get(name, "") for name in SOURCES}
     parts = {name: await read(request, key["id"], cursors[name]) for name, read in SOURCES.items() if cursors[name] != _END}
@@ -106,9 +107,10 @@ async def show(request: PageRequest) -> Response:
 
 
 def merge(parts: Mapping[str, Part]) -> tuple[list[Entry], str]:
-    """Merge what the sources told: the newest entries of a page, and the time back to which all were searched, if not to the end.
+    """Merge the sources: return the newest entries, at most a page, and the time back to which all sources were searched.
 
-    What is older than that is left for the next page, since something between may not have been found yet.
+    The time is "" if the page is full or no search stopped early. Entries that are older than this time are left for the next page,
+    since a source may have entries in between that were not found yet.
     """
     reached = max((part.searched_to for part in parts.values()), default="")
     found = [entry for part in parts.values() for entry in part.entries if entry.at >= reached]

@@ -28,9 +28,10 @@ _EMPTY: Final = dict.fromkeys(_NAMES, "")
 
 @dataclass(frozen=True, slots=True)
 class BoundRow:
-    """The bound of one grant as it is shown: texts by member. `writes`: it may be proposed, or tried only.
+    """The bound of one grant as it is shown: `values` are the texts by member.
 
-    `is_about_events`: it may be limited to what the key itself did.
+    If the operation `writes`, the grant can be limited to proposals or dry runs; if it `is_about_events`, to what the key itself
+    did.
     """
 
     name: str
@@ -42,7 +43,7 @@ class BoundRow:
 
     @property
     def id(self) -> str:
-        """The beginning of the ids of its controls."""
+        """The prefix of the ids of its controls."""
         return "bound-" + self.name.replace(".", "-")
 
     @property
@@ -52,7 +53,7 @@ class BoundRow:
 
 
 def split_bounds(typed: Submitted) -> tuple[Submitted, dict[str, dict[str, str]]]:
-    """Split what was typed: the fields of the form without the bounds, and the bounds by operation and member."""
+    """Split a sent form into its fields without the bounds, and the bounds by operation and member."""
     bounds: dict[str, dict[str, str]] = {}
     for name, value in typed.pairs:
         operation, _, member = name.removeprefix(PREFIX).rpartition(".")
@@ -65,9 +66,10 @@ def split_bounds(typed: Submitted) -> tuple[Submitted, dict[str, dict[str, str]]
 def describe_typed(
     bounds: Mapping[str, Mapping[str, str]], chosen: Iterable[str], stored: Mapping[str, Mapping[str, Any]], clock: Clock
 ) -> dict[str, dict[str, Any]]:
-    """Return the bounds of those grants that are ticked, as the operations on keys take them: without what was left empty.
+    """Return the typed bounds of the ticked grants as the operations on keys accept them, without the members that were left empty.
 
-    A time without an offset is one of the clock. One that stands as it was shown is the one that is stored, to the millisecond.
+    A time without an offset is in the clock's time zone. A time that is still as it was shown keeps its stored value, to the
+    millisecond.
     """
     ticked = set(chosen)
 
@@ -83,7 +85,7 @@ def describe_typed(
 
 
 def _limits_anything(texts: Mapping[str, str]) -> bool:
-    """Return whether a bound with these texts by member limits anything: a box without its tick does not, 0 times a day does."""
+    """Return whether a bound with these texts by member limits anything: a box that is not ticked does not, 0 times a day does."""
     return any(value not in ({"", "0", "allow"} if name != "perDay" else {""}) for name, value in texts.items())
 
 
@@ -94,7 +96,7 @@ def build_rows(
     faults: Iterable[Fault],
     clock: Clock,
 ) -> tuple[BoundRow, ...]:
-    """Build the rows of some grants, from what was typed, or else from what is stored."""
+    """Build the rows of some grants, from the typed bounds, or from the stored ones where none were typed."""
     found = list(faults)
     return tuple(
         BoundRow(
@@ -112,7 +114,7 @@ def build_rows(
 
 
 def describe_fault(fault: Fault) -> str:
-    """Return what is wrong with a bound, with its member named as its control is."""
+    """Return the text of a fault in a bound, with the member named by the label of its control."""
     operation, _, member = fault.field.removeprefix(PREFIX).rpartition(".")
     if member not in _LABELS:
         return fault.detail

@@ -1,4 +1,4 @@
-"""How usual clients of MCP are told of this service: a snippet for the configuration of each, with its address and a key."""
+"""Configuration snippets for common MCP clients, with the address of this service and a key."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,7 +13,7 @@ _AT_HOME: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """What to put where: `id` marks it on the page, `place` is the file or program."""
+    """A text to put into a client's configuration: `id` marks it on the page, `place` is the file or program it belongs in."""
 
     id: str
     client: str
@@ -22,7 +22,7 @@ class Snippet:
 
 
 def build_snippets(base: str, secret: str = PLACEHOLDER) -> tuple[Snippet, ...]:
-    """Return the snippets for a service at this address; without a secret, a placeholder stands in its place."""
+    """Return the snippets for a service at the address `base`, with the secret of a key or a placeholder for it."""
     url, header = f"{base}/mcp", f"Authorization: Bearer {secret}"
     remote = {"url": url, "headers": {"Authorization": f"Bearer {secret}"}}
     typed = {"type": "http", **remote}
@@ -40,9 +40,9 @@ def _write(heading: str, server: dict[str, Any]) -> str:
 
 
 def _bridge(url: str, secret: str) -> dict[str, Any]:
-    """Return how a client that starts programs, and asks no addresses with keys, is told of one: by a program that asks it."""
+    """Return the configuration for a client that can only start programs: it starts `mcp-remote`, which sends the key."""
     plain = [] if url.startswith("https://") or urlsplit(url).hostname in _AT_HOME else ["--allow-http"]
-    # Some clients split an argument at its blanks: the part with one is a variable.
+    # Some clients split arguments at spaces, so the part with a space is in a variable.
     arguments = ["-y", "mcp-remote", url, *plain, "--header", "Authorization:${TRELLIS_AUTHORIZATION}"]
     return {"command": "npx", "args": arguments, "env": {"TRELLIS_AUTHORIZATION": f"Bearer {secret}"}}
 

@@ -1,4 +1,4 @@
-"""The form of an API key: its settings, and what the buttons of the grid do without scripts."""
+"""The form of an API key: its settings, and the effect of the grid's buttons when there are no scripts."""
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -17,7 +17,7 @@ from trellis.errors import Fault, refuse_faults
 from trellis.sentences import say
 
 _TICK: Final = "_tick"  # the name of the grid's buttons
-_BOUNDS: Final = "bounds"  # the button that lists what is ticked
+_BOUNDS: Final = "bounds"  # the button that lists the ticked operations with their bounds
 _KEEP: Final = "keep"
 _DATE: Final = "date"
 _SPANS: Final = (
@@ -65,8 +65,7 @@ _HELP: Final = {
 class KeyForm(Form):
     """The settings of a key: `KeyForm(grid, typed=request.form)`, `KeyForm(grid, key=record)`.
 
-    `preset` is the name of that of a new key; one that there is not is passed over. `begun` are the settings that a new key begins
-    with besides.
+    `preset` is the name of the preset of a new key; an unknown name is ignored. `begun` are further initial settings of a new key.
     """
 
     def __init__(
@@ -137,9 +136,9 @@ class KeyForm(Form):
 
     @property
     def shows_bounds(self) -> bool:
-        """Whether the bounds are to be seen at once: there are some, something is wrong with them, or they were asked for.
+        """Whether the bounds are shown from the start: some are set, one has a fault, or the button that lists them was pressed.
 
-        Those of a preset are many, and said in a sentence.
+        With a preset, bounds that are set do not count: there are many of them, and sentences describe them.
         """
         return self._pressed or any(row.faults or (row.is_set and self.preset is None) for row in self.bound_rows)
 
@@ -150,11 +149,11 @@ class KeyForm(Form):
 
     @property
     def shows_seldom(self) -> bool:
-        """Whether what is folded away is shown at once: some of it is not as usual, or something is wrong with it."""
+        """Whether the folded settings are shown from the start: one of them differs from its default, or has a fault."""
         return any(not self[name].is_plain for name in _SELDOM)
 
     def settings(self) -> dict[str, Any]:
-        """Return what was typed, as the operations on keys take it. Raises Refused."""
+        """Return the typed settings as the operations on keys accept them. Raises Refused."""
         raw = self.raw()
         if unknown := [name for name in raw.get("grants", ()) if name not in self.grid.names]:
             detail = say("grants: this form has no operation called {unknown}.", unknown=quote(unknown[0]))
@@ -173,17 +172,17 @@ class KeyForm(Form):
         return raw
 
     def _describe_unbounded(self, typed: Iterable[str], ticked: AbstractSet[str]) -> dict[str, None]:
-        """Return which bounds of the preset were taken away, as they are unless something else was typed."""
+        """Return null bounds for the ticked operations if there is a preset: they remove its bounds, unless others were typed."""
         return dict.fromkeys(name for name in typed if name in ticked) if self.preset is not None else {}
 
 
 def pressed_button(typed: Submitted) -> str | None:
-    """Return the button of the grid that a form was sent by, if it was sent by one."""
+    """Return the button of the grid that sent a form; None if no button of the grid did."""
     return typed.get(_TICK)
 
 
 def press_button(grid: Grid, typed: Submitted) -> Submitted:
-    """Return what was typed, with the boxes as the pressed button of the grid leaves them."""
+    """Return a sent form with the boxes as the pressed button of the grid leaves them; unchanged if none was pressed."""
     button = pressed_button(typed)
     if button is None:
         return typed

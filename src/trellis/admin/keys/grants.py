@@ -1,7 +1,7 @@
-"""The grid of grants: a row for each resource, a column for each verb, a box wherever there is an endpoint.
+"""The grid of grants: a row for each resource, a column for each verb, and a box for each endpoint.
 
-Everything in it comes from the catalogue. Ticking a row, a column, or all reading operations works by submit buttons too:
-`press` does on the server what the script does in the page.
+Everything in it comes from the catalogue. Without scripts, submit buttons tick a row, a column, or all reading operations: `press`
+does on the server what the script does in the page.
 """
 
 from collections.abc import Collection, Iterable
@@ -27,12 +27,12 @@ class Box:
     path: str
     is_plan: bool
     is_about_events: bool
-    reference: str  # the address of its entry in the reference: its own, or that of the operation that forks
+    reference: str  # the address of its entry in the reference, or of the entry of the operation that forks into it
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One resource: the box of each column, or None where it has no such endpoint."""
+    """One resource: a box for each column, or None where the resource has no such endpoint."""
 
     resource: str
     application: str
@@ -41,14 +41,14 @@ class Row:
 
     @property
     def endpoints(self) -> tuple[Box, ...]:
-        """The boxes of its endpoints."""
+        """The boxes of the resource's endpoints."""
         return tuple(box for box in self.boxes if box is not None)
 
 
 class Grid:
-    """The grid. `columns` are the headings by verb, `rows` the resources, `others` the operations without a column.
+    """The grid. `columns` are the headings by verb, `rows` the resources, `others` the boxes of operations without a column.
 
-    `operations` are those that it has boxes for.
+    `operations` are all operations that have a box.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -87,29 +87,29 @@ class Grid:
         return frozenset(box.name for box in self.boxes)
 
     def find_missing(self, operation: str | None, grants: Collection[str]) -> str:
-        """Return the first grant that is missing of those that an operation needs; "" if none is, or none can be given."""
+        """Return the first grant that an operation needs and `grants` lacks; "" if there is none that can be given."""
         needed = self._needed.get(operation or "", ())
         return next((name for name in needed if name in self.names and name not in grants), "")
 
     @cached_property
     def reading(self) -> frozenset[str]:
-        """The names of those that change nothing."""
+        """The names of the operations that change nothing."""
         return frozenset(box.name for box in self.boxes if box.reads)
 
     @cached_property
     def reads_of_nodes(self) -> frozenset[str]:
-        """The names of those that read nodes, of every kind."""
+        """The names of the operations that read nodes, of every kind."""
         return frozenset(box.name for row in self.rows for box in row.endpoints if box.reads)
 
     @cached_property
     def ticks(self) -> dict[str, frozenset[str]]:
-        """What each button ticks: `all`, `none`, `read`, `row:forums`, `column:list`."""
+        """The operations that each button ticks. Buttons are named `all`, `none`, `read`, `row:forums`, `column:list`."""
         found = {"all": self.names, "none": frozenset[str](), "read": self.reading}
         found |= {f"row:{row.resource}": frozenset(box.name for box in row.endpoints) for row in self.rows}
         return found | {f"column:{name}": frozenset(box.name for box in self.boxes if box.column == name) for name in self.columns}
 
     def press(self, button: str, chosen: Iterable[str]) -> tuple[str, ...]:
-        """Return what is ticked after a button was pressed. A full row or column is cleared."""
+        """Return the operations that are ticked after a button was pressed. A full row or column is cleared."""
         before = frozenset(chosen)
         what = self.ticks.get(button)
         if what is None:
@@ -141,7 +141,7 @@ class Grid:
 
 
 def _columns(catalogue: Catalogue) -> dict[str, str]:
-    """Return the headings of the verbs that nodes have, in the order in which a kind has them."""
+    """Return the headings of the verbs of nodes by name, in the order of the catalogue."""
     verbs = (operation.verb for operation in catalogue.values() if operation.kind is not None)
     return {one.name: one.column for one in verbs if one is not None and one.column}
 

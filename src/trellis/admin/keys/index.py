@@ -26,10 +26,10 @@ from trellis.sentences import say
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
 _MAX_NAMES: Final = 200
-_DAYS: Final = 14  # of the line of use of a key
-_RECIPE: Final = "recipe"  # in the address of the form: what it begins with
-_COPY: Final = "copy"  # or the id of a key that the new one is to be like
-_OF: Final = "of"  # the key whose form asks what it will be able to do
+_DAYS: Final = 14  # that the usage line of a key covers
+_RECIPE: Final = "recipe"  # in the address of the form: the recipe that it begins with
+_COPY: Final = "copy"  # in the address of the form: the id of a key to copy
+_OF: Final = "of"  # in the address of the description: the id of the key that the form changes
 
 
 async def index(request: PageRequest) -> Response:
@@ -86,14 +86,14 @@ def _filters(grid: Grid, query: Submitted) -> Form:
 
 
 async def new(request: PageRequest) -> Response:
-    """Show the form for a new key: empty, or as a recipe or another key has it."""
+    """Show the form for a new key: empty, or filled in from a recipe or another key."""
     request.require_recent_password()
     form, begun = await _begin(request, Grid(request.catalogue))
     return await _show_form(request, form, 200, begun)
 
 
 async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
-    """Build the form, and return with it the recipe that it begins with, or the id of the key."""
+    """Return the form, and the name of the recipe that it begins with or the id of the key that it copies; "" if neither."""
     preset, copied = request.query.get(PRESET.name, ""), parse_whole_number(request.query.get(_COPY, ""))
     if copied:
         key = await request.fetch("keys.get", target=min(max(copied, 1), MAX_ID))
@@ -137,7 +137,7 @@ def _render_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping
 
 
 async def describe(request: PageRequest) -> Response:
-    """Say what the key will be able to do, as its form stands, for a script."""
+    """Describe, for a script, what the key will be able to do with the values that are in its form now."""
     request.require_fresh_form()
     number = parse_whole_number(request.query.get(_OF, ""))
     key = await request.fetch("keys.get", target=min(max(number, 1), MAX_ID)) if number else None
@@ -148,7 +148,7 @@ async def describe(request: PageRequest) -> Response:
 
 
 def show_secret(request: PageRequest, key: Mapping[str, Any], how: str) -> Response:
-    """Show a new key, or, to a form that is sent again, that it was shown before. `how` it was made: created, rotated."""
+    """Show a new key; if the form is sent again, show that the key has been shown before. `how` is "created" or "rotated"."""
     title = (
         say("{name}: the new key", name=isolate(key["name"]))
         if "key" in key
@@ -175,7 +175,7 @@ def find_base(request: PageRequest) -> str:
 
 
 async def fetch_key_names(request: PageRequest) -> dict[int, str]:
-    """Return the names of the newest keys, by id; none to a role that does not read keys."""
+    """Return the names of the newest keys by id; empty for a role that may not list keys."""
     if not request.actor.may("keys.list"):
         return {}
     found = await request.fetch("keys.list", {"perPage": _MAX_NAMES, "order": "newest"})

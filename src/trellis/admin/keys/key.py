@@ -38,11 +38,11 @@ _HERE: Final = "/keys/{id:int}"
 _SECTION: Final = "keys"
 _MAX_ROWS: Final = 10
 _REFUSED: Final = 403
-_NEW: Final = timedelta(days=1)  # for how long a key's first call is worth telling
+_NEW: Final = timedelta(days=1)  # for how long a new key's first call is shown
 RESTORE_OF_KEY: Final = "events.restore_of_key"
-_IS_LOGGED: Final = "logRequests"  # the only setting that is a tick
+_IS_LOGGED: Final = "logRequests"  # the only setting that is a checkbox
 _DAYS: Final = (("0", say("Immediately")), ("1", say("After a day")), *((str(n), say("After {n} days", n=n)) for n in range(2, 8)))
-_GRANT: Final = "grant"  # in the address of a key's form: an operation that is ticked
+_GRANT: Final = "grant"  # in the address of a key's form: an operation to tick
 _MAY: Final = (
     Field("operation", Text(100, 1), ""),
     Field("address", IpAddress(), ""),
@@ -97,7 +97,7 @@ async def show(request: PageRequest) -> Response:
 
 
 def _find_first_call(request: PageRequest, key: Mapping[str, Any], latest: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the first request of a key that was made lately; None if it waits for it, empty if that is nothing to tell."""
+    """Return the first request of a key that was created lately; None if it is yet to come, empty if there is nothing to show."""
     if latest["results"]:
         is_new = key["createdAt"] > request.gate.ago(_NEW) and latest["next"] is None
         return dict(latest["results"][-1]) if is_new else {}
@@ -106,7 +106,7 @@ def _find_first_call(request: PageRequest, key: Mapping[str, Any], latest: Mappi
 
 
 def build_selection_form(request: PageRequest, operation: str, typed: Submitted | None = None) -> Form:
-    """Build the form that says which events an operation is to undo: since a time, after an event."""
+    """Build the form that selects the events that an operation undoes: those since a time, or after an event."""
     fields = [field for field in request.catalogue.find(operation).fields if field.name in _SELECTION]
     labels = {name: label for name, (label, _) in _SELECTION.items()}
     notes = {name: note for name, (_, note) in _SELECTION.items()}
@@ -114,7 +114,7 @@ def build_selection_form(request: PageRequest, operation: str, typed: Submitted 
 
 
 async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:
-    """Build the form of 'May this key …?', and the result if it was sent."""
+    """Return the form of 'May this key …?', and the answer; None if the form was not sent or is refused."""
     typed = Submitted(pair for pair in request.query.items() if pair[0] in {field.name for field in _MAY})
     times = (("now", say("Now")), ("end", say("When it expires"))) if key["expiresAt"] else (("now", say("Now")),)
     form = Form(
@@ -158,18 +158,18 @@ class MissingGrant(NamedTuple):
 
 
 def find_refused_grant(grid: Grid, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> MissingGrant | None:
-    """Return the grant for want of which a request was refused; None if it was not, or has been given since."""
+    """Return the grant that a refused request lacked; None if it was not refused for that, or the key has the grant by now."""
     return _find_missing_grant(grid, key, logged["operation"]) if logged and logged["status"] == _REFUSED else None
 
 
 def _find_missing_grant(grid: Grid, key: Mapping[str, Any], operation: str | None) -> MissingGrant | None:
-    """Return a grant that a key needs for an operation, may be given and has not."""
+    """Return a grant that an operation needs, and that the key lacks and can be given; None if there is none."""
     missing = grid.find_missing(operation, key["grants"]) if key["state"] != "revoked" else ""
     return MissingGrant(missing, f"/keys/{key['id']}/edit?{_GRANT}={missing}") if missing else None
 
 
 def _list_refused(grid: Grid, key: Mapping[str, Any], uses: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the grants for want of which requests were refused, with their number and the time of the last one."""
+    """Return the grants that refused requests lacked, each with the number of these requests and the time of the last one."""
     found: dict[str, dict[str, Any]] = {}
     for use in uses:
         if use["refused"] and (missing := grid.find_missing(use["operation"], key["grants"])):
@@ -208,7 +208,7 @@ def _go_back(request: PageRequest, result: Result) -> Response:
     return request.redirect(f"/keys/{request.number('id')}", message, undo=result.event)
 
 
-def _show_form(  # what the page shows
+def _show_form(
     request: PageRequest,
     status: int,
     key: Mapping[str, Any],
@@ -231,7 +231,7 @@ def _show_form(  # what the page shows
 
 
 async def _compare(request: PageRequest, form: KeyForm, key: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """Compare what another administrator has saved meanwhile with what was typed; expiry and bounds as they would be, in words."""
+    """Compare what another administrator has saved meanwhile with what was typed; expiry and bounds in words, as they would be."""
     clock = request.clock
 
     def tell(one: Mapping[str, Any]) -> dict[str, str]:
@@ -252,7 +252,7 @@ def _format(name: str, value: Any) -> str:
         return say("yes") if value in (True, "1") else say("no")
     if value in (None, "", "never"):
         return say("none")
-    return value if isinstance(value, str) else str(value)  # a sentence stays one
+    return value if isinstance(value, str) else str(value)  # a translatable sentence stays one
 
 
 # --- rotating and revoking ----------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _pause_form(typed: Submitted | None) -> Form:
 
 
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
-    """Return the key, with the webhooks that are on and that it has made."""
+    """Return the key with the webhooks that it has made and that are on."""
     return {**await _fetch(request), "webhooks": await fetch_made_webhooks(request, "key", request.number("id"))}
 
 

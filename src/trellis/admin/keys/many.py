@@ -1,4 +1,4 @@
-"""What is done with the keys that were ticked in their list: giving or taking grants, and revoking, always with a plan first."""
+"""Actions on the keys that were ticked in their list: adding or removing grants, and revoking, always with a plan first."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from trellis.sentences import mark_many, say, say_many
 
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
-_DAYS: Final = 30  # of the line of use
-_DETAILED: Final = 20  # keys of which is told what they ran
+_DAYS: Final = 30  # that the usage line covers
+_DETAILED: Final = 20  # keys whose operations are listed
 _MOST_WEBHOOKS: Final = 1000
 _HOW: Final = "how"  # give or take
 _GRANTS: Final = next(field for field in SETTINGS if field.name == "grants")
@@ -34,9 +34,9 @@ Key = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PlannedKey:
-    """What would change of a key: the grants that it gains and loses, and the webhooks that are switched off with it.
+    """What would change for a key: the grants that it gains and loses, and the webhooks that are switched off with it.
 
-    `uses` are its requests by day, and `ran` the operations that it ran most lately, each with how often; None if that is not told.
+    `uses` are its requests by day. `ran` are the operations that it ran, latest first, each with how often; None if not shown.
     """
 
     key: Key
@@ -48,13 +48,13 @@ class PlannedKey:
 
     @property
     def last(self) -> dict[str, str]:
-        """When it ran an operation last, by operation."""
+        """The time when the key last ran each operation."""
         return {use["operation"]: use["lastAt"] for use in self.ran or ()}
 
 
 @dataclass(frozen=True, slots=True)
 class KeyAction:
-    """Something to do with many keys. `read` returns from its form what its operation is sent for them. Raises Refused."""
+    """An action on many keys. `read` returns the parameters for its operation from its form, and raises Refused for a fault."""
 
     name: str
     operation: str
@@ -68,11 +68,11 @@ class KeyAction:
 
     @property
     def write(self) -> Write:
-        """How its plans are carried out. What ends a key is not undone."""
+        """How its plans are carried out. An action that revokes keys cannot be undone."""
         return Write(self.operation, is_undone=not self.deletes)
 
     def describe(self, count: int) -> str:
-        """Say what was done to so many keys."""
+        """Return a sentence on what was done to `count` keys."""
         return say_many(count, *self.done)
 
 
@@ -118,7 +118,7 @@ ACTIONS: Final = (
 
 
 class GrantsForm(Form):
-    """The grid of what is to be given or taken."""
+    """The grid of the grants to add or remove."""
 
     def __init__(self, grid: Grid, typed: Submitted) -> None:
         self.grid = grid
@@ -136,17 +136,17 @@ def _build_grants_form(request: PageRequest) -> GrantsForm:
 
 
 def find_key_actions(request: PageRequest) -> tuple[KeyAction, ...]:
-    """Return what whoever is signed in may do with many keys."""
+    """Return the actions on many keys that the administrator may run."""
     return tuple(action for action in ACTIONS if request.actor.may(action.operation))
 
 
 async def index(request: PageRequest) -> Response:
-    """Show the list, where keys are ticked."""
+    """Redirect to the list, where keys are ticked."""
     return request.redirect(_HERE)
 
 
 async def run(action: KeyAction, request: PageRequest) -> Response:
-    """Show the form of an action and what it would do, or do it, if that is still what the page showed."""
+    """Show the form of an action with its plan, or carry the plan out if it is still the one that the page showed."""
     back = find_way_back(request, _HERE)
     if (done := await find_done(request, action.describe, back, action.write)) is not None:
         return done
@@ -211,10 +211,10 @@ def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
 
 
 async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) -> tuple[Plan, list[PlannedKey]]:
-    """Run it dry, and tell what would become of each key. Raises Refused."""
+    """Return the plan of an action, from a dry run, and what would change for each key. Raises Refused."""
     chosen = action.read(request)
     raw = {IDS: [key["id"] for key in keys], **chosen}
-    # What is kept on in spite of it is shown too: the tick for that is on the same page.
+    # The dry run ignores the choice to keep webhooks on, so that the page lists them whether or not its box is ticked.
     dry = {name: value for name, value in raw.items() if name != KEEP_WEBHOOKS.name}
     results = {one["id"]: one for one in (await request.dry_run(action.operation, dry))["results"]}
     changing = [key for key in keys if action.deletes or set(results[key["id"]]["key"]["grants"]) != set(key["grants"])]
@@ -254,7 +254,7 @@ def _tell(key: Key, result: Mapping[str, Any], action: KeyAction) -> tuple[tuple
 
 
 async def _fetch_webhooks(request: PageRequest, results: Any) -> dict[int, dict[str, Any]]:
-    """Return the webhooks that are switched off, by id."""
+    """Return all webhooks by id, if any of them is switched off; otherwise an empty dict."""
     if not any(one["webhooks"] for one in results):
         return {}
     listed = (await request.fetch("webhooks.list", {"perPage": _MOST_WEBHOOKS}))["results"]

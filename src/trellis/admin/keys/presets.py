@@ -1,4 +1,4 @@
-"""Pausing all keys of a preset: a page that says which, and then does it."""
+"""Pausing all keys of a preset: a page that lists the keys and then pauses them."""
 
 from typing import Any, Final
 
@@ -14,11 +14,11 @@ from trellis.sentences import say, say_many
 _PAUSE: Final = "keys.pause_preset"
 _PATH: Final = "/keys/presets/{preset}/pause"
 _SECTION: Final = "keys"
-_SHOWN: Final = 20  # names of keys
+_SHOWN: Final = 20  # keys that are listed by name
 
 
 async def fetch_running(request: PageRequest) -> list[tuple[str, str]]:
-    """Return the name of each preset of which there are active keys, and what pausing these is called."""
+    """Return the name of each preset that has active keys, with the text of the button that pauses them."""
     found: list[tuple[str, str]] = []
     for name, preset in PRESETS.items():
         listed = await request.fetch("keys.list", {PRESET.name: name, "state": "active", "perPage": 1})
@@ -27,12 +27,12 @@ async def fetch_running(request: PageRequest) -> list[tuple[str, str]]:
 
 
 async def ask(request: PageRequest) -> Response:
-    """Say which keys would be paused."""
+    """Show which keys would be paused."""
     return await _show(request, _read_preset(request), _build_form(None), 200)
 
 
 async def pause(request: PageRequest) -> Response:
-    """Pause them."""
+    """Pause the keys."""
     preset, form = _read_preset(request), _build_form(request.form)
     try:
         raw = form.raw()

@@ -1,4 +1,4 @@
-"""Recipes of keys: what the form of a new key begins with, and can be changed before it is made. A recipe is one row here."""
+"""Recipes for keys: initial settings for the form of a new key, which can be changed before it is made. Each is one row here."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from trellis.sentences import say
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a kind of program needs: operations, and other settings.
+    """The operations and other settings that one type of program needs.
 
-    `words` are what it is called within a sentence. One that `reads_nodes` also reads the nodes of every kind. One with a `preset`
-    begins with that, which stays with the key; see core/keys/presets.py.
+    `words` is its name within a sentence. A recipe that `reads_nodes` also grants the operations that read nodes, of every kind. A
+    recipe with a `preset` begins with the preset's settings, and the preset stays with the key; see core/keys/presets.py.
     """
 
     title: str
@@ -27,7 +27,7 @@ class Recipe:
     reads_nodes: bool = False
 
     def describe(self, grid: Grid) -> dict[str, Any]:
-        """Return the settings that it gives, as they are entered."""
+        """Return the settings of the recipe, as they are entered in the form."""
         if self.preset:
             return describe_preset(PRESETS[self.preset], grid.operations) | {"preset": self.preset, **self.settings}
         wanted = {*self.grants, *(grid.reads_of_nodes if self.reads_nodes else ())}
@@ -72,7 +72,7 @@ _KEPT: Final = ("grants", "bounds", "addresses", "rateLimit", "perDay", "logRequ
 
 
 def describe_copy(key: Mapping[str, Any], now: str, is_grantable: Callable[[str], bool]) -> dict[str, Any]:
-    """Return the settings of a key that is to be like another one. Bounds that have ended take their grants with them."""
+    """Return the settings for a copy of a key, without grants whose bounds have expired or that can no longer be granted."""
     ended = {name for name, bound in key["bounds"].items() if bound.get("until") and bound["until"] <= now}
     kept = {name: key[name] for name in _KEPT}
     kept["grants"] = [name for name in key["grants"] if name not in ended and is_grantable(name)]

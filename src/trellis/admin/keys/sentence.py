@@ -1,4 +1,4 @@
-"""What a key will be able to do, in sentences, from what is ticked and typed in its form."""
+"""Sentences that describe what a key will be able to do, made from the values in its form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ _LEADS: Final = (
     mark("In dry runs only, it may {phrases}."),
 )
 _OTHERS: Final = {"webhooks": say("webhooks"), "proposals": say("proposals")}
-_MOST_BOUNDS: Final = 5  # that are told one by one
+_MOST_BOUNDS: Final = 5  # that are listed one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a key may do, as sentences; how far its grants reach; and for how long, from where and how often it works."""
+    """Sentences about a key: what it may do, how far its grants reach, and for how long, from where and how often it works."""
 
     may: tuple[str, ...]
     reach: tuple[str, ...]
@@ -39,7 +39,7 @@ class Abilities:
 
 
 def describe_abilities(grid: Grid, rows: Sequence[BoundRow], value_of: Mapping[str, Any]) -> Abilities:
-    """Describe what a key with these grants may do; `value_of` are the other settings of the form, as texts."""
+    """Describe what a key with these grants may do. `value_of` contains the form's other settings by name, as they are shown."""
     may = tuple(
         say(lead, phrases=_join_phrases(_list_phrases(grid, names)))
         for number, lead in enumerate(_LEADS)
@@ -63,7 +63,7 @@ def _find_lead(row: BoundRow) -> int:
 
 
 def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
-    """Return what some operations do: those on resources with the same verbs together, then the others by their summaries."""
+    """Return phrases for some operations: one for all resources with the same verbs, then the summaries of the other operations."""
     titles = {row.resource: say(row.title.lower()) for row in grid.rows} | _OTHERS
     verbs: dict[str, tuple[str, ...]] = {}
     alone: list[str] = []
@@ -91,12 +91,12 @@ def _list_limits(values: Mapping[str, str]) -> list[str]:
 
 
 def _describe_per_day(count: str) -> str:
-    """Describe a number as it was typed; `describe_per_day` is given one that was read."""
+    """Describe a number of uses as it was typed; `describe_per_day` in core takes a validated number."""
     return say("once a day") if count == "1" else say("{count} times a day", count=count)
 
 
 def _describe_work(value_of: Mapping[str, Any]) -> str:
-    """Describe for how long a key works, from where, how often, and what is kept of it."""
+    """Describe for how long a key works, from where and how often, and whether its requests are logged."""
     addresses = [one.strip() for one in str(value_of["addresses"]).splitlines() if one.strip()]
     where = say("only from {addresses}", addresses=_join(addresses)) if addresses else say("from anywhere")
     parts = [say("It works {lasts}, {where}", lasts=value_of["lasts"], where=where)]
@@ -108,7 +108,7 @@ def _describe_work(value_of: Mapping[str, Any]) -> str:
 
 
 def start_small(summary: str) -> str:
-    """Return the summary of an operation as it is written within a sentence."""
+    """Return the summary of an operation with a small first letter, for use within a sentence."""
     return summary[:1].lower() + summary[1:]
 
 

@@ -1,7 +1,7 @@
-"""A key for trying operations in the reference: with few grants, for an hour at most, and for whoever is signed in.
+"""A key for trying operations in the reference: it has few grants, lasts an hour at most, and is made for whoever is signed in.
 
-The reference's script asks for one and keeps it in the page alone; without it, or where the password has to be entered again first,
-the form here makes one. It holds nothing that the administrator could not do in person.
+The reference's script requests such a key and keeps it only in the page. Without the script, or if the password has to be entered
+again first, the form here creates the key. It is granted nothing that the administrator may not do in person.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from trellis.sentences import say
 _HERE: Final = "/keys/try"
 _SECTION: Final = "keys"
 _LASTS: Final = "1h"
-_OPERATION: Final = "operation"  # in the address: what is to be tried
+_OPERATION: Final = "operation"  # in the address: the operation to try
 
 
 async def offer(request: PageRequest) -> Response:
-    """Show the form, or tell the reference's script what the next request has to carry."""
+    """Show the form, or send the reference's script the tokens that its next request has to carry."""
     request.require_recent_password()
     if request.wants_json:
         return request.json({"csrf": request.csrf, "submission": request.submission_token()})
@@ -50,19 +50,19 @@ async def create(request: PageRequest) -> Response:
 
 
 def _describe(request: PageRequest, grid: Grid, names: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of the key. Raises Refused for what there is not, and for what the administrator may not do."""
+    """Return the settings of the key. Raises Refused for an operation that cannot be granted or the administrator may not run."""
     for name in names:
         if name not in grid.names:
             detail = say("grants: there is no operation {name} that can be granted.", name=quote(name))
             raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
         request.gate.authorise(name, request.actor)
-    title = f"Try it: {names[0]}" if names else "Try it: what needs no grant"  # the name of the key, as all see it
+    title = f"Try it: {names[0]}" if names else "Try it: what needs no grant"  # the key's name, the same for everybody
     title += f" and {len(names) - 1} more" if len(names) > 1 else ""
     return {"name": title, "owner": request.signed_in.name, "note": FOR_TRYING, "grants": list(names), "expires": _LASTS}
 
 
 def _find_boxes(request: PageRequest, grid: Grid, wanted: str) -> list[Box]:
-    """Return the boxes of what the administrator may do: of the same resource as what is to be tried, or all."""
+    """Return the boxes of the operations that the administrator may run: those of the wanted operation's resource, or else all."""
     resource = wanted.partition(".")[0]
     mine = [box for box in grid.boxes if is_allowed(request.catalogue.find(box.name), request.actor, None)]
     return [box for box in mine if box.name.partition(".")[0] == resource] or mine

@@ -1,4 +1,4 @@
-"""Taking unused grants away from a key."""
+"""Removing unused grants from a key."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _REASON: Final = "Not used for 30 days"
 
 
 async def ask(request: PageRequest) -> Response:
-    """Ask which of the unused grants are to be taken away."""
+    """Ask which of the unused grants to remove."""
     key = await request.fetch("keys.get", target=request.number("id"))
     summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
     return request.page(

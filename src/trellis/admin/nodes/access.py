@@ -19,7 +19,7 @@ _PER_PAGE: Final = 50
 
 
 async def show(kind: NodeKind, request: PageRequest) -> Response:
-    """Show one kind's nodes: those in which the group has a right, or a certain one, or all of them."""
+    """Show the nodes of one kind: those in which the group has any right, or a chosen right, or all of them."""
     number, query = request.number("id"), request.query
     page = min(max(1, parse_whole_number(query.get("page", "1")) or 1), 1_000_000)
     chosen = {"resource": query.get("kind", "")[:100], "right": query.get("option", "")[:100]}
@@ -53,7 +53,7 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
 
 
 async def _fetch_rights(request: PageRequest, raw: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, Any]:
-    """Return a page of the nodes in which a group has a right; of those of the first kind if there is none as chosen."""
+    """Return a page of the nodes in which a group has a right. If the chosen kind or right is invalid, use the defaults."""
     try:
         found: dict[str, Any] = await request.fetch("access.view", {**raw, **chosen}, slow=True)
     except Refused as refused:
@@ -64,7 +64,7 @@ async def _fetch_rights(request: PageRequest, raw: Mapping[str, Any], chosen: Ma
 
 
 async def _fetch_all(request: PageRequest, access: Mapping[str, Any], search: str, page: int, group: int) -> dict[str, Any]:
-    """Return a page of all nodes of a kind, or of those with something in their names, with the group's rights in each."""
+    """Return a page of all nodes of a kind, or of those whose names match a search, with the group's rights in each."""
     raw: dict[str, Any] = {"sortBy": "name", "perPage": _PER_PAGE, "page": page} | ({"search": search} if search else {})
     found = await request.fetch(f"{access['resource']}.list", raw)
     names = [right["name"] for right in access["rights"]]
@@ -76,7 +76,7 @@ async def _fetch_all(request: PageRequest, access: Mapping[str, Any], search: st
 
 
 def describe_state(kind: NodeKind, records: Iterable[Mapping[str, Any]], group: int) -> str:
-    """Return a version of a group's rights in some nodes, by which a form tells whether they have changed since."""
+    """Return a version of a group's rights in some nodes, by which a form detects whether they have changed since."""
     rights = {
         record["id"]: [describe_right(record["permissions"].get(name), group) for name in kind.options]
         for record in records

@@ -22,16 +22,16 @@ from trellis.errors import Refused
 from trellis.sentences import join, say, say_many
 
 _CHILDREN: Final = "deleteChildrenOrMove"
-_MAX_NAMES: Final = 8  # of the nodes that are deleted or moved, the first are named
+_MAX_NAMES: Final = 8  # nodes that are named of those that are deleted, moved or changed
 _FIELDS: Final = frozenset({"children", "to"})
 _OUTDATED: Final = say("What would be deleted has changed since this page was loaded. Check again: this is the current state.")
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePlan:
-    """What deleting a node would do, with the first few names of each count.
+    """What deleting a node would do, with the first few names for each count.
 
-    `below` are the nodes below it, `children` those that could be moved, `changed` those whose permissions name the group.
+    `below` are the nodes below it, `children` the nodes that could be moved, `changed` the nodes whose permissions name the group.
     """
 
     below: tuple[str, ...]
@@ -54,7 +54,7 @@ async def _redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response
     if request.stale:
         raise StaleForm
     last = await fetch_last_event(request, kind.name, request.number("id")) if request.form else None
-    if last is not None and last["after"] is None and request.actor.is_named(last["actor"]):  # their form was sent twice
+    if last is not None and last["after"] is None and request.actor.is_named(last["actor"]):  # the same form was sent twice
         told = say("{name} was deleted.", name=isolate(last["before"]["name"]))
         return request.redirect(await _address_after(kind, request, last["before"]), told, undo=last["seq"])
     return request.redirect(f"/{kind.name}", say("This {singular} has already been deleted.", singular=kind.singular), "note")
@@ -85,7 +85,7 @@ async def _show(
 
 
 async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> DeletePlan:
-    """Run the delete dry, with everything below the node."""
+    """Return the plan from a dry run that deletes the node with everything below it."""
     number = record["id"]
     result = await request.dry_run(kind.operation("delete"), {_CHILDREN: -1} if kind.tree else {}, number)
     children = await request.fetch(f"{kind.name}.children", target=number) if kind.tree else []
@@ -102,7 +102,7 @@ async def describe_deletion(
     children: Sequence[int],
     children_count: int,
 ) -> DeletePlan:
-    """Describe what deleting a node does, by the result of a dry run; `children` are those that could be moved, or are."""
+    """Describe what deleting a node does, from the result of a dry run. `children` are the nodes that could be, or are, moved."""
     below = [one for one in result["deleted"]["ids"] if one != record["id"]]
     changed = [(one["resource"], one["id"]) for one in result["changed"]["nodes"]]
     path = f"{record.get('path', '')} > "
@@ -118,7 +118,7 @@ async def describe_deletion(
 
 
 async def delete(kind: NodeKind, request: PageRequest) -> Response:
-    """Delete a node, if what would be deleted is still what the page showed."""
+    """Delete a node, unless what would be deleted has changed since the page showed it."""
     if (record := await fetch_node(kind, request)) is None:
         return await _redirect_if_deleted(kind, request)
     if record["id"] in kind.built_in or request.form.get(ACTION, "delete") != "delete":
@@ -153,7 +153,7 @@ async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
 
 
 def _find_problem(kind: NodeKind, request: PageRequest, plan: DeletePlan) -> str:
-    """Return why the node cannot be deleted yet."""
+    """Return why the node cannot be deleted yet; "" if it can."""
     form = request.form
     if unknown := form.unknown(_FIELDS):
         return say("This form has no field '{unknown}'. Nothing was deleted.", unknown=unknown[0][:60])

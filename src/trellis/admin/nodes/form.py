@@ -27,7 +27,7 @@ _PLACE: Final = ("parentId", "position")
 
 @dataclass
 class NodeForm:
-    """A kind's form with its record, which is None for a new node. `pickers` are by field, `built_in` the ids of such groups."""
+    """A kind's form with its record, which is None for a new node. `pickers` are by field, `built_in` are ids of groups."""
 
     kind: NodeKind
     form: Form
@@ -43,7 +43,7 @@ class NodeForm:
         return build_grid(self.form["permissions"], self.built_in, self.typed)
 
     def raw(self) -> dict[str, Any]:
-        """Return what was typed, as create and update take it. Raises Refused."""
+        """Return the typed values as create and update accept them. Raises Refused."""
         raw = self.form.raw()
         faults = []
         for secret in self.kind.secrets:
@@ -66,7 +66,7 @@ class NodeForm:
                 self.pickers[name] = replace(self.pickers[name], fault=self.form.text_of(fault))
 
     def ask_for_secrets(self) -> None:
-        """Ask for what was typed and is not sent back: whoever does not see that would save the form without it."""
+        """Ask for typed secrets again: a form does not send them back, and without a notice it would be saved without them."""
         for secret in self.kind.secrets:
             is_lost = self.typed is not None and (self.typed.get(secret.name) or self.typed.get(RETYPE + secret.name))
             if is_lost and not any(self.form.field_of(fault) == secret.name for fault in self.form.faults):
@@ -92,11 +92,11 @@ class NodeForm:
 
     @property
     def shows_seldom(self) -> bool:
-        """Whether what is folded away is shown at once: some of it is set, or something is wrong with it."""
+        """Whether the folded fields are shown from the start: one of them differs from its default, or has a fault."""
         return any(not self.form[name].is_plain for name in self.seldom_fields)
 
     def preview(self, name: str) -> str | None:
-        """Return the HTML of a field as it would be saved, if the form was sent to see it; None otherwise."""
+        """Return the HTML of a field as it would be saved, or of its error, if the form was sent to preview it; None otherwise."""
         if self.typed is None or self.typed.get(ACTION) != f"{PREVIEW}{name}":
             return None
         try:
@@ -107,7 +107,7 @@ class NodeForm:
 
     @property
     def asks_for_kind(self) -> str:
-        """The field on which it depends which others count; "" if there is none."""
+        """The field whose value decides which other fields apply; "" if there is none."""
         return next((f.applies[0] for f in self.form.fields.values() if f.applies), "")
 
     @property
@@ -132,7 +132,7 @@ class NodeForm:
     # --- values as text -------------------------------------------------------------------------------------------
 
     def compare(self, base: Mapping[str, Any] | None, theirs: Mapping[str, Any]) -> list[tuple[str, str | None, str, str]]:
-        """Return what is on the form as (label, before, theirs, mine), as text."""
+        """Return the fields of the form as texts: (label, before, theirs, mine)."""
         mine = self._typed_values()
         rows: list[tuple[str, str | None, str, str]] = []
         for name, f in self.form.fields.items():
@@ -165,7 +165,7 @@ class NodeForm:
             )
 
     def _typed_values(self) -> dict[str, Any]:
-        """Return what was typed as it would be saved, as far as it is valid."""
+        """Return the typed values as they would be saved, invalid ones as they were typed; empty if the form itself is refused."""
         try:
             raw = self.raw()
         except Refused:
@@ -191,7 +191,7 @@ def format_value(f: Field, value: Any, groups: GroupNames) -> str:
 
 
 def format_groups(who: Any, groups: GroupNames) -> str:
-    """Return the names of the groups that have a right."""
+    """Return the names of the groups that have a right, as text."""
     if who == EVERYONE:
         return say("Every group")
     named = [groups.get(parse_whole_number(one) or 0, say("Group {item}", item=str(one)[:60])) for one in who or ()]
@@ -224,7 +224,7 @@ async def build_new_form(request: PageRequest, kind: NodeKind, typed: Submitted 
 
 
 async def build_form(request: PageRequest, kind: NodeKind, record: Mapping[str, Any], typed: Submitted | None = None) -> NodeForm:
-    """Build the form of an existing node, from its record or with what was typed."""
+    """Build the form of an existing node, from its record or from the typed values."""
     node_form = await _build(request, kind, record, typed, _content_fields(kind))
     node_form.record = record
     return await _add_copy_picker(request, node_form)
@@ -256,18 +256,18 @@ async def _build(
 
 
 def _new_groups(values: Mapping[str, Any], groups: GroupNames) -> dict[int, str]:
-    """Return the groups of a record that were created since the groups were read, so that saving does not lose them."""
+    """Return the groups that a record's permissions name and that are not among `groups`, so that saving does not lose them."""
     allowed = [who for who in (values.get("permissions") or {}).values() if isinstance(who, list | tuple)]
     return {int(one): say("Group {item}", item=one) for who in allowed for one in who if one not in groups}
 
 
 def list_choices(choice: Choice) -> tuple[tuple[str, str], ...]:
-    """List the words of a choice as a form offers them."""
+    """List the values of a choice with the labels under which a form offers them."""
     return tuple((word, f"{word.capitalize()} – {doc[0].lower()}{doc[1:].rstrip('.')}") for word, doc in choice.words.items())
 
 
 def describe_field(f: Field) -> str:
-    """Return a field's description as it suits a form. What says no more than the title of a switch is left out."""
+    """Return a field's description, adapted to a form. A switch with a title has none: it would only repeat the title."""
     if isinstance(f.type, Boolean) and f.title:
         return ""
     doc = f.doc.partition(":")[0] + "." if isinstance(f.type, Choice | Groups) and ":" in f.doc else f.doc
@@ -276,7 +276,7 @@ def describe_field(f: Field) -> str:
 
 
 async def _copy_permissions(request: PageRequest, kind: NodeKind, typed: Submitted) -> Submitted:
-    """Replace the ticked permissions by those of another node, if it is still there: the picker says so otherwise."""
+    """Replace the ticked permissions with the permissions of another node. If that node is gone, the picker reports it."""
     source = typed.get(COPY, "")
     if not (source.isascii() and source.isdigit() and len(source) < 19):
         return typed

@@ -1,4 +1,4 @@
-"""The grid of permissions: groups down, options across, and one row for groups that may do the same."""
+"""The grid of permissions: a row for each group, a column for each option, and one row for groups with the same permissions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from trellis.core.fields import EVERYONE
 from trellis.sentences import say
 
 FILTER: Final = "_filter"  # what was typed into the search for groups
-FILTERED: Final = "_filtered"  # the search that the form came with
-APART: Final = "_apart"  # the groups that have a row of their own, whatever the others may do
-APART_ACTION: Final = "apart."  # before the groups of a row that is to be unfolded, as the value of its button
+FILTERED: Final = "_filtered"  # the search for groups that the form was shown with
+APART: Final = "_apart"  # the groups that keep a row of their own, even if others have the same permissions
+APART_ACTION: Final = "apart."  # in the value of the button that unfolds a row: before the row's groups
 FOLDS_FROM: Final = 13  # groups: fewer are seen at a glance
-_NAMED: Final = 2  # of the groups of a row, the first are named
+_NAMED: Final = 2  # how many groups of a row are named
 
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """Groups that may do the same, by id and name, and the options that they are ticked for. `is_seen`: the filter fits."""
+    """Groups with the same permissions, by id and name, and the options ticked for them. `is_seen`: the filter matches."""
 
     groups: tuple[tuple[str, str], ...]
     ticked: frozenset[str]
@@ -32,7 +32,7 @@ class GridRow:
 
     @property
     def label(self) -> str:
-        """Its groups in words."""
+        """The names of its groups; of many groups, the first ones and the number of the others."""
         names = [name for _, name in self.groups]
         if len(names) <= _NAMED + 1:
             return ", ".join(names)
@@ -46,9 +46,9 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The rows of a grid. `everyone` are the options that every group may; `is_large`: there are enough groups to fold and filter.
+    """The rows of a grid. `everyone` are the options that every group has; `is_large`: there are enough groups to fold and filter.
 
-    `nobody` is the first option, which is to see the node at all, if nobody may do that.
+    `nobody` is the first option, which is the right to see the node at all, if no group has it; otherwise "".
     """
 
     rows: tuple[GridRow, ...]
@@ -57,11 +57,11 @@ class Grid:
     apart: str
     is_large: bool
     nobody: str
-    named: int = _NAMED  # of the groups of a row, for the script that builds the rows again
+    named: int = _NAMED  # how many groups of a row are named, for the script that rebuilds the rows
 
 
 def build_grid(control: Control, built_in: Iterable[int], typed: Submitted | None) -> Grid:
-    """Build the grid of a control of permissions; built-in groups always have rows of their own, at the top."""
+    """Build the grid for a permissions control; built-in groups always have rows of their own, at the top."""
     sent = typed or Submitted()
     action = sent.get("_action", "")
     opened = split_values([*sent.all(APART), action.removeprefix(APART_ACTION) if action.startswith(APART_ACTION) else ""])
@@ -83,7 +83,7 @@ def build_grid(control: Control, built_in: Iterable[int], typed: Submitted | Non
         return not wanted or any(wanted.casefold() in name.casefold() for _, name in groups)
 
     built = [GridRow(tuple(groups), rights[key], is_seen(groups)) for key, groups in rows.items()]
-    built.sort(key=lambda row: row.is_folded and not row.ticked)  # those who may do nothing come last
+    built.sort(key=lambda row: row.is_folded and not row.ticked)  # groups that may do nothing come last
     return Grid(
         rows=tuple(built),
         everyone=frozenset(option for option, values in chosen.items() if EVERYONE in values),

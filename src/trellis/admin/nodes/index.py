@@ -88,14 +88,14 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
 
 
 async def level(kind: NodeKind, request: PageRequest) -> Response:
-    """Return a level of the tree, or more of it, for a script to insert."""
+    """Return a level of the tree, or a further page of it, for a script to insert."""
     query = TreeQuery.parse(request.query)
     depth = min(parse_whole_number(request.query.get("depth", "0")) or 0, 100)
     return request.page("nodes/level.html", kind=kind, level=await read_level(request, kind, query, depth), depth=depth)
 
 
 async def find(kind: NodeKind, request: PageRequest) -> Response:
-    """Return the nodes that can be chosen, for a script."""
+    """Return the nodes that a picker offers, for a script."""
     query = request.query
     exclude = read_ids([query.get("not", "")])
     search = clean_search(query.get("search", ""))

@@ -1,4 +1,4 @@
-"""Moving a node: by a form that works everywhere, and by dragging or the keyboard, for which a script sends the request."""
+"""Moving a node: with a form that works everywhere, or by dragging or the keyboard, where a script sends the request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import join, say
 
 _MAX_SIBLINGS: Final = 500  # that are offered to move before or after
-_AT_ONCE: Final = 50  # that are read, with all their texts
+_AT_ONCE: Final = 50  # that are read in one request, each with all its texts
 _FIELDS: Final = frozenset({"parentId", "before", "after", "position", "place", "sibling"})
 _PLACES: Final = frozenset({"first", "last", "before", "after", "at"})
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """What the form says: the parent, and the place among its children."""
+    """The destination that was entered in the form: the parent, and the place among its children."""
 
     parent: str
     place: str = ""
@@ -42,7 +42,7 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
 
 
 async def move(kind: NodeKind, request: PageRequest) -> Response:
-    """Move a node. A script gets its new place."""
+    """Move a node; the response to a script contains its new place."""
     if (record := await fetch_node(kind, request)) is None:
         if request.wants_json:
             raise Refused("INVALID_ID", say("This {singular} has been deleted. Reload the page.", singular=kind.singular))
@@ -195,7 +195,7 @@ async def _show(
 async def _fetch_siblings(
     kind: NodeKind, request: PageRequest, record: Mapping[str, Any], to: Destination
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the first of a node's new siblings, in order, each with its name only; and how many there are."""
+    """Return the first new siblings of a node in their order, each with its id and name only, and how many siblings there are."""
     raw: dict[str, Any] = {"sortBy": "position", "perPage": _AT_ONCE}
     if kind.tree:
         raw["parentId"] = to.parent or "root"
@@ -205,7 +205,7 @@ async def _fetch_siblings(
     while page <= pages and len(siblings) <= _MAX_SIBLINGS:
         try:
             found = await request.fetch(kind.operation("list"), {**raw, "page": page})
-        except Refused:  # the parent is invalid, which its fault says
+        except Refused:  # the parent is invalid, as its fault reports
             return [], 0
         siblings += [{"id": one["id"], "name": one["name"]} for one in found["results"]]
         page, pages, others = page + 1, found["totalPages"], found["totalResults"]

@@ -1,4 +1,4 @@
-"""Names for ids: operations list nodes by their ids, and a page shows their names."""
+"""Names for ids: operations return nodes as ids, and pages show their names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -6,12 +6,12 @@ from typing import Any, Final
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
 
-_AT_ONCE: Final = 50  # nodes whose names are read: what is read has all their texts, which may be long
+_AT_ONCE: Final = 50  # nodes that are read in one request: each has all its texts, which may be long
 GroupNames = Mapping[int, str]  # by the groups' ids
 
 
 async def fetch_names(request: PageRequest, kind: NodeKind, ids: Sequence[int]) -> list[tuple[int, str]]:
-    """Return nodes of a kind with their paths or names, in the order of their ids; those that do not exist are left out."""
+    """Return nodes of a kind as (id, path or name), in the order of `ids`; nodes that do not exist are left out."""
     names: dict[int, str] = {}
     for first in range(0, len(ids), _AT_ONCE):
         some = list(ids[first : first + _AT_ONCE])
@@ -21,7 +21,7 @@ async def fetch_names(request: PageRequest, kind: NodeKind, ids: Sequence[int]) 
 
 
 async def fetch_line(request: PageRequest, kind: NodeKind, record: Mapping[str, Any]) -> list[tuple[int, str]]:
-    """Return the nodes above a node with their names, from the top level down."""
+    """Return the nodes above a node as (id, name), from the top level down."""
     if not kind.tree or record["parentId"] is None:
         return []
     path = (await request.fetch(f"{kind.name}.ancestors", {"ids": [record["id"]]}))[record["id"]]
@@ -29,7 +29,7 @@ async def fetch_line(request: PageRequest, kind: NodeKind, record: Mapping[str, 
 
 
 async def fetch_record_names(request: PageRequest, records: Sequence[tuple[str, int]]) -> list[tuple[str, str, int]]:
-    """Return nodes of any kind as (resource, path or name, id), kind by kind; those that do not exist are left out."""
+    """Return nodes of any kind as (resource, path or name, id), kind by kind; nodes that do not exist are left out."""
     kinds = {kind.name: kind for kind in request.kinds}
     found: list[tuple[str, str, int]] = []
     for resource in dict.fromkeys(resource for resource, _ in records):

@@ -1,4 +1,4 @@
-"""A picker: choosing one node by searching its name, with scripts and without."""
+"""A picker: a control that chooses one node by a search for its name, with scripts and without."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MAX_SEARCH: Final = 255  # characters
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A node that can be chosen. `path` is the names above it."""
+    """A node that can be chosen. `path` contains the names of the nodes above it."""
 
     id: int
     name: str
@@ -29,9 +29,9 @@ class Option:
 class Picker:
     """A choice of one node.
 
-    `none` is the label of the choice of no node, if there is one; `more` is how many matches are not among the options;
-    `is_new_search` says that the form was sent with another search than the one that found the options it had. A script,
-    which finds them as one types, sends no such one.
+    `none` is the label of the choice of no node, "" if a node has to be chosen; `more` is how many matches follow those that were
+    read. `is_new_search`: the form was sent with a search other than the one that found its options. This is never so where a
+    script searches while one types.
     """
 
     name: str
@@ -67,7 +67,7 @@ async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
 ) -> Picker:
     """Build a picker of nodes of a kind, with the matches of the search that was sent.
 
-    `exclude` are nodes that are not offered, nor any below them. `parents` are only nodes that can have children.
+    Nodes in `exclude` and all nodes below them are not offered. With `parents`, only nodes that can have children are offered.
     """
     search = clean_search(request.form.get(SEARCH + name, ""))
     found, more = await find_options(request, kind, search, parents=parents, exclude=exclude)
@@ -90,7 +90,7 @@ async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
 
 
 def clean_search(text: str) -> str:
-    """Return what was typed into a search, as lists accept it."""
+    """Return a typed search as list operations accept it: without control characters, and cut to their limit."""
     return "".join(letter for letter in text if letter.isprintable()).strip()[:_MAX_SEARCH]
 
 
@@ -107,7 +107,7 @@ async def _find_chosen(request: PageRequest, kind: NodeKind, value: str) -> Opti
 async def find_options(
     request: PageRequest, kind: NodeKind, search: str, *, parents: bool, exclude: Sequence[int]
 ) -> tuple[tuple[Option, ...], int]:
-    """Find nodes by their names; without a search, the first ones at the top level. Return how many more there are, too."""
+    """Find nodes by name, or the first ones at the top level without a search. Return them, and how many more matches there are."""
     raw: dict[str, Any] = {"perPage": _MAX_OPTIONS}
     if search:
         raw |= {"search": search, "sortBy": "name"}

@@ -13,8 +13,8 @@ from trellis.sentences import say
 
 PER_LEVEL: Final = 100
 _MAX_OPEN: Final = 40
-_MAX_ROWS: Final = 400  # on one page, besides its first level; nodes below these are shown on a page of their own
-_GUESTS: Final = "guests"  # the built-in group of those who have not signed in
+_MAX_ROWS: Final = 400  # on one page, besides its first level; further levels are shown on pages of their own
+_GUESTS: Final = "guests"  # the built-in group of visitors who have not signed in
 _MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are shown on a page of their own
 
 
@@ -22,7 +22,7 @@ _MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are s
 class Row:
     """One node in its level. `count` is the number of its children; `level` contains them if it is open.
 
-    `toggle` is the address that opens or closes it, or, if `on_own_page`, that of the page that shows its children.
+    `toggle` is the address that opens or closes the node, or, if `on_own_page`, the address of the page that shows its children.
     """
 
     record: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class TreeQuery:
-    """The contents of a URL: the node whose children are shown, the page of them, and which nodes are open."""
+    """The query in a tree's address: the node whose children are shown, which page of them, and which nodes are open."""
 
     under: int | None = None
     page: int = 1
@@ -56,7 +56,7 @@ class TreeQuery:
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> "TreeQuery":
-        """Read it from an address; invalid values are ignored."""
+        """Read the query of an address; invalid values are ignored."""
         opened = [number for word in query.get("open", "").split(",")[:_MAX_OPEN] if (number := _number(word))]
         return cls(_number(query.get("under", "")) or None, _number(query.get("page", "")) or 1, frozenset(opened))
 
@@ -75,7 +75,7 @@ def _number(word: str) -> int:
 
 
 async def read_level(request: PageRequest, kind: NodeKind, query: TreeQuery, depth: int = 0) -> Level:
-    """Read one page of a level, and the levels of those of its nodes that are open."""
+    """Read one page of a level, and the levels below its open nodes."""
     return await _LevelReader(request, kind, query).read(query.under, query.page, depth)
 
 
@@ -116,7 +116,7 @@ def _row_fields(kind: NodeKind) -> tuple[tuple[Field, ...], tuple[Field, ...], F
 
 
 def node_badges(kind: NodeKind, record: Mapping[str, Any]) -> list[str]:
-    """Return the few words that are shown beside a node's name."""
+    """Return the words that are shown beside a node's name."""
     choices, derived, _ = _row_fields(kind)
     words: list[str] = [say(str(record[f.name]).capitalize()) for f in choices if record[f.name] != f.default]
     return words + [say(f.label) for f in derived if record[f.name] is True]
@@ -129,12 +129,12 @@ def node_colour(kind: NodeKind, record: Mapping[str, Any]) -> str:
 
 
 def find_guests(kinds: Iterable[NodeKind]) -> frozenset[int]:
-    """Find the built-in groups of those who have not signed in."""
+    """Find the built-in groups of visitors who have not signed in."""
     return frozenset(number for one in kinds for number, name in one.built_in.items() if one.is_group and name == _GUESTS)
 
 
 def describe_lock(guests: frozenset[int], kind: NodeKind, record: Mapping[str, Any]) -> str:
-    """Return who cannot view a node, "" if guests can: the first of a kind's options is to see that it exists."""
+    """Return a text on who cannot view a node; "" if guests can. A kind's first option is the right to see that a node exists."""
     option = next(iter(kind.options), "")
     who = record.get("permissions", {}).get(option, EVERYONE) if option else EVERYONE
     if who == EVERYONE or not guests.isdisjoint(who):

@@ -1,4 +1,4 @@
-"""Versions of a node as forms carry them, and both versions side by side when two administrators have changed one node."""
+"""Versions of nodes that forms carry, and the comparison of two versions when two administrators have changed the same node."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
 
 _MAX_EVENTS: Final = 50
-# What the siblings, the ancestors and the community's address change in a record.
+# Members of a record that change with its siblings, its ancestors or the community's address.
 _SET_BY_OTHERS: Final = frozenset({"position", "path", "url"})
 _PLACE: Final = _SET_BY_OTHERS | {"parentId", "updatedAt"}
 
@@ -30,7 +30,7 @@ def content_version(record: Mapping[str, Any]) -> str:
 
 def _version(record: Mapping[str, Any], without: frozenset[str]) -> str:
     kept = {name: value for name, value in record.items() if name not in without}
-    return compute_version(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS))  # PostgreSQL orders the members of events' records
+    return compute_version(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS))  # PostgreSQL reorders the members of records in events
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LastChange:
 
 
 async def last_change(request: PageRequest, kind: NodeKind, node: int) -> LastChange | None:
-    """Return who changed a record last, and how it was when the form that was sent was made."""
+    """Return who changed a record last, and its state when the sent form was made; None if no event is about it."""
     raw = {"resource": kind.name, "resourceId": node, "order": "newest", "limit": _MAX_EVENTS}
     events = (await request.fetch("events.list", raw))["results"]
     if not events:

@@ -1,4 +1,4 @@
-"""One's own account: the password, and the sessions with a sign-out for each."""
+"""One's own account: the password, the mail about alarms, and the sessions with a sign-out for each."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -69,10 +69,10 @@ def _wants(wanted: Sequence[str], name: str) -> bool:
 
 
 async def set_mail(request: PageRequest) -> Response:
-    """Change where mail goes, and which alarms are mailed. All of them stand for those of later releases too."""
+    """Change the mail address, and which alarms are mailed. Ticking all alarms includes the alarms of later releases."""
     request.require_fresh_form()
     request.require_recent_password()
-    form = _mail_form(Submitted([(EMAIL.name, request.form.get(EMAIL.name, ""))]))  # the ticks are read by themselves
+    form = _mail_form(Submitted([(EMAIL.name, request.form.get(EMAIL.name, ""))]))  # the boxes are read separately
     try:
         ticked = [name for name in _NAMES if name in request.form.all(_ALARMS)]
         raw = {**form.raw(), _ALARMS: [ALL] if len(ticked) == len(_NAMES) else ticked}
@@ -110,7 +110,7 @@ async def set_password(request: PageRequest) -> Response:
 
 
 async def _replace_password(request: PageRequest, raw: Mapping[str, Any]) -> None:
-    """Set one's own password, which ends all sessions, and go on in a new one. Raises Refused."""
+    """Set one's own password, which ends all sessions, and continue in a new session. Raises Refused."""
     me = request.signed_in
     result = await request.perform("admins.set_password", {**raw, "session": me.session_id}, me.id)
     request.take_session(result.value["token"])
@@ -149,7 +149,7 @@ def _ask_new_password(request: PageRequest, form: Form, status: int = 200) -> Re
 
 
 async def new_password(request: PageRequest) -> Response:
-    """Ask for a password in place of the one that somebody else has chosen."""
+    """Ask for a new password to replace one that somebody else has chosen."""
     if not request.signed_in.must_change_password:
         return request.redirect("")
     request.require_recent_password()
@@ -157,7 +157,7 @@ async def new_password(request: PageRequest) -> Response:
 
 
 async def set_new_password(request: PageRequest) -> Response:
-    """Take it, and go on to the panel."""
+    """Set the new password, and go on to the panel."""
     request.require_fresh_form()
     if not request.signed_in.must_change_password:
         return request.redirect("")

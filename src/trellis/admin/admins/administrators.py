@@ -1,4 +1,4 @@
-"""The administrators: the list, disabling and enabling, a new password for one who has lost theirs."""
+"""The administrators: the list, disabling and enabling, and a new password for somebody who has lost theirs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -34,7 +34,7 @@ def _describe_roles(request: PageRequest, admins: Sequence[Mapping[str, Any]]) -
 
 
 async def show(request: PageRequest) -> Response:
-    """Show one, with its forms."""
+    """Show an administrator, with the forms that change them."""
     return await _show(request, 200, None, None)
 
 
@@ -61,7 +61,7 @@ def _build_form(values: Mapping[str, Any] | Submitted) -> Form:
 
 
 async def update(request: PageRequest) -> Response:
-    """Change name, login or address; another login or address asks for the password first."""
+    """Change the name, login or e-mail address. Changing the login or address requires the password first."""
     form = _build_form(request.form)
     try:
         raw, number = form.raw(), request.number("id")
@@ -77,7 +77,7 @@ async def update(request: PageRequest) -> Response:
 
 
 async def set_password(request: PageRequest) -> Response:
-    """Set a new password for one. One's own is changed where the present one is asked for."""
+    """Set a new password for another administrator. One's own is changed on the account page, which asks for the current one."""
     request.require_fresh_form()
     if request.number("id") == request.signed_in.id:
         return request.redirect("/account", say("Change your own password here."), "note")
@@ -96,7 +96,7 @@ async def set_password(request: PageRequest) -> Response:
 
 
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
-    """Return one, with the webhooks that are on and that they have made."""
+    """Return an administrator with the webhooks that they have made and that are on."""
     return {**await _fetch_one(request), "webhooks": await fetch_made_webhooks(request, "admin", request.number("id"))}
 
 
@@ -123,7 +123,7 @@ def _go_on_after_unlinking(request: PageRequest, admin: Mapping[str, Any], resul
 
 
 async def enable(request: PageRequest) -> Response:
-    """Let one sign in again."""
+    """Let an administrator sign in again."""
     request.require_recent_password()
     result = await request.perform("admins.enable", target=request.number("id"))
     return request.redirect(f"{_HERE}/{request.number('id')}", say("{name} can sign in again.", name=isolate(result.value["name"])))

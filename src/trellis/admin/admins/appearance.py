@@ -1,4 +1,4 @@
-"""How one sees the panel: the time zone of its times, which UTC may stand for, its theme and its language."""
+"""How an administrator sees the panel: the time zone of its times, or UTC instead, its theme and its language."""
 
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ _THEMES: Final = (("", say("Same as system")), ("light", say("Light")), ("dark",
 
 
 def build_view_form(request: PageRequest) -> Form:
-    """Build the form with one's time zone and theme, and with one's language where there are several."""
+    """Build the form for one's time zone and theme, and for one's language if there are several."""
     me, browser = request.signed_in, request.read_cookie("zone")
     told = browser if find_zone(browser) is not None else PLAIN_ZONE
     zones: list[tuple[str, str]] = [("", say("Same as browser: {zone}", zone=told)), *((name, name) for name in list_zones())]
@@ -39,7 +39,7 @@ def _list_languages(request: PageRequest) -> list[tuple[str, str]]:
 
 
 async def save(request: PageRequest) -> Response:
-    """Take one's time zone, theme and language; the message is in that already."""
+    """Save one's time zone, theme and language; the message is already in the new language."""
     zone, theme = request.form.get("zone", ""), request.form.get("theme", "")
     language = request.form.get("language", request.signed_in.language)
     if (zone and find_zone(zone) is None) or theme not in THEMES:
@@ -62,7 +62,7 @@ async def _switch_to(request: PageRequest, *chosen: str) -> None:
 
 
 async def choose_before_signing_in(request: PageRequest) -> Response:
-    """Keep the language that somebody has chosen who is not signed in, in this browser, and go back to the page."""
+    """Remember in this browser the language that somebody chose before signing in, and go back to the page."""
     request.require_fresh_form()
     if (code := request.form.get("language", "")) in list_languages():
         request.cookies.append((LANGUAGE, code, _REMEMBERED))
@@ -70,7 +70,7 @@ async def choose_before_signing_in(request: PageRequest) -> Response:
 
 
 async def switch_zone(request: PageRequest) -> Response:
-    """Show times in UTC instead of one's time zone, or in that again, and go back to the page."""
+    """Switch the times on pages between UTC and one's time zone, and go back to the page."""
     await request.write(set_view, request.signed_in.id, shows_utc=request.form.get("utc") == "1")
     return request.redirect(find_panel_path(request.form.get("next", "")))
 

@@ -1,4 +1,4 @@
-"""Checking what somebody has typed to prove who they are: a password, a second factor, or both. Guesses are slowed alike."""
+"""Checking what somebody has entered to prove who they are: a password, a second factor, or both. All guesses are slowed alike."""
 
 from trellis.admin.page import PageRequest
 from trellis.admin.sessions import Attempt
@@ -7,7 +7,7 @@ from trellis.core.factors import Evidence, check_evidence, check_second_step, fi
 
 
 def read_evidence(request: PageRequest) -> Evidence:
-    """Return what a form has as a second factor."""
+    """Return the second factor in a form: a code, or the browser's answer for a passkey."""
     return Evidence.typed(request.form.get("code", ""), request.form.get("passkey", ""), request.csrf)
 
 
@@ -18,7 +18,7 @@ async def check_login(request: PageRequest, login: str, password: str, *, counts
 
 
 async def check_both_steps(request: PageRequest, login: str, pending: str) -> Attempt:
-    """Check the second factor of whoever has entered their password in the step before, and with it that the password was right."""
+    """Check the second factor that follows a password, and that the password in the step before was right."""
     gate, evidence = request.gate, read_evidence(request)
 
     def check() -> Proven | None:
@@ -29,7 +29,7 @@ async def check_both_steps(request: PageRequest, login: str, pending: str) -> At
 
 
 async def check_factor(request: PageRequest, admin: int | None, login: str) -> Attempt:
-    """Check a second factor by itself: that of an administrator, or a passkey of anybody's."""
+    """Check a second factor by itself: a factor of the administrator `admin`, or, if that is None, anybody's passkey."""
     gate, evidence = request.gate, read_evidence(request)
 
     def check() -> Proven | None:
@@ -40,20 +40,20 @@ async def check_factor(request: PageRequest, admin: int | None, login: str) -> A
 
 
 async def check_passkey(request: PageRequest) -> tuple[str, Attempt]:
-    """Check a passkey by itself, which is two factors; return whose login it is, too."""
+    """Check a passkey by itself, which counts as two factors. Return the login of its owner, too."""
     login = await request.runner.read(find_login_of_passkey, read_evidence(request).passkey)
     return login, await check_factor(request, None, login)
 
 
 async def check_again(request: PageRequest) -> Attempt:
-    """Check whoever is signed in once more: a passkey, or the password and, for whoever has a second factor, a code."""
+    """Check the administrator who is signed in once more: a passkey, or the password with a code if they have a second factor."""
     gate, me, evidence = request.gate, request.signed_in, read_evidence(request)
     credentials = _credentials(request, me.login, request.form.get("password", ""))
 
     def check() -> Proven | None:
         if evidence.passkey:
             return None if check_evidence(gate, me.id, evidence) is None else Proven(me.id)
-        has_shown = not me.has_factor or check_evidence(gate, me.id, evidence) is not None  # both are always looked at
+        has_shown = not me.has_factor or check_evidence(gate, me.id, evidence) is not None  # both are always checked
         proven = check_password(gate, credentials)
         return proven if has_shown else None
 
@@ -61,12 +61,12 @@ async def check_again(request: PageRequest) -> Attempt:
 
 
 async def check_own_password(request: PageRequest, password: str) -> Attempt:
-    """Check the password of whoever is signed in."""
+    """Check the password of the administrator who is signed in."""
     return await check_login(request, request.signed_in.login, password)
 
 
 async def settle(request: PageRequest, login: str) -> None:
-    """Forget the failures of somebody who has shown all that is asked for."""
+    """Clear the failed attempts of somebody who has passed all checks."""
     await request.sessions.settle(_credentials(request, login))
 
 

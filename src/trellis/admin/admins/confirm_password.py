@@ -1,4 +1,4 @@
-"""Entering the password again, with the second factor of whoever has one. Every page that asks for it asks here."""
+"""Entering the password again, with the second factor if there is one. Every page that requires this leads here."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from trellis.sentences import format_seconds, say
 
 _FORM: Final = "confirm_password.html"
 _TITLE: Final = say("Enter your password")
-_TITLE_ELSEWHERE: Final = say("Confirm that it is you")  # where there is no password
+_TITLE_ELSEWHERE: Final = say("Confirm that it is you")  # for administrators without a password
 _WRONG: Final = say("That is not your password.")
 _WRONG_TOGETHER: Final = say("Password or code is incorrect, or the code was already used.")
 _WRONG_PASSKEY: Final = say("That is not one of your passkeys, or this page was open for too long. Try again.")
@@ -26,7 +26,7 @@ async def ask_password(request: PageRequest) -> Response:
 
 
 async def confirm_password(request: PageRequest) -> Response:
-    """Check the password of whoever is signed in, and go on."""
+    """Check the password of the administrator who is signed in, and continue."""
     me = request.me
     context = {"title": _TITLE, **way_back(request.form)}
     if me is None or request.stale:

@@ -69,7 +69,7 @@ def _show_new(request: PageRequest, form: Form, status: int) -> Response:
 
 
 async def invite(request: PageRequest) -> Response:
-    """Invite somebody, and show the link once."""
+    """Invite somebody. The link is mailed, or shown once."""
     request.require_recent_password()
     form = _build_new(request, request.form)
     try:
@@ -80,7 +80,7 @@ async def invite(request: PageRequest) -> Response:
 
 
 async def renew(request: PageRequest) -> Response:
-    """Make a new link for somebody who has chosen no password yet, and show it once."""
+    """Make a new link for somebody who has chosen no password yet. The link is mailed, or shown once."""
     request.require_fresh_form()
     request.require_recent_password()
     raw = {BY_MAIL.name: request.form.get("show") != "1"}
@@ -124,7 +124,7 @@ _WITHDRAW: Final = Confirmation(
 
 
 async def show(request: PageRequest) -> Response:
-    """Ask whoever is invited for a password."""
+    """Ask the invited person for a password."""
     invited = await _find_invited(request)
     return _show(request, invited, _form()) if invited else await _turn_away(request)
 
@@ -142,7 +142,7 @@ def _show(request: PageRequest, invited: Invited, form: Form, status: int = 200)
 
 
 async def accept(request: PageRequest) -> Response:
-    """Take the password, and sign them in."""
+    """Set the password of the invited person, and sign them in."""
     request.require_fresh_form()
     invited = await _find_invited(request)
     if invited is None:
@@ -162,7 +162,7 @@ async def accept(request: PageRequest) -> Response:
 
 
 async def accept_by_sign_on(request: PageRequest) -> Response:
-    """Send whoever is invited to the provider, whose account there then takes the place of a password."""
+    """Send the invited person to the provider; their account there replaces a password."""
     request.require_fresh_form()
     if await _find_invited(request) is None:
         return await _turn_away(request)
@@ -178,7 +178,7 @@ async def _find_invited(request: PageRequest) -> Invited | None:
 
 
 async def _turn_away(request: PageRequest) -> Response:
-    """Answer a link that is wrong, used, withdrawn or too old: all alike, and after many of them with a wait."""
+    """Respond to a link that is wrong, used, withdrawn or expired: to all of them alike, and after many with a wait."""
     wait = await request.runner.read(find_wait_for_link, request.address)
     if not wait:
         await request.runner.write(count_wrong_link, request.address)

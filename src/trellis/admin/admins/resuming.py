@@ -1,4 +1,4 @@
-"""Going on where somebody was before they were asked who they are: to a page, or with a form that was kept meanwhile."""
+"""Continuing where somebody was before they were asked who they are: at a page, or with a form that was kept meanwhile."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from trellis.admin.submitted import Submitted
 
 
 def way_back(form: Submitted) -> dict[str, Any]:
-    """Return what a page carries of where to go back to."""
+    """Return the template context that keeps where to go back to, and the form to send again there."""
     return {"next": form.get("next", ""), "carried": _unpack(form), "replay": form.get("replay") == "1"}
 
 
 def turn_away(request: PageRequest, template: str, wait: int, context: dict[str, Any], fault: str) -> Response:
-    """Show a form again, to somebody who was wrong or has to wait."""
+    """Show a form again to somebody whose attempt was wrong or who has to wait."""
     response = request.page(template, status=429 if wait else 403, **context, fault=fault)
     if wait:
         response.headers["retry-after"] = str(wait)
@@ -23,14 +23,14 @@ def turn_away(request: PageRequest, template: str, wait: int, context: dict[str,
 
 
 def go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> Response:
-    """Go to the page that was asked for first; or show the form that was sent to it, to be sent again."""
+    """Redirect to the page that was requested first, or show the form that was sent to it, to be sent again."""
     to = find_panel_path(request.form.get("next", ""))
     if request.form.get("replay") != "1":
         return request.redirect(to)
     return show_kept_form(request, title, PREFIX + to, _unpack(request.form), note, with_token=with_token)
 
 
-def show_kept_form(  # what somebody reads before they send it again
+def show_kept_form(
     request: PageRequest,
     title: str,
     to: str,
@@ -40,19 +40,22 @@ def show_kept_form(  # what somebody reads before they send it again
     with_token: bool,
     status: int = 200,
 ) -> Response:
-    """Show what a form had sent, to be sent again to the path `to`: as it is, or once its own page has shown it."""
+    """Show the values of a kept form, to be sent again to the path `to`.
+
+    If it is shown `with_token`, the form takes effect when it is sent; otherwise, its own page first shows it again.
+    """
     shown = [(name, value) for name, value in carried if value and not name.startswith("_")]
     context = {"title": title, "to": to, "carried": carried, "shown": shown, "note": note, "with_token": with_token}
     return request.page("resend.html", status=status, **context)
 
 
 def find_panel_path(path: str) -> str:
-    """Return a path to go back to, without /admin, if it is one of the panel; otherwise that of the overview."""
+    """Return a path to go back to, without /admin, if it is a path of the panel; otherwise the path of the overview."""
     inside = path == PREFIX or path.startswith((PREFIX + "/", PREFIX + "?"))
     plain = path.isascii() and path.isprintable() and "\\" not in path and "//" not in path.partition("?")[0]
     return path.removeprefix(PREFIX) if inside and plain else ""
 
 
 def _unpack(form: Submitted) -> tuple[tuple[str, str], ...]:
-    """Return what an earlier form had sent, from the pairs that this one carries."""
+    """Return the fields of an earlier form from the pairs that this form carries."""
     return Submitted(tuple(zip(form.all("carried-name"), form.all("carried-value"), strict=False))).carried()

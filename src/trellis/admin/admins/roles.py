@@ -1,4 +1,4 @@
-"""Roles of administrators: the part of a form that asks for one, and giving another one."""
+"""Roles of administrators: the part of a form that chooses a role, and the pages that change one."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -22,7 +22,7 @@ _HERE: Final = "/administrators/{id:int}/role"
 
 
 def build_role_form(request: PageRequest, values: Mapping[str, Any] | None) -> Form:
-    """Build the form of a role."""
+    """Build the form that chooses a role."""
     return Form(
         ROLE_FIELDS,
         values,
@@ -35,7 +35,7 @@ def build_role_form(request: PageRequest, values: Mapping[str, Any] | None) -> F
 
 
 def list_kinds(request: PageRequest) -> dict[str, list[tuple[str, str]]]:
-    """Return the kinds that a role can be for, as the choices of a form."""
+    """Return the kinds to which a role can be limited, as the choices of a form."""
     return {"kinds": [(kind.name, kind.title) for kind in request.kinds if not kind.is_group]}
 
 
@@ -47,7 +47,7 @@ def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
 
 
 async def show(request: PageRequest) -> Response:
-    """Ask for the role of one. The password was entered before."""
+    """Ask for the role of an administrator. Requires a recent password."""
     request.require_recent_password()
     admin = await request.fetch("admins.get", target=request.number("id"))
     return _show(request, admin, build_role_form(request, admin), 200)
@@ -59,7 +59,7 @@ def _show(request: PageRequest, admin: Mapping[str, Any], form: Form, status: in
 
 
 async def give(request: PageRequest) -> Response:
-    """Give one another role."""
+    """Give an administrator another role."""
     request.require_recent_password()
     admin = await request.fetch("admins.get", target=request.number("id"))
     form = build_role_form(request, request.form)

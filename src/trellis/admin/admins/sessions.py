@@ -1,4 +1,4 @@
-"""Sessions as pages list them, and ending them: one's own, and for owners those of others."""
+"""Sessions as pages list them, and ending them: one's own, and, for owners, the sessions of others."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.core.gate import Result
 from trellis.sentences import join, mark, say
 
-_BROWSERS: Final = (  # by what they say of themselves, which also names those that they are made like: the first that fits
+_BROWSERS: Final = (  # by a part of the User-Agent, which also names the browsers that it imitates: the first match counts
     ("Edg/", "Edge"),
     ("EdgA/", "Edge"),
     ("EdgiOS/", "Edge"),
@@ -44,7 +44,7 @@ _NEEDS: Final = ("admins.sign_out",)
 
 
 def device_name(agent: str) -> str:
-    """Return what a session's browser is and runs on, in a few words."""
+    """Return a short name for the browser and system of a session, from its User-Agent."""
     browser = next((name for mark, name in _BROWSERS if mark in agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in agent), "")
     if browser and system:
@@ -53,7 +53,7 @@ def device_name(agent: str) -> str:
 
 
 async def fetch_sessions(request: PageRequest, admin: int) -> list[dict[str, Any]]:
-    """Return the live sessions of an administrator, in the words of a page."""
+    """Return the live sessions of an administrator, with the texts that a page shows: the device, and how it was confirmed."""
     return [
         {
             **session,
@@ -65,7 +65,7 @@ async def fetch_sessions(request: PageRequest, admin: int) -> list[dict[str, Any
 
 
 async def end_session(request: PageRequest, admin: int, session: str) -> int:
-    """End a session of an administrator, once the password was entered lately; return how many have ended."""
+    """End a session of an administrator, and return how many ended. Requires that the password was entered recently."""
     request.require_fresh_form()
     request.require_recent_password()
     result = await request.perform("admins.sign_out", {"sessions": [session]}, admin)
@@ -73,7 +73,7 @@ async def end_session(request: PageRequest, admin: int, session: str) -> int:
 
 
 async def end_one(request: PageRequest) -> Response:
-    """Sign somebody out of one session."""
+    """End one session of an administrator, unless it is the current session."""
     admin, session = request.number("id"), request.http.path_params["session"]
     ended = 0 if session == request.signed_in.session_id else await end_session(request, admin, session)
     told = say("That session is signed out.") if ended else say("They were already signed out.")

@@ -1,6 +1,6 @@
-"""Signing in and out: with a password, with a second factor behind it, or with a passkey alone.
+"""Signing in and out: with a password, with a password and a second factor, or with a passkey alone.
 
-Nobody is signed in, not even halfway, before all of it is right: the second step carries a signed note of the first.
+Nobody is signed in, not even partly, before both steps are right: the form of the second step carries a signed note of the first.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ _WRONG: Final = say("Login or password is incorrect. Check both and try again.")
 _WRONG_CODE: Final = say("Login, password or code is incorrect, or the code was already used. Try again, or start over.")
 _WRONG_PASSKEY: Final = say("This passkey is not known here, or the page was open for too long. Try again, or use your password.")
 _WAIT: Final = mark("There were too many attempts. Wait {wait}, then try again; your account is not locked.")
-_NOT_HERE: Final = 409  # the status of what says that somebody is to sign in at the provider
+_NOT_HERE: Final = 409  # the status of the refusal of somebody who has to sign in at the provider
 _STALE: Final = say("This page was open for too long. Sign in again.")
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
-_LONGEST_KNOWN: Final = 200  # characters of its cookie
+_LONGEST_KNOWN: Final = 200  # characters of the cookie by which a browser is recognised
 
 
 async def show(request: PageRequest) -> Response:
@@ -63,7 +63,7 @@ async def sign_in(request: PageRequest) -> Response:
     try:
         return await _welcome(request, attempt.proven, login, Evidence())
     except Refused as refused:
-        if refused.status not in (403, 404, _NOT_HERE):  # they have another password by now, or are disabled
+        if refused.status not in (403, 404, _NOT_HERE):  # the password was changed meanwhile, or the account disabled
             raise
         return turn_away(request, _FORM, 0, context, refused.detail if refused.status == _NOT_HERE else _WRONG)
 
@@ -88,7 +88,7 @@ async def take_second_factor(request: PageRequest) -> Response:
             return turn_away(request, _FORM, 0, context, refused.detail)
         if refused.status not in (403, 404):
             raise
-        # The same code was used at the same time, or they have another password by now, or are disabled.
+        # The same code was used at the same time, the password was changed meanwhile, or the account was disabled.
         return turn_away(request, _SECOND_STEP, 0, context, _WRONG_CODE) if _carries(request) else _go_where_the_first_led(request)
 
 
@@ -105,14 +105,14 @@ async def sign_in_with_passkey(request: PageRequest) -> Response:
     try:
         return await _welcome(request, attempt.proven, login, read_evidence(request), alone=True)
     except Refused as refused:
-        if refused.status not in (403, 404, _NOT_HERE):  # used at the same time, or disabled
+        if refused.status not in (403, 404, _NOT_HERE):  # used at the same time, or the account was disabled
             raise
         fault = refused.detail if refused.detail == SET_BY_ANOTHER or refused.status == _NOT_HERE else _WRONG_PASSKEY
         return turn_away(request, _FORM, 0, context, fault)
 
 
 async def passkey_options(request: PageRequest) -> Response:
-    """Tell a script what to ask the browser for: a passkey of whoever is signed in, or any."""
+    """Return to a script which passkeys to ask the browser for: those of the administrator who is signed in, or any."""
     await asyncio.to_thread(load)
     admin = request.me.id if request.me else None
     return Response(await request.runner.read(options_of_passkey, admin, request.csrf), media_type="application/json")
@@ -123,21 +123,21 @@ def _context(request: PageRequest) -> dict[str, Any]:
 
 
 def _welcome_again(request: PageRequest) -> Response | None:
-    """Go on if this form was sent twice, and the first has signed this browser in."""
-    visitor = request.read_cookie("visitor")  # whose token its forms had until then
+    """Continue if this form was sent twice, and the first request has signed this browser in; otherwise return None."""
+    visitor = request.read_cookie("visitor")  # forms had the token of this cookie until then
     is_one = request.me is not None and visitor != "" and is_equal(request.form.get(CSRF, ""), csrf_token(visitor))
     return _go_on(request) if is_one else None
 
 
 def _carries(request: PageRequest) -> bool:
-    """Return whether a form has with it what was typed into another one, which would be lost by going elsewhere."""
+    """Return whether a form carries the values of another form, which would be lost by a redirect."""
     return request.form.get("replay") == "1"
 
 
 def _go_where_the_first_led(request: PageRequest) -> Response:
-    """Go on after a form that was sent twice with the same code: by now the browser may have what the first was answered.
+    """Continue after a form that was sent twice with the same code: the first response may have signed the browser in by now.
 
-    If it has not, it comes to the form for signing in.
+    If it has not, the redirect leads to the form for signing in.
     """
     return request.redirect(find_panel_path(request.form.get("next", "")))
 
@@ -157,7 +157,7 @@ async def _welcome(request: PageRequest, proven: Proven, login: str, evidence: E
 async def start_session(request: PageRequest, proven: Proven, login: str, evidence: Evidence, *, alone: bool = False) -> None:
     """Begin a session, and recognise this browser from now on. Raises Refused for a second factor that is missing or wrong.
 
-    A passkey that is `alone` stands for the password, too.
+    A passkey that is `alone` replaces the password as well.
     """
     admin = proven.admin
     name = (await request.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
@@ -171,7 +171,7 @@ async def start_session(request: PageRequest, proven: Proven, login: str, eviden
 
 
 async def recognise_browser(request: PageRequest, *logins: str) -> None:
-    """Recognise this browser from now on, as one in which somebody has signed in with these."""
+    """Recognise this browser from now on as one in which somebody has signed in with these logins."""
     browser = request.read_cookie("browser")[:_LONGEST_KNOWN]
     for login in logins:
         browser = await request.runner.write(remember_browser, login, browser)

@@ -1,7 +1,7 @@
-"""Single sign-on: going to the provider, and coming back from there. Nothing of it needs a script.
+"""Single sign-on: sending people to the provider, and receiving them when they come back. None of it needs a script.
 
-People go there by a link and not by a form: browsers let no form lead to another site here (`form-action` of the content security
-policy). What has to be asked for with a token, such as linking, is answered with a page that leads on by itself.
+People go to the provider by a link and not by a form, since the content security policy (`form-action`) lets no form lead to
+another site. The response to a form that needs a token, such as linking an account, is a page that redirects by itself.
 """
 
 from datetime import datetime
@@ -41,8 +41,8 @@ from trellis.sentences import format_seconds, mark, say
 
 HERE: Final = "/sign-on"
 _ACCOUNT: Final = "/account"
-_NEXT: Final = "next"  # the cookie with where to go afterwards
-_HOLDS: Final = 900  # seconds for which that is kept
+_NEXT: Final = "next"  # the cookie with the path to go to afterwards, or with the link of an invitation
+_HOLDS: Final = 900  # seconds for which this cookie is kept
 _LATE: Final = say("You came back too late, or in another browser. Try again.")
 _WAIT: Final = mark("Signing in there failed too often. Wait {wait}, then try again; your account is not locked.")
 _WRONG_CODE: Final = say("That is not a second factor of your account here, or the code was already used. Try again.")
@@ -57,14 +57,14 @@ _SERVICE: Final = Actor("service", None, "single sign-on", frozenset(("admins.jo
 
 
 def find_provider(request: PageRequest) -> Provider:
-    """Return the provider. Raises Refused where there is none."""
+    """Return the provider. Raises Refused if there is none."""
     provider = request.sessions.provider
     if provider is None:
         raise Refused("NO_ENDPOINT", say("Single sign-on is not set up here."))
     return provider
 
 
-# --- going there --------------------------------------------------------------------------------------------------
+# --- going to the provider ----------------------------------------------------------------------------------------
 
 
 async def begin(request: PageRequest) -> Response:
@@ -73,12 +73,12 @@ async def begin(request: PageRequest) -> Response:
 
 
 async def begin_again(request: PageRequest) -> Response:
-    """Send somebody who is signed in to the provider, to show there again who they are."""
+    """Send somebody who is signed in to the provider, to confirm there who they are."""
     return await _send(request, Purpose.CONFIRM)
 
 
 async def begin_link(request: PageRequest) -> Response:
-    """Send somebody who has entered their password lately to the provider, whose account there is to sign them in from then on."""
+    """Send somebody to the provider to link their account there, which signs them in from then on. Requires a recent password."""
     request.require_fresh_form()
     request.require_recent_password()
     address = await _find_address(request, Purpose.LINK)
@@ -90,7 +90,7 @@ async def begin_link(request: PageRequest) -> Response:
 
 
 async def leave_with_invitation(request: PageRequest, link: str) -> Response:
-    """Send somebody who is invited to the provider, whose account there is to sign them in. The link waits in their browser."""
+    """Send an invited person to the provider, whose account there will sign them in. A cookie keeps the invitation's link."""
     address = await _find_address(request, Purpose.ACCEPT)
     if isinstance(address, Response):
         return address
@@ -129,7 +129,7 @@ def _unavailable(provider: Provider, error: ProviderUnavailable) -> str:
 
 
 async def come_back(request: PageRequest) -> Response:
-    """Take what somebody brings from the provider, ask that who they are, and go on."""
+    """Handle the return of somebody from the provider: ask the provider who they are, and continue."""
     provider, browser = find_provider(request), request.read_cookie("browser")
     if wait := await request.runner.read(find_sign_on_wait, request.address, browser):
         return _fail(request, None, say(_WAIT, wait=format_seconds(wait)), 429, wait)
@@ -148,7 +148,7 @@ async def come_back(request: PageRequest) -> Response:
 
 
 async def take_second_factor(request: PageRequest) -> Response:
-    """Check the second factor that follows, of somebody who has shown none at the provider."""
+    """Check the second factor of somebody who has shown none at the provider, and continue."""
     find_provider(request)
     pending = request.form.get("pending", "")
     found = None if request.stale else await request.runner.read(unseal_claims, request.csrf, pending)
@@ -170,7 +170,7 @@ def _second_step(sign_on: SignOnRequest, pending: str) -> dict[str, Any]:
 
 
 async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, evidence: Evidence | None = None) -> Response:
-    """Sign somebody in, confirm who they are or link their account, as they were sent for."""
+    """Do what somebody was sent there for: sign them in, confirm who they are, link their account, or accept their invitation."""
     known = await request.runner.read(find_known, claims)
     try:
         if sign_on.purpose is Purpose.LINK:
@@ -194,7 +194,7 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
 
 
 def _require_own(request: PageRequest, known: Known | None) -> None:
-    """Refuse to have somebody confirmed by the account of somebody else."""
+    """Refuse an account at the provider that is not linked to the administrator who is signed in."""
     if known is None or known.id != request.signed_in.id:
         raise Refused("SIGN_ON_REFUSED", say("That is not the account that is linked to yours here."))
 
@@ -205,7 +205,7 @@ async def _join(request: PageRequest, sign_on: SignOnRequest, claims: Claims) ->
 
 
 async def _follow_groups(request: PageRequest, sign_on: SignOnRequest, claims: Claims, known: Known) -> None:
-    """Have somebody's groups decide their role, before they are signed in with it: or turn them away, if there is none."""
+    """Set somebody's role by their groups before they are signed in, or turn them away if their groups give no role."""
     policy = request.gate.environment.sign_on
     if policy.roles:
         operation = "admins.turn_away" if policy.find_role(claims.groups) is None else "admins.follow_groups"
@@ -247,7 +247,7 @@ async def _link(request: PageRequest, sign_on: SignOnRequest, claims: Claims) ->
 
 
 async def _accept(request: PageRequest, sign_on: SignOnRequest, claims: Claims) -> Response:
-    """Link the account of somebody who is invited, and sign them in with it as on any other day: their groups count at once."""
+    """Link the account of an invited person, and send them to sign in with it as usual, so that their groups count at once."""
     link = (unseal(request.token, request.read_cookie(_NEXT)) or {}).get("link", "")
     invited = await request.runner.read(find_invited, link)
     if invited is None:
@@ -271,14 +271,14 @@ async def _perform(request: PageRequest, operation: str, actor: Actor, raw: dict
 
 
 def _take_next(request: PageRequest) -> str:
-    """Return where somebody was going before they were sent to the provider."""
+    """Return the path to which somebody was going before they were sent to the provider, and delete its cookie."""
     kept = unseal(request.token, request.read_cookie(_NEXT)) or {}
     request.cookies.append((_NEXT, "", 0))
     return find_panel_path(PREFIX + kept.get("path", ""))
 
 
 async def _count(request: PageRequest, response: Response, known: Known | None = None) -> Response:
-    """Count a failure, and answer."""
+    """Count a failed attempt, and return the response."""
     await request.runner.write(
         count_failed_sign_on, request.address, request.read_cookie("browser"), 0 if known is None else known.id
     )
@@ -286,7 +286,7 @@ async def _count(request: PageRequest, response: Response, known: Known | None =
 
 
 def _fail(request: PageRequest, purpose: Purpose | None, fault: str, status: int, wait: int = 0) -> Response:
-    """Say what was wrong, on the page from which somebody was sent."""
+    """Show what was wrong, on the page from which somebody was sent to the provider."""
     if purpose is Purpose.LINK or (purpose is None and request.me is not None):
         return request.redirect(_ACCOUNT, fault, "bad")
     context = {"next": "", "carried": (), "replay": False, "fault": fault}
@@ -297,16 +297,16 @@ def _fail(request: PageRequest, purpose: Purpose | None, fault: str, status: int
     return response
 
 
-# --- beside it ----------------------------------------------------------------------------------------------------
+# --- other pages --------------------------------------------------------------------------------------------------
 
 
 async def done(request: PageRequest) -> Response:
-    """Tell somebody who has signed in in a tab of its own to go on in the other one."""
+    """Tell somebody who has signed in in a separate tab to continue in the first one."""
     return request.page("sign_on_done.html", title=say("You are signed in"))
 
 
 async def resume(request: PageRequest) -> Response:
-    """Go on with a form that was kept in another tab meanwhile; its token is that of a session before."""
+    """Continue with a form that another tab kept meanwhile; its token belongs to an earlier session."""
     find_provider(request)
     if request.me is None:
         return request.redirect(SIGN_IN)

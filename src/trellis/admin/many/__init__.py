@@ -1,4 +1,4 @@
-"""Many nodes at once: those chosen in a tree or list, those below a node, and those in which a group may do something."""
+"""Changing many nodes at once: nodes ticked in a tree or list, all nodes below a node, or nodes in which a group has rights."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""Giving a group rights in many nodes, and taking them away, on the page of what it can see and do."""
+"""Changing the rights of a group in many nodes, on the page that shows what the group can see and do."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -25,7 +25,7 @@ _MAY: Final = "may."  # before an option: the nodes in which it is ticked
 
 
 async def run(kind: NodeKind, request: PageRequest) -> Response:
-    """Show what would change, or change it, if that is still what the page showed."""
+    """Show the plan, or carry it out if it is still the one that the page showed."""
     if (group := await fetch_node(kind, request)) is None:
         return await show_missing(kind, request)
     form = request.form
@@ -62,7 +62,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
 
 
 def _build_steps(kind: NodeKind, request: PageRequest, records: Sequence[Mapping[str, Any]], group: int) -> list[Step]:
-    """Return a step for each node whose ticks differ from what the group may do there. What every group may do stays."""
+    """Return a step for each node whose ticks differ from the group's rights there. Rights of every group stay as they are."""
     ticked = {option: set(split_values(request.form.all(_MAY + option))) for option in kind.options}
     steps = []
     for record in records:

@@ -1,4 +1,4 @@
-"""What can be done with many nodes: a row of data for each action, and the steps that it takes."""
+"""The actions on many nodes: a row of data for each action, and a function that builds its steps."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from trellis.sentences import mark, mark_many, say, say_many
 PARENT: Final = "to"
 SOURCE: Final = "source"
 _ALONG: Final = "withChildren"
-SET: Final = "_set."  # before the name of a field: it is to be set
+SET: Final = "_set."  # before the name of a field that is to be set
 _LAST: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What was typed into the form of an action for these records."""
+    """The values in the form of an action, and the records that it is for."""
 
     form: Submitted
     records: Sequence[Record]
@@ -34,20 +34,20 @@ class Choices:
         return tuple(value for value in split_values(self.form.all(name)) if value)
 
     def of(self, name: str, otherwise: str = "") -> str:
-        """Return one value."""
+        """Return the value of a name, or `otherwise`."""
         return self.form.get(name, otherwise)
 
 
 BuildSteps = Callable[[PageRequest, NodeKind, Choices], Awaitable[Sequence[Step]]]
-PickerRow = tuple[str, str, str, bool]  # its name and label, the label of none, and whether only parents are offered
+PickerRow = tuple[str, str, str, bool]  # name, label, label of the choice of no node, and whether only parents are offered
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something to do with many nodes by the operation with this verb.
+    """An action on many nodes, which runs the operation with the verb `verb` on each of them.
 
-    `asks`: its form has choices to make before anything can be planned. `takes_along`: what is below a node goes with it;
-    `along` is the name of the tick that decides on that, if there is one. `moves`: it cannot lead below one of them.
+    `asks`: its form has choices to make before anything can be planned. `takes_along`: the nodes below a node go along with it;
+    `along` is the name of the checkbox that decides this, if there is one. `moves`: the nodes cannot go below one of themselves.
     """
 
     name: str
@@ -68,19 +68,19 @@ class Action:
     pickers: tuple[PickerRow, ...] = ()
 
     def fits(self, kind: NodeKind) -> bool:
-        """Whether a kind has what it is about."""
+        """Return whether a kind has the order or the permissions that the action changes."""
         return (kind.ordered or not self.needs_order) and (bool(kind.options) or not self.needs_options)
 
     def list_pickers(self, kind: NodeKind) -> list[PickerRow]:
-        """List its choices of a node, for this kind."""
+        """List the pickers of the action's form for a kind."""
         return [row for row in self.pickers if kind.tree or row[0] != PARENT]
 
     def tell_along(self, kind: NodeKind, form: Submitted) -> str:
-        """Say that everything below goes with them, if that was ticked."""
+        """Return the words that everything below goes along, if that was ticked; otherwise ""."""
         return say(" with everything below") if kind.tree and self.along and form.get(self.along) == "1" else ""
 
     def describe(self, kind: NodeKind, form: Submitted, count: int) -> str:
-        """Say what was done to so many nodes."""
+        """Return a sentence on what was done to `count` nodes."""
         return say_many(count, *self.done, nodes=kind.counted(count), along=self.tell_along(kind, form))
 
 
@@ -117,7 +117,7 @@ def _find_parent(kind: NodeKind, choices: Choices) -> dict[str, Any]:
 
 
 async def _find_permitted(request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Record]:
-    """Return the records whose permissions are to change: those that were ticked, and those below them if that was ticked."""
+    """Return the records whose permissions are to change: the ticked nodes, and the nodes below them if the form says so."""
     if choices.of("below") != "1":
         return choices.records
     found = {record["id"]: record for record in choices.records}
@@ -158,14 +158,14 @@ def _give(held: Any, who: Sequence[str], _groups: GroupNames) -> Any:
 
 
 def _take(held: Any, who: Sequence[str], groups: GroupNames) -> Any:
-    """Take a right away. Where every group has it, the others keep it by name; taking it from every group leaves nobody."""
+    """Remove groups from a right. If every group has it, the other groups keep it by name; removing every group leaves nobody."""
     if EVERYONE in who:
         return []
     return [one for one in (sorted(groups) if held == EVERYONE else held) if str(one) not in who]
 
 
 def build_fields(kind: NodeKind, typed: Submitted, records: Sequence[Record]) -> Form:
-    """Build the form of the fields that can be set in many nodes; it starts with what all of them have in common."""
+    """Build the form of the fields that can be set in many nodes; it starts with the values that all of them have in common."""
     fields = [f for f in kind.fields if not (f.read_only or f.write_only)]
     names = {f.name for f in fields}
     values: Mapping[str, Any]
@@ -256,5 +256,5 @@ ACTIONS: Final[tuple[Action, ...]] = (
 
 
 def find_names(groups: Mapping[int, str]) -> list[tuple[str, str]]:
-    """Return the choices of groups."""
+    """Return the choices of groups for a form, with every group as the first one."""
     return [(EVERYONE, say("Every group")), *((str(number), name) for number, name in groups.items())]

@@ -1,4 +1,4 @@
-"""Giving everything below a node the permissions that its form shows: what would change, and then the change."""
+"""Applying the permissions in a node's form to everything below the node: what would change, and then the change."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -19,12 +19,12 @@ _PERMISSIONS: Final = "permissions"
 
 
 async def index(kind: NodeKind, request: PageRequest) -> Response:
-    """Show the node: what to give to those below it is on its form."""
+    """Redirect to the node, whose form contains the permissions to apply."""
     return request.redirect(f"/{kind.name}/{request.number('id')}")
 
 
 async def run(kind: NodeKind, request: PageRequest) -> Response:
-    """Show what would change, or change it, if that is still what the page showed."""
+    """Show the plan, or carry it out if it is still the one that the page showed."""
     if (record := await fetch_node(kind, request)) is None:
         return await show_missing(kind, request)
 
@@ -69,7 +69,7 @@ def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
 
 
 async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> Plan:
-    """Plan what the form says of the node itself, and its permissions for all below it that have others. Raises Refused."""
+    """Plan the form's changes of the node itself, and its permissions for all nodes below that have others. Raises Refused."""
     given = request.catalogue.find(kind.operation("update")).form.read(raw)
     given.raise_faults()
     wanted = _resolve(record, given.values)
@@ -82,7 +82,7 @@ async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any],
 
 
 def _resolve(record: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return permissions so that equal ones are equal: those of a record, with those that were sent in their place."""
+    """Return the permissions of a record, replaced by those that were sent, in a form in which equal permissions compare equal."""
     sent = {**record[_PERMISSIONS], **raw.get(_PERMISSIONS, {})}
     return {option: EVERYONE if who == EVERYONE else frozenset(int(one) for one in who) for option, who in sent.items()}
 

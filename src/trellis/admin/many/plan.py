@@ -1,4 +1,4 @@
-"""What changing many nodes would do: a dry run of the batch that changes them, compared with how they are."""
+"""Plans for changing many nodes: a dry run of the batch that changes them, compared with the nodes as they are."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -20,20 +20,20 @@ from trellis.core.version import compute_version, record_version
 from trellis.errors import Refused
 from trellis.sentences import Sentence, join, say, say_many
 
-MOST: Final = 500  # nodes that are changed at once: undoing that takes up to twice as long, and has to fit into one write, too
+MOST: Final = 500  # nodes that are changed at once: undoing this takes up to twice as long, and has to fit into one write, too
 BATCH: Final = "core.batch"
 FROM: Final = "_from"  # the address of the page that the form was on
 PLAN: Final = "_plan"  # the name of the version of a plan in its form
-COUNT: Final = "_count"  # and that of how many nodes it is about
+COUNT: Final = "_count"  # the name of the number of nodes in a plan, in its form
 OUTDATED: Final = say(
     "What would be done has changed since this page was loaded. Nothing was changed. Check again: this is the current state."
 )
 _SHOWN: Final = 100  # rows
-_LISTED: Final = 50  # nodes of a row
-_PRECONDITION: Final = 412  # the status of a change of what is no more as it was read
+_LISTED: Final = 50  # nodes that are listed in a row
+_PRECONDITION: Final = 412  # the status of a change of a record that is no longer as it was read
 _LONGEST: Final = 80  # characters of a value
 _PLACE: Final = frozenset(("parentId", "position"))
-_CHILDREN: Final = "children"  # in a record that was read with its tree: it is not what has a version
+_CHILDREN: Final = "children"  # in a record that was read with its tree: its version is not that of the node
 _NAMED: Final = 4  # groups that are named in one difference
 
 Record = Mapping[str, Any]
@@ -42,20 +42,20 @@ GroupNames = Mapping[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation of a batch, on a record as it is before."""
+    """One operation of a batch, with the record on which it runs as it is before the batch."""
 
     operation: str
     record: Record
     body: Mapping[str, Any]
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize the step as a batch takes it."""
+        """Serialize the step as a batch accepts it."""
         whole = {"operation": self.operation, "id": self.record["id"], "body": dict(self.body)}
         return whole | ({"ifMatch": record_version(self.record)} if self._stays_as_read else {})
 
     @property
     def _stays_as_read(self) -> bool:
-        """Whether no other step changes its record, such as by moving a sibling, so that only somebody else can have."""
+        """Whether no other step can change the record, for example by moving a sibling: any change is then somebody else's."""
         changes = self.operation.endswith(".update") and _PLACE.isdisjoint(self.body)
         return changes and _CHILDREN not in self.record
 
@@ -65,7 +65,7 @@ Changes = tuple[tuple[str, str], ...]  # the differences of a record, by label
 
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
-    """What would change in `count` records in the same way; the first of them by their names from the top and their addresses."""
+    """The changes that `count` records have in common, and the first of these records by path and address."""
 
     changes: Changes
     nodes: tuple[tuple[str, str], ...]
@@ -74,9 +74,9 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The operation that carries out plans: each of its `results` has an `event`. `is_undone`: these can be undone.
+    """The operation that carries out plans: each of its `results` has an `event`. `is_undone`: these events can be undone.
 
-    `form`: it has the labels by which faults name fields.
+    `form` has the labels by which faults name fields.
     """
 
     operation: str
@@ -89,10 +89,10 @@ BATCHED: Final = Write(BATCH)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a batch would do to `count` nodes, and how many are deleted with them. `more` rows are not among the `rows`.
+    """What a batch would do to `count` nodes. `with_them` is how many other nodes are deleted with them.
 
-    `version` differs if anything of it does. `steps` are those that change something. An operation other than a batch is sent
-    `raw`. `reason` is kept with the events.
+    `more` is the number of rows that are not among the `rows`. `version` differs if anything else in the plan does. `steps` are
+    the steps that change something. An operation other than a batch is sent `raw`. `reason` is recorded in the events.
     """
 
     steps: tuple[Step, ...]
@@ -105,17 +105,17 @@ class Plan:
     reason: str = ""
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize the plan as the operation that carries it out takes it."""
+        """Serialize the plan as the operation that carries it out accepts it."""
         return dict(self.raw) if self.raw is not None else {"operations": [step.serialize() for step in self.steps]}
 
     @property
     def all_count(self) -> int:
-        """How many nodes it is about, with those below deleted ones."""
+        """The number of nodes that change, including the nodes below deleted ones."""
         return self.count + self.with_them
 
 
 async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step], groups: GroupNames, seen: str = "") -> Plan:
-    """Run steps dry, as one batch, and tell what they would change. Raises Refused. `seen` is part of the plan's version."""
+    """Return what steps would change, from a dry run as one batch. Raises Refused. `seen` is part of the plan's version."""
     require_few(kind, len(steps))
     if not steps:
         return Plan((), (), 0, 0, "")
@@ -145,13 +145,13 @@ def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record]
 
 
 def require_few(kind: NodeKind, count: int) -> None:
-    """Refuse more nodes than are changed at once."""
+    """Refuse more nodes than can be changed at once."""
     if count > MOST:
         raise Refused("BATCH_TOO_LARGE", tell_limit(kind))
 
 
 def tell_limit(kind: NodeKind) -> Sentence:
-    """Say that more nodes would change than are changed at once."""
+    """Return a sentence that more nodes would change than can be changed at once."""
     return say(
         "More than {most:,} {title} would change, including those below them. That is the limit, so that a change can be "
         "undone in one step. Choose fewer.",
@@ -211,7 +211,7 @@ def _shorten(text: str) -> str:
 
 
 def compare_permissions(kind: NodeKind, before: Record, after: Record, groups: GroupNames) -> list[tuple[str, str]]:
-    """Return how permissions differ, option by option, in words."""
+    """Return the differences in permissions in words, as (label of the option, difference)."""
     found: list[tuple[str, str]] = []
     for option in kind.options:
         old, new = before["permissions"].get(option, ()), after["permissions"].get(option, ())
@@ -237,7 +237,7 @@ def _name(who: Any, groups: GroupNames) -> str:
 
 
 async def leave_out_nested(request: PageRequest, kind: NodeKind, records: Sequence[Record]) -> list[Record]:
-    """Return those of some nodes that are not below another one of them."""
+    """Return the given nodes without nodes that are below another one of them."""
     if not kind.tree or not records:
         return list(records)
     own = {record["id"] for record in records}
@@ -246,7 +246,7 @@ async def leave_out_nested(request: PageRequest, kind: NodeKind, records: Sequen
 
 
 async def fetch_below(request: PageRequest, kind: NodeKind, node: int) -> Iterator[Record]:
-    """Return all nodes below one, in the order of the tree. Raises Refused for too many."""
+    """Return all nodes below a node, in the order of the tree. Raises Refused if there are too many."""
     tree = await request.fetch(f"{kind.name}.tree", {"root": node}, slow=True)
     return _walk(tree["children"])
 
@@ -271,9 +271,9 @@ async def settle(
     build_context: Callable[[], Mapping[str, Any]],
     write: Write = BATCHED,
 ) -> Response:
-    """Make a plan, and carry it out if the form confirms it; otherwise show it in a template, with why nothing was done.
+    """Make a plan, and carry it out if the form confirms it; otherwise show it in a template, with the reason if it was refused.
 
-    It is carried out by one operation, which is one change set. The response leads back then, with a link that undoes it.
+    The plan is carried out by one operation, as one change set. The response then redirects to `back`, with a link that undoes it.
     """
     plan, problem, is_used = None, "", False
     try:
@@ -298,7 +298,7 @@ async def settle(
 
 
 async def find_done(request: PageRequest, describe: Callable[[int], str], back: str, write: Write = BATCHED) -> Response | None:
-    """Return the response to a form that was sent before and has done it: the same as then. None for any other."""
+    """Return the response again if this form was sent before and its plan was carried out then; otherwise None."""
     kept = await request.find_done(write.operation) if request.form.get(ACTION, "") == "do" else None
     if kept is None:
         return None
@@ -313,7 +313,7 @@ def _respond(request: PageRequest, back: str, message: str, change_set: int | No
 
 
 def find_way_back(request: PageRequest, path: str) -> str:
-    """Return a path of the panel with the query that the form's page had, if that was this path."""
+    """Return a path of the panel, with the query of the page that had the form if that page has the same path."""
     try:
         came = urlsplit(request.form.get(FROM, "")[:2000])
     except ValueError:
@@ -322,10 +322,10 @@ def find_way_back(request: PageRequest, path: str) -> str:
 
 
 def explain(refused: Refused, form: Form | None) -> str:
-    """Return why a batch was refused: what was wrong with the operation that was."""
+    """Return why a batch was refused: what was wrong with the operation in it that was refused."""
     inner = refused.facts.get("problem")
     if not isinstance(inner, Refused):
         return refused.detail
     if inner.status == _PRECONDITION:
-        return OUTDATED  # a page has no ETag and no If-Match
+        return OUTDATED  # its detail is about ETag and If-Match, which pages do not have
     return join(form.text_of(fault) for fault in inner.faults) if form and inner.faults else inner.detail

@@ -1,4 +1,4 @@
-"""What is done with the nodes that were ticked in a tree or list: one form for each action, its dry run, and then the change."""
+"""Actions on the nodes that were ticked in a tree or list: a form for each action, its dry run, and then the change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,9 +23,9 @@ IDS: Final = "ids"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The nodes that were ticked, in this order, without those below others, where they go with these.
+    """The ticked nodes in their order, without nodes that go along with another one because they are below it.
 
-    `ids` are those of all that were ticked and are there; `kept` are the names of those that cannot be deleted.
+    `ids` includes the ids of these nodes, too. `kept` are the names of ticked nodes that cannot be deleted.
     """
 
     records: tuple[Mapping[str, Any], ...]
@@ -35,23 +35,23 @@ class Selection:
 
     @property
     def inside(self) -> int:
-        """How many were left out, since they go with others."""
+        """The number of nodes that were left out because they go along with others."""
         return len(self.ids) - len(self.records)
 
 
 def find_many_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
-    """Return what can be done with many nodes of a kind: what a batch may do with each of them."""
+    """Return the actions on many nodes of a kind: those whose operation a batch may run on each node."""
     named = ((action, catalogue.get(kind.operation(action.verb))) for action in ACTIONS if action.fits(kind))
     return tuple(action for action, operation in named if operation is not None and operation.path is not None)
 
 
 async def index(kind: NodeKind, request: PageRequest) -> Response:
-    """Show the tree or list, where nodes are ticked."""
+    """Redirect to the tree or list, where nodes are ticked."""
     return request.redirect(f"/{kind.name}")
 
 
 async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
-    """Show the form of an action and what it would do, or do it, if that is still what the page showed."""
+    """Show the form of an action with its plan, or carry the plan out if it is still the one that the page showed."""
     back, describe = find_way_back(request, f"/{kind.name}"), partial(action.describe, kind, request.form)
     if (done := await find_done(request, describe, back)) is not None:
         return done
@@ -97,7 +97,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
 
 
 async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selection:
-    """Read the nodes that were ticked, without those that are gone, and those below others that take them along."""
+    """Read the ticked nodes, without nodes that no longer exist or that go along with another one because they are below it."""
     ids = read_ids(request.form.all(IDS))
     found: Sequence[Mapping[str, Any]] = ()
     if ids:

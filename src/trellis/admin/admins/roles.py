@@ -47,7 +47,7 @@ def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
 
 
 async def show(request: PageRequest) -> Response:
-    """Ask for the role of an administrator. Requires a recent password."""
+    """Ask for the role of an administrator. Requires that the password was entered recently."""
     request.require_recent_password()
     admin = await request.fetch("admins.get", target=request.number("id"))
     return _show(request, admin, build_role_form(request, admin), 200)

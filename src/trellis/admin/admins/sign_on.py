@@ -78,7 +78,7 @@ async def begin_again(request: PageRequest) -> Response:
 
 
 async def begin_link(request: PageRequest) -> Response:
-    """Send somebody to the provider to link their account there, which signs them in from then on. Requires a recent password."""
+    """Send somebody who has entered their password recently to the provider, to link their account there for signing in."""
     request.require_fresh_form()
     request.require_recent_password()
     address = await _find_address(request, Purpose.LINK)
@@ -170,7 +170,7 @@ def _second_step(sign_on: SignOnRequest, pending: str) -> dict[str, Any]:
 
 
 async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, evidence: Evidence | None = None) -> Response:
-    """Do what somebody was sent there for: sign them in, confirm who they are, link their account, or accept their invitation."""
+    """Do what somebody was sent to the provider for: signing in, confirming who they are, linking, or accepting an invitation."""
     known = await request.runner.read(find_known, claims)
     try:
         if sign_on.purpose is Purpose.LINK:

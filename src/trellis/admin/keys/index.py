@@ -26,7 +26,7 @@ from trellis.sentences import say
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
 _MAX_NAMES: Final = 200
-_DAYS: Final = 14  # that the usage line of a key covers
+_DAYS: Final = 14  # covered by the usage line of a key
 _RECIPE: Final = "recipe"  # in the address of the form: the recipe that it begins with
 _COPY: Final = "copy"  # in the address of the form: the id of a key to copy
 _OF: Final = "of"  # in the address of the description: the id of the key that the form changes

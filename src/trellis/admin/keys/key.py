@@ -97,7 +97,7 @@ async def show(request: PageRequest) -> Response:
 
 
 def _find_first_call(request: PageRequest, key: Mapping[str, Any], latest: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the first request of a key that was created lately; None if it is yet to come, empty if there is nothing to show."""
+    """Return the first request of a key that was created recently; None if it is yet to come, empty if there is nothing to show."""
     if latest["results"]:
         is_new = key["createdAt"] > request.gate.ago(_NEW) and latest["next"] is None
         return dict(latest["results"][-1]) if is_new else {}

@@ -23,7 +23,7 @@ from trellis.sentences import mark_many, say, say_many
 
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
-_DAYS: Final = 30  # that the usage line covers
+_DAYS: Final = 30  # covered by the usage line of a key
 _DETAILED: Final = 20  # keys whose operations are listed
 _MOST_WEBHOOKS: Final = 1000
 _HOW: Final = "how"  # give or take

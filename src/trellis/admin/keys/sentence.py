@@ -26,7 +26,7 @@ _LEADS: Final = (
     mark("In dry runs only, it may {phrases}."),
 )
 _OTHERS: Final = {"webhooks": say("webhooks"), "proposals": say("proposals")}
-_MOST_BOUNDS: Final = 5  # that are listed one by one
+_MOST_BOUNDS: Final = 5  # limited grants that are listed one by one
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,8 @@ class Action:
     """An action on many nodes, which runs the operation with the verb `verb` on each of them.
 
     `asks`: its form has choices to make before anything can be planned. `takes_along`: the nodes below a node go along with it;
-    `along` is the name of the checkbox that decides this, if there is one. `moves`: the nodes cannot go below one of themselves.
+    `along` is the name of the checkbox that decides this, if there is one. `moves`: the target cannot be one of the nodes, or below
+    one of them.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Action:
     pickers: tuple[PickerRow, ...] = ()
 
     def fits(self, kind: NodeKind) -> bool:
-        """Return whether a kind has the order or the permissions that the action changes."""
+        """Return whether a kind has the order and the permissions that the action needs."""
         return (kind.ordered or not self.needs_order) and (bool(kind.options) or not self.needs_options)
 
     def list_pickers(self, kind: NodeKind) -> list[PickerRow]:

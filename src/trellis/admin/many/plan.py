@@ -91,8 +91,8 @@ BATCHED: Final = Write(BATCH)
 class Plan:
     """What a batch would do to `count` nodes. `with_them` is how many other nodes are deleted with them.
 
-    `more` is the number of rows that are not among the `rows`. `version` differs if anything else in the plan does. `steps` are
-    the steps that change something. An operation other than a batch is sent `raw`. `reason` is recorded in the events.
+    `more` is the number of rows that are not among the `rows`. `version` differs if any of the changes, as described, does.
+    `steps` are the steps that change something. An operation other than a batch is sent `raw`. `reason` is recorded in the events.
     """
 
     steps: tuple[Step, ...]
@@ -271,7 +271,7 @@ async def settle(
     build_context: Callable[[], Mapping[str, Any]],
     write: Write = BATCHED,
 ) -> Response:
-    """Make a plan, and carry it out if the form confirms it; otherwise show it in a template, with the reason if it was refused.
+    """Make a plan, and carry it out if the form confirms it; otherwise show it in a template, with the reason for any failure.
 
     The plan is carried out by one operation, as one change set. The response then redirects to `back`, with a link that undoes it.
     """

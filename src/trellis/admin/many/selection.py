@@ -25,7 +25,7 @@ IDS: Final = "ids"
 class Selection:
     """The ticked nodes in their order, without nodes that go along with another one because they are below it.
 
-    `ids` includes the ids of these nodes, too. `kept` are the names of ticked nodes that cannot be deleted.
+    `ids` also includes the ids of the nodes that were left out. `kept` are the names of ticked nodes that cannot be deleted.
     """
 
     records: tuple[Mapping[str, Any], ...]

@@ -72,7 +72,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
 
 
 def _fields(operation: Operation) -> tuple[Field, ...]:
-    """Return the fields of the form, without the fields in which a program names nodes by ids."""
+    """Return the fields of the form, without the write-only fields in which a program names nodes by ids."""
     return tuple(f for f in operation.fields if not f.read_only and not (f.write_only and isinstance(f.type, ExternalId | NodeId)))
 
 

@@ -22,7 +22,7 @@ from trellis.errors import Refused
 from trellis.sentences import join, say, say_many
 
 _CHILDREN: Final = "deleteChildrenOrMove"
-_MAX_NAMES: Final = 8  # nodes that are named of those that are deleted, moved or changed
+_MAX_NAMES: Final = 8  # deleted, moved or changed nodes that are named
 _FIELDS: Final = frozenset({"children", "to"})
 _OUTDATED: Final = say("What would be deleted has changed since this page was loaded. Check again: this is the current state.")
 

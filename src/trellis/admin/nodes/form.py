@@ -27,7 +27,10 @@ _PLACE: Final = ("parentId", "position")
 
 @dataclass
 class NodeForm:
-    """A kind's form with its record, which is None for a new node. `pickers` are by field, `built_in` are ids of groups."""
+    """A kind's form with its record, which is None for a new node.
+
+    `pickers` are by field, and `built_in` are the ids of built-in groups.
+    """
 
     kind: NodeKind
     form: Form

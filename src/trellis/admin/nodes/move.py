@@ -18,8 +18,8 @@ from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import join, say
 
-_MAX_SIBLINGS: Final = 500  # that are offered to move before or after
-_AT_ONCE: Final = 50  # that are read in one request, each with all its texts
+_MAX_SIBLINGS: Final = 500  # siblings that are offered to move before or after
+_AT_ONCE: Final = 50  # siblings that are read in one request, each with all its texts
 _FIELDS: Final = frozenset({"parentId", "before", "after", "position", "place", "sibling"})
 _PLACES: Final = frozenset({"first", "last", "before", "after", "at"})
 

@@ -1,4 +1,4 @@
-"""Names for ids: operations return nodes as ids, and pages show their names."""
+"""Names for ids: operations refer to nodes by their ids, and pages show their names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -29,7 +29,7 @@ class Option:
 class Picker:
     """A choice of one node.
 
-    `none` is the label of the choice of no node, "" if a node has to be chosen; `more` is how many matches follow those that were
+    `none` is the label of the choice of no node, "" if it is not offered; `more` is how many matches follow those that were
     read. `is_new_search`: the form was sent with a search other than the one that found its options. This is never so where a
     script searches while one types.
     """

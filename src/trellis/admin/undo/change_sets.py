@@ -1,4 +1,4 @@
-"""Undoing many events at once, those of a change set or of a key since a time: a preview with every conflict, and then the undo."""
+"""Undoing many events at once, of a change set or of a key since a time: a preview with every conflict, and then the undo."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,10 +29,10 @@ _SKIP_LABEL: Final = say("Skip events that cannot be undone")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Events to undo together: by which operation, on which record and with what. The paths are without /admin.
+    """Events to undo together, and the operation that does so, with its target and parameters. The paths are without /admin.
 
-    `newest` is the newest of the events, and `count` their number, if they are a change set of which any are left. `key` is the
-    key that caused them. `form` asks for the time or the event after which they came.
+    `newest` is the newest of the events, and `count` their number, if they are a change set and any of its events are left. `key`
+    is the key that caused the events. `form` asks for the time or the event after which they came.
     """
 
     operation: str
@@ -59,9 +59,10 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What would be undone, from a dry run. `rows` are resource, operation and count; `version` differs if any of it does.
+    """What would be undone, from a dry run. `rows` are resource, operation and count; `version` differs if anything in it does.
 
-    `purged` says how many events more are not kept; "" if none is. `of_keys`: keys may be able to do more afterwards.
+    `purged` is a sentence on how many other events have been purged; "" if none have. `of_keys`: keys may be able to do more
+    afterwards.
     """
 
     count: int
@@ -79,14 +80,14 @@ async def show_change_set(request: PageRequest) -> Response:
 
 
 async def undo_change_set(request: PageRequest) -> Response:
-    """Undo a change set, if that does what the page showed."""
+    """Undo a change set, if the plan is still the one that the page showed."""
     return await _undo(request, await _select_change_set(request))
 
 
 async def show_of_key(request: PageRequest) -> Response:
-    """Show what undoing what a key did since a time would do; without a time, ask for it.
+    """Show what undoing a key's changes since a time would do; without a time, ask for one.
 
-    `last` names a span up to now, for links that are followed later than they were shown.
+    The parameter `last` names a span that ends now, for links that are followed later than they were shown.
     """
     if (span := _LAST.get(request.query.get("last", ""))) is not None:
         since = format_timestamp(datetime.fromisoformat(request.now) - span)
@@ -96,7 +97,7 @@ async def show_of_key(request: PageRequest) -> Response:
 
 
 async def undo_of_key(request: PageRequest) -> Response:
-    """Undo what a key did since a time, if that does what the page showed."""
+    """Undo a key's changes since a time, if the plan is still the one that the page showed."""
     return await _undo(request, await _select_of_key(request))
 
 
@@ -137,7 +138,7 @@ async def _select_of_key(request: PageRequest) -> Selection:
 
 
 def _read_query(request: PageRequest, *names: str) -> Submitted:
-    """Return the parameters with these names, but for empty ones."""
+    """Return the parameters of the address with these names, without empty ones."""
     filters = Submitted.filters(request.query, request.clock)
     return Submitted((name, value) for name, value in filters.items() if name in names)
 
@@ -146,7 +147,7 @@ def _read_query(request: PageRequest, *names: str) -> Submitted:
 
 
 async def _show_plan(request: PageRequest, chosen: Selection) -> Response:
-    """Show what would be undone; if it cannot be planned, why."""
+    """Show what would be undone, or, if it cannot be planned, why not."""
     try:
         plan = await _plan(request, chosen)
     except Refused as refused:
@@ -157,7 +158,7 @@ async def _show_plan(request: PageRequest, chosen: Selection) -> Response:
 
 
 async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
-    """Run the undo dry. Raises Refused as the undo itself would, but not for conflicts."""
+    """Return the plan from a dry run of the undo. Raises Refused as the undo itself would, but not for conflicts."""
     result = await request.dry_run(chosen.operation, chosen.raw, chosen.target)
     titles = {kind.name: kind.title for kind in request.kinds} | {_KEYS: "API keys"}
     resources = [(one["operation"].partition(".")[0], one["operation"], one["count"]) for one in result["counts"]]
@@ -195,7 +196,7 @@ def _describe(request: PageRequest, operation: str) -> str:
 
 
 async def _undo(request: PageRequest, chosen: Selection) -> Response:
-    """Undo the events, if that does what the page showed."""
+    """Undo the events, if the plan is still the one that the page showed."""
     try:
         plan = await _plan(request, chosen)
     except Refused as refused:
@@ -205,7 +206,7 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
     try:
         raw = _build_skip_form(request, chosen, request.form).raw()
         if request.form.get("_plan", "") != plan.version:
-            if not (plan.count or plan.conflict_count or plan.purged or request.stale):  # the form is sent twice
+            if not (plan.count or plan.conflict_count or plan.purged or request.stale):  # the form was sent twice
                 return request.redirect(chosen.back, say("All of these events have been undone."))
             return _show(request, chosen, plan, 409, OUTDATED)
         result = await request.perform(chosen.operation, {**chosen.raw, **raw}, chosen.target)
@@ -247,7 +248,7 @@ def _build_skip_form(request: PageRequest, chosen: Selection, typed: Submitted |
 
 
 def _show_refused(request: PageRequest, chosen: Selection, refused: Refused) -> Response:
-    """Show the form again, if the time or event in it is what is wrong or what would help. Raises the refusal otherwise."""
+    """Show the form again if its time or event is invalid, or if a later event would help. Raises the refusal otherwise."""
     if _AFTER in refused.facts:
         return _show(request, chosen, None, refused.status, too_many=refused)
     if not any(chosen.form.field_of(fault) for fault in refused.faults):
@@ -265,7 +266,7 @@ def _show(
     *,
     too_many: Refused | None = None,
 ) -> Response:
-    """Show the page. `too_many` refuses more events than can be undone at once, and tells after which one there are few enough."""
+    """Show the page. `too_many` refuses more events than can be undone at once, and names one after which few enough remain."""
     after = None if too_many is None else too_many.facts[_AFTER]
     return request.page(
         "events/undo_many.html",

@@ -16,7 +16,7 @@ from trellis.sentences import drop_advice, say
 class Obstacle:
     """Why an event cannot be undone.
 
-    `is_purged` says that the data that undo needs has been purged. `differences` are the changes of the record since; `later` are
+    `is_purged`: the data that undo needs has been purged. `differences` are the changes of the record since the event; `later` are
     its later events, which can be undone first.
     """
 

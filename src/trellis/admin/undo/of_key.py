@@ -21,7 +21,7 @@ _HIDDEN: Final = frozenset({"state", "lastUsedAt"})
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """What would change of a key, which `record` is as it is now. `widens`: it may do more afterwards.
+    """What undo would change in a key. `record` is the key as it is now. `widens`: the key may do more afterwards.
 
     `version` changes with anything that the page shows.
     """
@@ -33,7 +33,7 @@ class KeyPlan:
 
 
 async def plan_undo_of_key(request: PageRequest, event: Mapping[str, Any]) -> KeyPlan:
-    """Run undo dry. Raises Refused as undo itself would."""
+    """Return the plan from a dry run of undo. Raises Refused as undo itself would."""
     planned = (await request.dry_run(RESTORE, target=event["seq"]))["record"]
     now = await request.fetch("keys.get", target=event["resourceId"])
     names = [name for name in changed_members(now, planned) if name not in _HIDDEN]

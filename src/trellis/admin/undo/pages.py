@@ -23,10 +23,10 @@ _PLACE: Final = frozenset({"parentId", "position"})
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """An event that may be undone: either with a plan, which of a key is `of_key`, or with an obstacle.
+    """An event that may be undone, with a plan (`of_key` if the event is about a key) or with an obstacle.
 
-    `picker` is set if a parent must be chosen: `why_parent` says why, and `parent_deleted_by` is the event that deleted the
-    old one.
+    `picker` is set if a parent must be chosen: `why_parent` is the reason, and `parent_deleted_by` is the event that deleted the
+    old parent.
     """
 
     event: Mapping[str, Any] | None
@@ -49,7 +49,7 @@ async def show(request: PageRequest) -> Response:
 
 
 async def undo(request: PageRequest) -> Response:
-    """Undo an event, if that does what the page showed."""
+    """Undo an event, if the plan is still the one that the page showed."""
     preview, form = await _preview(request), request.form
     if preview.event is not None and preview.of_key is not None:
         return await _undo_of_key(request, preview, preview.event, preview.of_key)
@@ -68,7 +68,10 @@ async def undo(request: PageRequest) -> Response:
 
 
 async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[str, Any], plan: KeyPlan) -> Response:
-    """Undo a change of a key, if that does what the page showed. What lets it do more requires the password first."""
+    """Undo a change of a key, if the plan is still the one that the page showed.
+
+    If the key may do more afterwards, the password is required first.
+    """
     if plan.widens:
         request.require_recent_password()
     if request.form.get("_plan", "") != plan.version:
@@ -87,7 +90,10 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
 
 
 def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tuple[int, str] | None:
-    """Return why the event cannot be undone yet: a parent is being searched for, or the form is not valid."""
+    """Return the status and the reason why the event cannot be undone yet; None if it can.
+
+    The reason is "" if a parent is being searched for, or if the picker shows its own fault.
+    """
     form, picker = request.form, preview.picker
     action = form.get(ACTION, "")
     if action not in {"", "undo"} or (not action and picker is not None and picker.is_new_search):
@@ -116,7 +122,7 @@ async def _preview(request: PageRequest) -> Preview:
     try:
         if event["resource"] == KEYS:
             return Preview(event, None, of_key=await plan_undo_of_key(request, event))
-        if kind is None:  # refused, with the reason
+        if kind is None:  # undo refuses it, with the reason
             await request.dry_run(RESTORE, target=number)
             raise LookupError(f"event {number} is of no kind, and could be undone")
         return await _preview_plan(request, kind, event)
@@ -125,7 +131,7 @@ async def _preview(request: PageRequest) -> Preview:
 
 
 async def _preview_purged(request: PageRequest, number: int) -> Preview:
-    """Preview a purged event; one that never existed is refused as unknown."""
+    """Preview a purged event; an event that never existed is refused as unknown."""
     try:
         await request.dry_run(RESTORE, target=number)
     except Refused as refused:
@@ -146,7 +152,7 @@ async def _preview_plan(request: PageRequest, kind: NodeKind, event: Mapping[str
 
 
 async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapping[str, Any], needed: Refused) -> Preview:
-    """Plan it for the parent that is chosen in the form; at first, the top level."""
+    """Preview the undo for the parent that is chosen in the form; at first, the top level."""
     chosen, fault = request.form.get(_PARENT, ""), ""
     try:
         plan, now = await plan_undo(request, kind, event, {_PARENT: chosen}, asks_parent=True)

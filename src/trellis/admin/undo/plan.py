@@ -17,14 +17,14 @@ from trellis.sentences import join, say
 
 RESTORE: Final = "events.restore"
 OUTDATED: Final = say("What would be undone has changed since this page was loaded. Check the updated preview below.")
-_MAX_NAMES: Final = 8  # of the nodes that are restored or left, the first are named
+_MAX_NAMES: Final = 8  # records that are named for each count
 _CHANGED_BY_OTHERS: Final = frozenset({"position", "path", "url", "updatedAt"})  # and by undo itself
 _PLACE: Final = frozenset({"parentId", "position", "path"})
 
 
 @dataclass(frozen=True, slots=True)
 class LostGroup:
-    """A group that no longer exists, the permissions that named it, and in how many of the restored records."""
+    """A group that no longer exists, the permissions that named it, and the number of restored records in which they did."""
 
     name: str
     lists: tuple[str, ...]
@@ -45,9 +45,9 @@ class SkippedRecord:
 class UndoPlan:
     """What undoing an event would do: `changes` of an existing record, or, if `restores`, a restored record.
 
-    Each tuple names the first few of the records in the count next to it: nodes `below` it, nodes `deleted` because the event
-    created them, children `moved` back under it, nodes whose `permissions` get the group back, and `skipped` records. `version`
-    changes with anything that the page shows.
+    Each tuple names the first few records of the count next to it: nodes `below` the record, nodes `deleted` because the event
+    created them, children `moved` back under the record, nodes whose `permissions` get the group back, and `skipped` records.
+    `version` changes with anything that the page shows.
     """
 
     record: Mapping[str, Any]
@@ -71,9 +71,9 @@ class UndoPlan:
 async def plan_undo(
     request: PageRequest, kind: NodeKind, event: Mapping[str, Any], raw: Mapping[str, Any], *, asks_parent: bool = False
 ) -> tuple[UndoPlan, Mapping[str, Any] | None]:
-    """Run undo dry; return the plan with the record as it is now, if it exists. Raises Refused as undo itself would.
+    """Return the plan from a dry run of undo, and the record as it is now, if it exists. Raises Refused as undo itself would.
 
-    `asks_parent` says that the page asks for the parent: choosing another one is still the same plan.
+    `asks_parent`: the page asks for the parent, and the plan's version stays the same if another parent is chosen.
     """
     result = await request.dry_run(RESTORE, raw, event["seq"])
     restores = event["after"] is None
@@ -125,7 +125,7 @@ async def _describe_place(request: PageRequest, kind: NodeKind, record: Mapping[
 
 
 async def _names_below(request: PageRequest, kind: NodeKind, seq: int, restored: list[int]) -> tuple[str, ...]:
-    """Return the paths of the first nodes restored below the first one, relative to it."""
+    """Return the paths of the first few nodes that are restored below the first restored node, relative to that node."""
     ids = restored[: _MAX_NAMES + 1]
     deleted = await request.fetch("events.deleted_names", {"ids": ids}, seq)
     paths: dict[int, str] = {}

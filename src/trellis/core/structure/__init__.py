@@ -1,4 +1,4 @@
-"""The structure as a document: written, planned and applied as a whole."""
+"""Structure documents: exporting the structure of a community as a document, and planning and applying such a document."""
 
 from trellis.core.nodes import DEEPEST
 from trellis.core.structure.document import FORMAT, MOST_ENTRIES

@@ -1,4 +1,4 @@
-"""What a run has done, as a plan shows it: one change for each event, with its differences by member."""
+"""The changes that applying a document makes, as a plan lists them: one for each event, with the members that differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +18,11 @@ _LONGEST: Final = 200  # characters of a value that a plan shows
 
 @dataclass(slots=True)
 class Change:
-    """One change. `action` is create, update, move or delete; `id` is that of the record; `path` its names from the top.
+    """One change. `action` is create, update, move or delete; `id` is the record's id; `path` joins the names from the top to it.
 
-    `differences` are members with their values `before` and `after`. `drift` is what has changed a managed node since the last
-    apply. `deleted` counts the nodes that a delete takes, `touched` what else it changes.
+    `differences` lists the members that differ, with their values `before` and `after`. `drift` is the event that has changed a
+    managed node since the last apply. `deleted` is the number of nodes that a delete removes; `touched` lists the nodes that it
+    changes.
     """
 
     action: str
@@ -37,7 +38,7 @@ class Change:
     touched: list[dict[str, Any]] = field(default_factory=list)
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize the change, as a plan has it."""
+        """Serialize the change for the list of changes in a plan."""
         return {
             "action": self.action,
             "resource": self.resource,
@@ -55,7 +56,7 @@ class Change:
 
 
 class Subject(NamedTuple):
-    """What an operation of a run was about: the entry of the document, or the node that it does not have."""
+    """The subject of an operation of a run: an entry of the document, or a node that the document does not contain."""
 
     kind: NodeKind
     place: Place
@@ -65,7 +66,7 @@ class Subject(NamedTuple):
 
 
 def describe_change(about: Subject, outcome: Outcome, document: str | None, drift: dict[str, Any] | None) -> Change:
-    """Describe what an operation of a run has done; `drift` is of what the document has managed until then."""
+    """Describe what an operation of a run has done. `drift` is included only if the document managed the record before."""
     record: Mapping[str, Any] = outcome.after or outcome.before or {}
     change = Change(
         _find_action(outcome),
@@ -91,9 +92,10 @@ def describe_change(about: Subject, outcome: Outcome, document: str | None, drif
 def find_drifts(
     context: Context, subjects: Sequence[tuple[Subject, int | None]], document: str | None, revision: int
 ) -> dict[int, dict[str, Any]]:
-    """Return which event has changed each of some nodes of a kind since a document was last applied, where one has.
+    """Return, by node id, the event that last changed each node that the document manages, unless that was an apply.
 
-    Given are the nodes with their ids, and the newest event before the run. What the run adopts has none.
+    `subjects` are nodes of one kind with their ids, and `revision` is the newest event before the run. Nodes that the run adopts
+    are left out.
     """
     managed = [node for about, node in subjects if node and (about.node is None or about.node.managed_by == document)]
     if not managed:

@@ -1,4 +1,4 @@
-"""A structure document as it was sent: its sections and entries with their places, or all that is wrong with it."""
+"""Parses structure documents into sections and entries with their places, and collects everything that is wrong with them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -22,7 +22,7 @@ _HEAD: Final = frozenset(("format", "name", "under"))
 
 
 def refuse_document(faults: Sequence[tuple[Place, str]]) -> Refused:
-    """Refuse a document for all that is wrong with it; each fault is a place and a sentence."""
+    """Return the refusal of a document for all its faults; each fault is a place and a sentence."""
     return refuse_faults(*(Fault(path, "INVALID_DOCUMENT", detail) for path, detail in _describe(faults)))
 
 
@@ -38,9 +38,9 @@ def _describe(faults: Sequence[tuple[Place, str]]) -> tuple[tuple[str, str], ...
 
 
 def parse_documents(sent: Any, kinds: Sequence[NodeKind]) -> Document:
-    """Parse what was sent as `document`: a document as an object or as text, or a list of these or of {file, content}.
+    """Parse the value of `document`: a document as an object or as text, or a list of documents or of {file, content}.
 
-    Raises Invalid with all that is wrong.
+    Raises Invalid, which lists all faults.
     """
     parser = _Parser(kinds)
     documents = sent if isinstance(sent, list | tuple) else [sent]
@@ -55,14 +55,14 @@ def parse_documents(sent: Any, kinds: Sequence[NodeKind]) -> Document:
 
 
 class _Parser:
-    """Parses documents one after the other, and collects what is wrong with them."""
+    """Parses documents one after the other, and collects their faults."""
 
     def __init__(self, kinds: Sequence[NodeKind]) -> None:
         self.document = Document()
         self.faults: list[tuple[Place, str]] = []
         self._kinds = {kind.name: kind for kind in kinds}
         self._near_top = Suggestions((*_HEAD, *self._kinds, KEYS))
-        self._near = {kind.name: Suggestions((*entry_members(kind), "children")) for kind in kinds}  # for all entries together
+        self._near = {kind.name: Suggestions((*entry_members(kind), "children")) for kind in kinds}  # shared by all entries
         self._seen: dict[tuple[str, str], Place] = {}
         self._whole: dict[str, Place] = {}
         self._count = 0
@@ -338,7 +338,7 @@ class _Parser:
 
 
 def _is_duration(value: object) -> bool:
-    """Return whether a time is told from now on, such as 90d or 1000h."""
+    """Return whether a time is a duration from now, such as 90d or 1000h, and not a timestamp."""
     return isinstance(value, str) and (not value[:4].isdigit() or value.strip()[-1] in "dh")
 
 

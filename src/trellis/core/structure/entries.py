@@ -1,4 +1,4 @@
-"""What a structure document holds: its sections, entries and keys, each with its place in what was sent."""
+"""The content of a structure document: its sections, entries and keys, each with its place in the document."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _LONGEST_NAME: Final = 100  # characters of a member's name that a refusal repea
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: the file, if it has a name, the line, if it is known, and the path from the top of the document."""
+    """A place in a document: the name of the file ("" if none), the line (None if unknown) and the path from the top."""
 
     file: str
     line: int | None
@@ -23,26 +23,26 @@ class Place:
         return str(self.tell())
 
     def tell(self) -> str:
-        """Return where it is, for people."""
+        """Describe the place for people: the file and line, or the path if neither is known."""
         line = say("line {line}", line=self.line) if self.line else ""
         return join(filter(None, (self.file, line)), ", ") or self.path
 
     def at(self, owner: Any, member: str) -> "Place":
-        """Return the place of a member of the mapping that stands here."""
+        """Return the place of a member of the mapping at this place."""
         line = owner.lines.get(member, self.line) if isinstance(owner, LinedMapping) else self.line
         shown = member[:_LONGEST_NAME]
         return Place(self.file, line, f"{self.path}.{shown}" if self.path else shown)
 
     def item(self, index: int, item: Any) -> "Place":
-        """Return the place of an item of the list that stands here."""
+        """Return the place of an item of the list at this place."""
         return Place(self.file, item.line if isinstance(item, LinedMapping) else self.line, f"{self.path}[{index}]")
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A node that the document has. `values` are the members to set, as the operations take them.
+    """A node in a document. `values` are the members to set, in the form that the operations accept.
 
-    `groups` are those that name groups: a permission (`permissions.view`) or a field → "*" or external ids.
+    `groups` are the members that name groups: a permission (`permissions.view`) or a field → "*" or external ids.
     """
 
     kind: NodeKind
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Section:
-    """What a document says of one kind: all of it, or what is below the node with the external id `under`."""
+    """The part of a document about one kind: all its nodes, or those below the node with the external id `under`."""
 
     kind: NodeKind
     place: Place
@@ -80,7 +80,7 @@ class Section:
 
 @dataclass(slots=True)
 class KeyEntry:
-    """An API key that the document has: its settings, as the operations on keys take them, and their places."""
+    """An API key in a document: its settings, in the form that the operations on keys accept, and their places."""
 
     place: Place
     name: str

@@ -1,4 +1,4 @@
-"""The operation that writes the community as a document."""
+"""The operation that exports the structure of the community as a document."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -19,8 +19,8 @@ from trellis.sentences import say
 from trellis.store import events, nodes
 from trellis.store.nodes import Node
 
-_MOST: Final = 10_000  # nodes that one document has
-_LONGEST_PATH: Final = 240  # characters of an external id that is made of one, without a number
+_MOST: Final = 10_000  # nodes in one document
+_LONGEST_PATH: Final = 240  # characters of an external id that is made from a path, without the number added to it
 PATH: Final = "/core/structure"
 SCHEMA_PATH: Final = "/api/structure.schema.json"
 EXPORT: Final = Verb(
@@ -42,7 +42,7 @@ _YAML: Final = "application/yaml"
 
 
 def operation(kinds: Sequence[NodeKind]) -> Operation:
-    """Return the operation."""
+    """Return the operation `structure.export`."""
     return Operation(
         name="structure.export",
         summary="Export the structure",
@@ -97,7 +97,7 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
 
 
 def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[NodeKind], list[NodeKind]]:
-    """Return the kinds to write, and those that are left out since the caller may not list them. Raises Refused."""
+    """Return the kinds to write, and the kinds that are left out because the caller may not list them. Raises Refused."""
     actor, wanted = context.call.actor, context.input.get(_SECTIONS.name)
     known = {kind.name for kind in kinds}
     if unknown := [name for name in wanted or () if name not in known]:
@@ -110,13 +110,13 @@ def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[
     naming = any(kind.options or kind.group_fields for kind in chosen)
     groups = context.environment.group_kind
     needed = [*chosen, groups] if naming and groups is not None else chosen
-    for kind in needed if wanted or chosen else kinds[:1]:  # judged by the gate, as if each were listed
+    for kind in needed if wanted or chosen else kinds[:1]:  # the gate judges each as if it were listed
         context.run(context.call.build_inner(kind.operation(LIST.name), {"perPage": 1}, None))
     return chosen, [] if wanted else [kind for kind in kinds if kind not in may]
 
 
 class _Exporter:
-    """Writes sections; knows the external ids of groups, which permissions name."""
+    """Writes sections. Keeps the external ids of the groups, by which permissions name them."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -129,11 +129,14 @@ class _Exporter:
             self._groups = self._find_external_ids(groups, nodes.find_all(context.tx, groups.name))
 
     def find_manager(self) -> str | None:
-        """Return the name of the document that manages what was written, if it is one."""
+        """Return the name of the document that manages the exported nodes; None if no document does, or more than one."""
         return next(iter(self._managers)) if len(self._managers) == 1 else None
 
     def write_section(self, kind: NodeKind, under: str | None) -> list[dict[str, Any]]:
-        """Write all nodes of a kind, or those below one, in order. Raises Refused (TREE_TOO_LARGE, INVALID_VALUE)."""
+        """Write all nodes of a kind, or those below a node, in order.
+
+        Raises Refused (TREE_TOO_LARGE, INVALID_VALUE, OUT_OF_BOUNDS).
+        """
         tx, reach = self._context.tx, find_section_reach(self._context, kind)
         if reach is not None and kind.tree and under is None:
             raise reach.refuse(say("Send only this section, and set under to the external id of a node there."))
@@ -167,7 +170,7 @@ class _Exporter:
         return children[root]
 
     def find_only_root(self, kind: NodeKind) -> str | None:
-        """Return the external id of the one node below which is all that may be written of a tree, if there is one."""
+        """Return the external id of the node below which the call may export a tree; None unless it is limited to exactly one."""
         reach = find_section_reach(self._context, kind)
         tops = nodes.find_tops(self._context.tx, kind.name, reach.roots) if reach is not None and kind.tree else []
         root = nodes.find(self._context.tx, kind.name, tops[0]) if len(tops) == 1 else None
@@ -199,7 +202,7 @@ class _Exporter:
         return who if who == EVERYONE else sorted(self._groups[group] for group in who if group in self._groups)
 
     def _find_external_ids(self, kind: NodeKind, found: Sequence[Node]) -> dict[int, str]:
-        """Return the external ids of nodes; those that have none get one made of their path, or are refused."""
+        """Return the external ids of nodes, by id. Nodes that have none get one made from their path, or are refused."""
         external_ids = {node.id: node.external_id or kind.built_in.get(node.id) for node in found}
         taken = {*(external_id for external_id in external_ids.values() if external_id is not None), *kind.built_in.values()}
         without = [node for node in found if external_ids[node.id] is None]
@@ -222,7 +225,7 @@ class _Exporter:
         )
 
     def _make_external_ids(self, kind: NodeKind, paths: Mapping[int, str], taken: set[str]) -> dict[int, str]:
-        """Make external ids of paths, none of which is `taken` or that of another node of the kind, wherever that is."""
+        """Make external ids from paths. None is in `taken`, or belongs to another node of the kind, even outside of the export."""
         free = {path: _number(path) for path in paths.values()}
         made: dict[int, str] = {}
         waiting = [*paths]

@@ -1,4 +1,4 @@
-"""The API keys that a document has: made or changed, never revoked. Only at the terminal and in the panel."""
+"""Applies the API keys in a document: creates or changes them, and never revokes any. Only at the terminal and in the panel."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
@@ -12,12 +12,15 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _MOST: Final = 1000  # keys that are read at a time
-_STATES: Final = ("active", "paused", "expired")  # in which a key is the one that is meant, if none is in a state before that
-_RECORDED: Final = {"expires": "expiresAt"}  # settings that a record has under another name
+_STATES: Final = ("active", "paused", "expired")  # a name means the keys in the first of these states
+_RECORDED: Final = {"expires": "expiresAt"}  # settings that have another name in the record of a key
 
 
 class KeyChange(NamedTuple):
-    """A key that was made or changed: the operation's name, target and input, the event, and the new secret, to be shown once."""
+    """A key that was created or changed.
+
+    `request` is the operation's name, target and input, and `secret` that of a new key, to be shown once.
+    """
 
     change: Change
     request: tuple[str, int | None, Mapping[str, Any]]
@@ -26,9 +29,9 @@ class KeyChange(NamedTuple):
 
 
 def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]]) -> Iterator[KeyChange]:
-    """Make the keys of a document, and change those that there are; which one it is says the name.
+    """Create the keys of a document, or change those that already exist. Keys are identified by their names.
 
-    What is wrong with one is added to the faults. Raises Refused to a caller who may not make keys with a document.
+    What is wrong with a key is added to `faults`. Raises Refused if the caller is itself a key, which may not apply keys.
     """
     if not entries:
         return
@@ -66,13 +69,13 @@ def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], faults
 
 
 def _find(context: Context, entry: KeyEntry) -> list[int]:
-    """Return the ids of the keys with a name: of the first state in which there are any."""
+    """Return the ids of the keys with the name of an entry that are in the first of `_STATES` in which there are any."""
     named = [key for key in _search(context, entry.name) if key["name"] == entry.name]
     return next((found for state in _STATES if (found := [int(key["id"]) for key in named if key["state"] == state])), [])
 
 
 def _search(context: Context, text: str) -> Iterator[dict[str, Any]]:
-    """Yield the keys that a search finds, revoked ones among them."""
+    """Yield the keys that a search finds, including revoked ones."""
     for page in count(1):
         raw = {"search": text, "perPage": _MOST, "page": page}
         listing = context.run(context.call.build_inner(f"{KEYS}.list", raw, None)).result

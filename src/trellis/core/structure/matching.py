@@ -1,4 +1,4 @@
-"""Which node each entry of a document is: by its external id, as a built-in one, or by its path if nodes are to be adopted."""
+"""Matches the entries of a document to nodes: by external id, as built-in nodes, or by path if nodes are to be adopted."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,16 +18,16 @@ from trellis.store import nodes, siblings
 from trellis.store.engine import Transaction
 from trellis.store.nodes import Node, Room
 
-_MOST: Final = 20_000  # nodes that a section may have in the community
+_MOST: Final = 20_000  # existing nodes that a section may cover
 
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """The nodes that a section is about, as they are: all of a kind, or what is below `root`; and which of them the entries are.
+    """The existing nodes that a section covers: all of a kind, or those below `root`; and the entries that they match.
 
-    `children` lists the ids of the children of each parent, in order; the run keeps it up to date, and all parts of a kind have the
-    same. `missing` are the nodes that no part of the document has, parents before their children, each in one scope only; `doomed`
-    are the ids of those of them that are to be deleted. `room` is for all that is read of the kind.
+    `children` lists the ids of the children of each parent, in order. The run keeps it up to date, and all parts of a kind share
+    it. `missing` are the nodes that no part of the document contains, parents before their children, each in one scope only;
+    `doomed` are the ids of the missing nodes that are to be deleted. `room` limits all that is read of the kind.
     """
 
     section: Section
@@ -47,7 +47,7 @@ class Scope:
         return self.section.kind
 
     def walk_below(self, node: int) -> Iterator[int]:
-        """Yield the ids of all nodes below one."""
+        """Yield the ids of all nodes below a node."""
         waiting = list(self.children.get(node, ()))
         while waiting:
             below = waiting.pop()
@@ -56,8 +56,8 @@ class Scope:
 
 
 def load_scopes(context: Context, sections: Iterable[Section], faults: list[tuple[Place, str]]) -> list[Scope]:
-    """Read the nodes that sections are about, as far as the call may reach. Raises Refused (TREE_TOO_LARGE, OUT_OF_BOUNDS)."""
-    rooms: dict[str, Room] = defaultdict(lambda: Room(_MOST))  # parts of a kind may be below one another, and have the same nodes
+    """Read the nodes that sections cover and the call may reach. Raises Refused (TREE_TOO_LARGE, OUT_OF_BOUNDS)."""
+    rooms: dict[str, Room] = defaultdict(lambda: Room(_MOST))  # one for all parts of a kind: they may contain the same nodes
     return [_load_scope(context, section, rooms[section.kind.name], faults) for section in sections]
 
 
@@ -95,7 +95,7 @@ def _read_below(tx: Transaction, kind: NodeKind, root: int | None, room: Room) -
 
 @contextmanager
 def _refusing(kind: NodeKind, room: Room) -> Iterator[None]:
-    """Let so many nodes be read as a section may have, and refuse what there is no room for. Raises Refused (TREE_TOO_LARGE)."""
+    """Allow reading as many nodes as a section may cover, and refuse what there is no room for. Raises Refused (TREE_TOO_LARGE)."""
     room.nodes = _MOST
     try:
         yield
@@ -115,11 +115,11 @@ def _refusing(kind: NodeKind, room: Room) -> Iterator[None]:
 
 
 def match_all(tx: Transaction, scopes: Sequence[Scope], name: str, faults: list[tuple[Place, str]], *, adopt: bool) -> None:
-    """Find the node of each entry, and what no entry has; let the parts of a kind share the order of children.
+    """Find the node of each entry, and the nodes that match no entry, and let the parts of a kind share the order of children.
 
-    Nodes of another document than `name` are faults, unless they are to be adopted.
+    Nodes that another document than `name` manages are faults, unless they are to be adopted.
     """
-    known: dict[str, set[int]] = defaultdict(set)  # of each kind: parts may be below one another, and have what is below others
+    known: dict[str, set[int]] = defaultdict(set)  # for all parts of a kind: parts may be below one another
     children: dict[str, dict[int | None, list[int]]] = {}
     for scope in scopes:
         _match(tx, scope, name, faults, known[scope.kind.name], adopt=adopt)
@@ -136,7 +136,7 @@ def match_all(tx: Transaction, scopes: Sequence[Scope], name: str, faults: list[
 def _match(
     tx: Transaction, scope: Scope, name: str, faults: list[tuple[Place, str]], taken: AbstractSet[int], *, adopt: bool
 ) -> None:
-    """Find the node of each entry of a scope, but for those that are `taken` by entries of others."""
+    """Find the node of each entry of a scope. Nodes that are `taken` by entries of other scopes are not matched by path."""
     kind = scope.kind
     by_external_id = {node.external_id: node for node in scope.nodes.values() if node.external_id is not None}
     elsewhere = [entry.external_id for entry in scope.section.walk() if entry.external_id not in by_external_id]
@@ -170,11 +170,11 @@ def _match(
 
 
 def _load_below_others(tx: Transaction, scope: Scope) -> None:
-    """Read what is below the nodes of entries that come from elsewhere: it comes with them."""
+    """Read the nodes below those that entries move into the scope from elsewhere: they move along."""
     others = [node.id for node in scope.matched.values() if node.id not in scope.nodes and node.id != scope.root]
     for top in siblings.count_children_by_parent(tx, scope.kind.name, others):
         found = _read_below(tx, scope.kind, top, scope.room)
-        if any(node.id == scope.root for node in found):  # it cannot be below itself, and will be refused
+        if any(node.id == scope.root for node in found):  # the root cannot be below itself: refused later
             continue
         children: dict[int | None, list[int]] = defaultdict(list)
         for node in found:
@@ -184,7 +184,10 @@ def _load_below_others(tx: Transaction, scope: Scope) -> None:
 
 
 def _match_paths(scope: Scope, taken: AbstractSet[int], *, adopt: bool) -> None:
-    """Match the entries that are left to the nodes without an external id that have the same path, in order."""
+    """Match the remaining entries, in order, to nodes without an external id that have the same path.
+
+    If nodes are not to be adopted, only count the entries that would match.
+    """
     taken = taken | {node.id for node in scope.matched.values()}
     free: dict[tuple[str, ...], list[Node]] = defaultdict(list)
     entries = [*_walk_entries(scope.section.entries, ())]
@@ -204,7 +207,10 @@ def _match_paths(scope: Scope, taken: AbstractSet[int], *, adopt: bool) -> None:
 
 
 def _walk_paths(scope: Scope, others: Mapping[int, tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], Node]]:
-    """Yield the nodes of a scope with their paths, of what comes from elsewhere those that it will have below `others`."""
+    """Yield the nodes of a scope with their paths.
+
+    `others` maps the ids of matched nodes to the paths of their entries; nodes below those from elsewhere get their future paths.
+    """
     paths: dict[int | None, tuple[str, ...]] = {scope.root: ()}
     paths.update((node, path) for node, path in others.items() if node != scope.root)
     for node in scope.nodes.values():  # parents come before their children

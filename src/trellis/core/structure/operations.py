@@ -51,13 +51,13 @@ APPLY: Final = Verb(
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """A structure document, as text or as an object, or a list of these or of {file, content}."""
+    """A structure document, as text or as an object, or a list of documents or of {file, content}."""
 
     kinds: tuple[NodeKind, ...]
     widget: str = "textarea"
 
     def parse(self, raw: Any) -> Document:
-        """Parse documents; one that was parsed before, which only another part of this program can send, stays as it is."""
+        """Parse documents. A parsed Document, which only another part of this program can pass, is returned unchanged."""
         return raw if isinstance(raw, Document) else parse_documents(raw, self.kinds)
 
     def schema(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ _PLAN: Final = Field("plan", Text(100), "The `plan` that `structure.plan` return
 
 
 def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
-    """Return the operations on the structure as a whole."""
+    """Return the operations that export, plan and apply the structure."""
     kinds = tuple(kinds)
     example = {"format": FORMAT, "name": "community", "forums": [{"externalId": "news", "name": "News"}]}
     document = Field(
@@ -148,7 +148,7 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
 
 
 def _list_calls(call: Call, given: Input) -> Iterator[Call]:
-    """Return calls with the passwords of the document, so that these become digests before the writer."""
+    """Yield calls with the passwords of the document, so that the passwords become digests before the write begins."""
     document = given.get("document")
     if not isinstance(document, Document):
         return
@@ -173,7 +173,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         names.add(context.environment.group_kind.name)
     expected = given.get(_PLAN.name)
     if expected:
-        seen = sorted(name for name in names if context.call.actor.sees(name))  # the rest is refused when it is read
+        seen = sorted(name for name in names if context.call.actor.sees(name))  # the others are refused when they are read
         _check_revision(context, expected, seen, {section.kind.name: section.kind for section in document.sections})
     options = Options(
         prune=given.get("prune", False),

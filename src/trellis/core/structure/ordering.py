@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 
 def find_moves(now: Sequence[int], wanted: Sequence[int]) -> Iterator[tuple[int, int | None]]:
-    """Yield the moves that turn one order of the same ids into another, the fewest there can be: (id, which one it goes behind).
+    """Yield the fewest moves that turn one order of ids into another: (id, the id that it goes behind; None for the first place).
 
-    None is the first place. The ids that stay are a longest increasing subsequence.
+    Both orders contain the same ids. The ids that do not move are a longest increasing subsequence.
     """
     stay = _find_longest_increasing([*map({node: index for index, node in enumerate(now)}.__getitem__, wanted)])
     staying = {now[index] for index in stay}

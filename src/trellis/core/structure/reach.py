@@ -1,4 +1,4 @@
-"""How far a document may reach, where the grants of its caller are for a part of the nodes."""
+"""How far a document may reach if the grants of its caller are limited to some of the nodes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -12,19 +12,22 @@ from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.store.engine import Transaction
 from trellis.store.events import Change
 
-_RUN: Final = (CREATE.name, UPDATE.name, DELETE.name)  # by a document
+_RUN: Final = (CREATE.name, UPDATE.name, DELETE.name)  # the verbs that a document runs
 
 
 def find_section_reach(context: Context, kind: NodeKind) -> Reach | None:
-    """Return what a section may be about: what both the operation and listing the kind are granted for. None is all nodes."""
+    """Return the nodes that a section may cover: those for which both the operation and listing the kind are granted.
+
+    None means all nodes.
+    """
     return _narrow(context.tx, context.find_reach(kind), context.find_reach(kind, kind.operation(LIST.name)))
 
 
 def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -> Actor:
-    """Return who runs the operations of a document: with the grants of its caller, each no further than the sections reach.
+    """Return the actor that runs the operations of a document: its caller, with each grant limited to what the sections may cover.
 
-    For a plan, a key has all grants, and of the bounds only these. A role is no less for a plan: what would be done also tells of
-    what the role does not see, such as the nodes that name a group.
+    For a plan, a key gets all grants, and only limits to some nodes are kept of its bounds. A role is not widened for a plan,
+    since a plan also lists what the role cannot see, such as the nodes that name a group.
     """
     actor = context.call.actor
     if actor.permit is not None:
@@ -43,13 +46,13 @@ def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -
 
 
 def list_missing(actor: Actor, needed: Iterable[str], now: str) -> list[str]:
-    """Return those of the operations that an actor may not run now, since it has not been granted them or its grant has ended."""
+    """Return the `needed` operations that an actor may not run now, because it has not been granted them or its grant has ended."""
     ends = {name: bound.until for name, bound in actor.bounds.items() if bound.until is not None}
     return sorted(name for name in needed if not actor.may(name) or ends.get(name, now) < now)
 
 
 def hide_outside(context: Context, kinds: Mapping[str, NodeKind], changes: Iterable[Change]) -> list[Change]:
-    """Return those of the changes that are about something in reach."""
+    """Return the changes without those of records that are out of reach."""
     reaches = {name: find_section_reach(context, kind) for name, kind in kinds.items()}
 
     def is_told(change: Change) -> bool:

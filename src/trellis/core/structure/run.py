@@ -1,4 +1,4 @@
-"""Carrying out a document: the creates, updates, moves and deletes that make the community as it says, by the usual operations."""
+"""Carries out a document: runs the usual operations to create, change, move and delete nodes until the community matches it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,8 @@ class Options:
 class Run:
     """One run of a document, inside its transaction.
 
-    `steps` are the operations that have been done, `kept` is what the document does not have, and `secrets` are those of new keys.
+    `steps` are the operations that have been run, and `secrets` the secrets of new keys. `kept` lists the nodes that the document
+    does not contain, if they are not to be deleted.
     """
 
     def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
@@ -60,7 +61,7 @@ class Run:
         self._progress = Progress(context.call, 0)
 
     def carry_out(self) -> None:
-        """Do all that the document asks for. Raises Refused with everything that is wrong with it; then nothing may be kept."""
+        """Do all that the document asks for. Raises Refused with all its faults; the transaction must then be rolled back."""
         self._check_reading()
         self._check_emptiness()
         self._find_nodes()
@@ -73,8 +74,8 @@ class Run:
         self._raise_faults()
         places = {entry.place: number for number, entry in enumerate(e for scope in self._scopes for e in scope.section.walk())}
         changes = self.steps.changes
-        changes.sort(key=lambda change: places[change.place] if change.place is not None else -1)  # as the document has them
-        for scope in reversed(self._scopes):  # groups go last: what names them has been changed by then
+        changes.sort(key=lambda change: places[change.place] if change.place is not None else -1)  # in the order of the document
+        for scope in reversed(self._scopes):  # groups are deleted last: by then, the nodes that named them have been changed
             self._delete(scope)
         for scope, entry, raw in self._deferred:
             self.steps.update(Subject(scope.kind, entry.place, entry, scope.matched[entry]), raw, self._ids[entry])
@@ -86,10 +87,10 @@ class Run:
             self.secrets += [key.secret] if key.secret is not None else []
         self._raise_faults()
 
-    # --- what is known beforehand ---------------------------------------------------------------------------------
+    # --- checks before the first change ---------------------------------------------------------------------------
 
     def _check_reading(self) -> None:
-        """See that the caller may read all that the document is about, and the groups. Raises Refused (NO_PERMISSION)."""
+        """Check that the caller may list the kinds in the document, and groups if needed. Raises Refused (NO_PERMISSION)."""
         kinds = {section.kind.name: section.kind for section in self._document.sections}
         groups = self._context.environment.group_kind
         if groups is not None and any(kind.options or kind.group_fields for kind in kinds.values()):
@@ -137,7 +138,7 @@ class Run:
         self._groups |= {e.external_id: n.id for s in self._scopes if s.kind.is_group for e, n in s.matched.items()}
 
     def _find_doomed(self, kind: NodeKind) -> set[int]:
-        """Return the ids of the nodes of a kind that are to be deleted, whichever part of the document they are in."""
+        """Return the ids of the nodes of a kind that are to be deleted, for all parts of the document together."""
         return {node for scope in self._scopes if scope.kind is kind for node in scope.doomed}
 
     def _check_deletes(self, doomed: list[tuple[Scope, int]]) -> None:
@@ -155,7 +156,7 @@ class Run:
     # --- creating and changing ------------------------------------------------------------------------------------
 
     def _put_level(self, scope: Scope, entries: list[Entry], parent: int | None) -> None:
-        """Make siblings and all below them what their entries say: new ones together, and then what is below each."""
+        """Make siblings and all nodes below them match their entries: adjacent new siblings together, then the level below each."""
         before: int | None = None
         for is_new, group in groupby(entries, lambda entry: entry not in scope.matched):
             for run in [list(group)] if is_new else ([entry] for entry in group):
@@ -167,7 +168,7 @@ class Run:
                         self._put_level(scope, entry.children, node)
 
     def _put(self, scope: Scope, entry: Entry, parent: int | None, before: int | None) -> int:
-        """Make a node what its entry says; return its id."""
+        """Make a node match its entry; return its id."""
         old = scope.matched[entry]
         raw = self._find_differences(scope, entry, old)
         waits = _becomes_leaf(scope, entry, old)
@@ -185,9 +186,9 @@ class Run:
         return old.id
 
     def _create(self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None) -> list[int | None]:
-        """Create siblings side by side: together, or one by one if that is refused, so that each fault has its place.
+        """Create adjacent siblings: together, or one by one if that is refused, so that each fault gets the place of its entry.
 
-        Returns their ids, None for those that were refused.
+        Returns their ids, with None for each that was refused.
         """
         if len(entries) == 1 or (made := self._create_together(scope, entries, parent, before)) is None:
             made = []
@@ -201,7 +202,7 @@ class Run:
     def _create_together(
         self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None
     ) -> list[int | None] | None:
-        """Create siblings with few statements; return their ids, or None if one was refused, in which case there are none."""
+        """Create siblings with few statements; return their ids, or None if one was refused, in which case none was created."""
         raws = [self._describe_new(scope, entry, parent) for entry in entries]
         raws[0] |= _place_behind(scope, parent, before)
         steps = [Step(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)]
@@ -223,7 +224,7 @@ class Run:
         return [*numbers]
 
     def _find_differences(self, scope: Scope, entry: Entry, old: nodes.Node | None) -> dict[str, Any]:
-        """Return the members of an entry that differ from what the node has, as the operation takes them."""
+        """Return the members of an entry that differ from the node, in the form that the operation accepts."""
         kind = scope.kind
         current: Mapping[str, Any] = {} if old is None else {**old.fields, "name": old.name}
         secrets = {f.name for f in kind.secrets}
@@ -261,7 +262,7 @@ class Run:
         self.steps.changes[before:] = sorted(self.steps.changes[before:], key=lambda change: places[change.id or 0])
 
     def _delete_leaves(self, scope: Scope, leaves: list[int]) -> frozenset[int]:
-        """Delete nodes that have nothing below them with few statements; return which. If one was refused, there are none."""
+        """Delete nodes that have nothing below them with few statements; return their ids. If one was refused, none is deleted."""
         kind = scope.kind
         if kind.is_group or len(leaves) < 2:
             return frozenset()
@@ -275,7 +276,7 @@ class Run:
         return gone
 
     def _may_go(self, scope: Scope, node: nodes.Node, gone: set[int]) -> bool:
-        """Return whether all below a node goes with it; what another document manages must not."""
+        """Return whether everything below a node may be deleted with it. If another document manages a node there, add a fault."""
         below = (scope.nodes[i] for i in scope.walk_below(node.id) if i in scope.nodes and i not in gone)
         if (stays := next(below, None)) is None:
             return True
@@ -292,7 +293,7 @@ class Run:
     # --- ordering -------------------------------------------------------------------------------------------------
 
     def _order(self, scope: Scope, level: list[Entry], parent: int | None) -> None:
-        """Bring siblings into the order of the document; those that it does not have come behind, in their own."""
+        """Put siblings into the order of the document; siblings that it does not contain follow in their present order."""
         entries = {self._ids[entry]: entry for entry in level if entry in self._ids}
         now, wanted = scope.children[parent], [*entries]
         if now[: len(wanted)] == wanted:
@@ -303,7 +304,7 @@ class Run:
             self.steps.update(about, {"position": 0} if before is None else {"after": before}, node)
 
     def _find_levels(self) -> list[tuple[Scope, list[Entry], int | None]]:
-        """Return the siblings that have an order, with their parent, which several parts of the document may have."""
+        """Return the siblings of ordered kinds with their parent; siblings from several parts of the document are joined."""
         levels: dict[tuple[str, int | None], tuple[Scope, list[Entry], int | None]] = {}
         for scope in self._scopes:
             below = [(entry.children, self._ids[entry]) for entry in scope.section.walk() if entry.children and entry in self._ids]
@@ -320,7 +321,7 @@ def _insert(scope: Scope, numbers: list[int], parent: int | None, before: int | 
 
 
 def _place_behind(scope: Scope, parent: int | None, before: int | None) -> dict[str, Any]:
-    """Return where a node goes that is new to a parent: behind its predecessor in the document, first if it has none."""
+    """Return where to put a node that is new under a parent: behind its predecessor in the document, or first if it has none."""
     siblings = scope.children.get(parent, ())
     if not scope.kind.ordered or not siblings or siblings[-1] == before:
         return {}
@@ -328,7 +329,7 @@ def _place_behind(scope: Scope, parent: int | None, before: int | None) -> dict[
 
 
 def _becomes_leaf(scope: Scope, entry: Entry, old: nodes.Node) -> bool:
-    """Return whether a node with children is to become one that must not have any: it has to wait until they have gone."""
+    """Return whether a node with children is to become one that must not have any. That has to wait until the children are gone."""
     wanted = {**old.fields, **entry.values}
     return bool(scope.children.get(old.id)) and scope.kind.leaf_only(wanted) and not scope.kind.leaf_only(old.fields)
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of structure documents, by which editors complete and check them."""
+"""The JSON Schema of structure documents, with which editors complete and check them."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The operations that a document needs, run one by one or together, and noted with what they change."""
+"""Runs the operations that a document needs, one by one or together, and records what they change."""
 
 import hashlib
 import hmac
@@ -12,13 +12,13 @@ from trellis.core.verbs import UPDATE, Verb
 from trellis.errors import Refused
 from trellis.store import events, nodes, signing
 
-_NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document helps against
+_NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document can avoid
 
-Request = tuple[str, int | None, Mapping[str, Any]]  # the name of an operation, its target, and what it was given
+Request = tuple[str, int | None, Mapping[str, Any]]  # the name of an operation, its target and its input
 
 
 class Step(NamedTuple):
-    """What an operation is about, what it is given, and its target if it has one."""
+    """An operation to run: its subject, its input, and its target if it has one."""
 
     about: Subject
     raw: Mapping[str, Any]
@@ -26,11 +26,11 @@ class Step(NamedTuple):
 
 
 class Steps:
-    """What one run of a document does, as parts of a call; what is refused is added to the faults.
+    """Runs the operations of one document as parts of a call, and adds refusals to the faults.
 
-    `changes` is what has been done, `revision` the newest event before that, `last` the newest one by now, and `needed` the names
-    of the operations. `requests` are those that have changed something, with what they were given, and for passwords a digest that
-    only this service can make: nobody who sees the name of a plan can try passwords on it.
+    `changes` lists what has been done, `revision` is the newest event before that, `last` the newest event so far, and `needed` are
+    the names of the operations. `requests` are the operations that have changed something, with their input; a password is replaced
+    by a digest that only this service can compute, so that nobody who sees the id of a plan can use it to guess passwords.
     """
 
     def __init__(self, context: Context, call: Call, faults: list[tuple[Place, str]]) -> None:
@@ -42,11 +42,11 @@ class Steps:
         self.call = call
         self._context = context
         self._faults = faults
-        self._waiting: dict[int, Step] = {}  # updates of one kind, by node
+        self._waiting: dict[int, Step] = {}  # updates of nodes of one kind, by node id
         self._key = signing.find_key(context.tx, signing.PLANS)
 
     def update(self, about: Subject, raw: Mapping[str, Any], target: int) -> None:
-        """Change a node, with the updates right before and after it: it waits for them, at most until the next step of others."""
+        """Queue an update of a node, to be run together with those before and after it; any other step runs the queue first."""
         waiting = self._waiting
         is_other = any(step.about.kind is not about.kind for step in waiting.values())
         if is_other or target in waiting or len(waiting) == nodes.AT_ONCE:
@@ -54,7 +54,7 @@ class Steps:
         waiting[target] = Step(about, raw, target)
 
     def finish_updates(self) -> None:
-        """Do the updates that wait."""
+        """Run the queued updates."""
         steps = [*self._waiting.values()]
         self._waiting.clear()
         if len(steps) < 2 or self._run_together(steps, UPDATE) is None:
@@ -62,17 +62,17 @@ class Steps:
                 self._run(step, UPDATE)
 
     def run(self, step: Step, verb: Verb) -> Outcome | None:
-        """Run one operation; None if it was refused."""
+        """Run one operation; return None if it was refused."""
         self.finish_updates()
         return self._run(step, verb)
 
     def run_together(self, steps: Sequence[Step], verb: Verb) -> list[Outcome] | None:
-        """Run an operation for several nodes of a kind; None if one was refused, in which case nothing was done."""
+        """Run an operation for several nodes of a kind; return None, with nothing done, if it must be run for one at a time."""
         self.finish_updates()
         return self._run_together(steps, verb)
 
     def note(self, change: Change, request: Request, event: int) -> None:
-        """Note what has been done."""
+        """Record a change, the request that made it, and its event."""
         self.changes.append(change)
         self.requests.append(request)
         self.last = event
@@ -106,7 +106,7 @@ class Steps:
         return find_drifts(self._context, [(step.about, step.target) for step in steps], self.call.managed_by, self.revision)
 
     def _build_call(self, step: Step, verb: Verb) -> Call:
-        """Return a call. What the document does not have is not managed by it, even if it has to make room."""
+        """Return a call. A node that the document does not contain does not become managed by it, even if it has to make room."""
         call = self.call.build_inner(step.about.kind.operation(verb.name), step.raw, step.target)
         return call if step.about.entry is not None else call._replace(managed_by=None)
 
@@ -119,6 +119,6 @@ class Steps:
         self.note(change, (call.operation, call.target, given), outcome.event)
 
     def _sign(self, password: Any) -> str | None:
-        if not password:  # it is taken away
+        if not password:  # the password is removed
             return None
         return hmac.digest(self._key, str(password).encode("utf-8", "surrogatepass"), hashlib.sha256).hex()

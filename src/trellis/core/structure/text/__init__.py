@@ -1,4 +1,4 @@
-"""Documents as text: read as YAML or JSON, with the line of everything, and written as YAML."""
+"""Documents as text: reads them as YAML or JSON, with line numbers, and writes them as YAML."""
 
 from trellis.core.structure.text.lined import LinedMapping, Unreadable
 from trellis.core.structure.text.yaml_text import LONGEST, read_document, write_yaml

@@ -1,4 +1,4 @@
-"""Reading JSON (RFC 8259) with the line of everything: YAML's parser knows neither surrogate pairs nor names of any length."""
+"""Reads JSON (RFC 8259) with line numbers. The YAML parser cannot do that: it supports neither surrogate pairs nor long names."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _NAME: Final = say("a name in quotes")
 
 
 class NotJson(Exception):
-    """A text is not JSON: the line, and why."""
+    """Raised if a text is not JSON, with the line and the reason."""
 
     def __init__(self, line: int, detail: str) -> None:
         super().__init__(detail)
@@ -33,15 +33,16 @@ class NotJson(Exception):
 
 
 def looks_like_json(text: str) -> bool:
-    """Return whether a text may be an object or a list of JSON."""
+    """Return whether a text begins like a JSON object or list."""
     start = _BLANK.match(text)
     return start is not None and text[start.end() : start.end() + 1] in {"{", "["}
 
 
 def read_json(text: str) -> Any:
-    """Read a text that looks like JSON: objects as LinedMapping.
+    """Read a text that looks like JSON; objects become LinedMapping.
 
-    Raises NotJson if it is not JSON, and Unreadable if it is, and must not be so deep or large, or have a name twice.
+    Raises NotJson if it is not JSON, and Unreadable if it is JSON but cannot be a document: it is nested too deeply, is too large,
+    has a name twice, or contains a number of more than 40 digits or half of a surrogate pair.
     """
     return _Reader(text).read()
 
@@ -51,7 +52,7 @@ def _either(first: str, second: str) -> str:
 
 
 class _Reader:
-    """Reads a text token by token. What may come next is one of the methods that expect something."""
+    """Reads a text token by token. `_next` is the `_expect_…` method for the next token; None if the value is complete."""
 
     def __init__(self, text: str) -> None:
         self._text = text

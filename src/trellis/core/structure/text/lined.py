@@ -1,16 +1,16 @@
-"""What was read from a text, with the line of everything; and what bounds it."""
+"""Builds the values that are read from a text, with their line numbers, and limits their depth and number."""
 
 from typing import Any, Final
 
 from trellis.sentences import say
 
-DEEPEST: Final = 250  # levels of mappings and lists: a node takes two
+DEEPEST: Final = 250  # levels of mappings and lists; a node takes two
 MOST_VALUES: Final = 1_000_000
 _LONGEST_NAME: Final = 100  # characters of a name that a refusal repeats
 
 
 class LinedMapping(dict[str, Any]):
-    """A mapping that was read from a text, with its line and the lines of its members, counted from 1."""
+    """A mapping that was read from a text, with its line and the lines of its members. Lines are counted from 1."""
 
     def __init__(self, line: int) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class LinedMapping(dict[str, Any]):
 
 
 class Unreadable(Exception):
-    """A text is not a document that can be read: where, and why."""
+    """Raised if a text cannot be read as a document, with the line and the reason."""
 
     def __init__(self, line: int, detail: str) -> None:
         super().__init__(f"line {line}: {detail}")
@@ -28,9 +28,9 @@ class Unreadable(Exception):
 
 
 class Builder:
-    """Builds a value from its parts, without recursion: a text may nest as deeply as it likes, and is refused here.
+    """Builds a value from its parts, without recursion, so that a text of any depth can be read until it is refused here.
 
-    Each method raises Unreadable for a name that is not text or comes twice, and for what is very deep or very large.
+    `add` and `begin` raise Unreadable for a name that is not text or appears twice, and if there are too many levels or values.
     """
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class Builder:
 
     @property
     def value(self) -> Any:
-        """What was built; None if there was nothing."""
+        """The value that was built; None if nothing was added."""
         return self._root[0] if self._root else None
 
     def add(self, value: Any, line: int, *, is_text: bool = True) -> None:
-        """Add a value, or in a mapping the name of the next one. `is_text` says that it may be a name."""
+        """Add a value; in a mapping, add names and values in turn. `is_text` is false for what cannot be a name."""
         self._count += 1
         if self._count > MOST_VALUES:
             raise Unreadable(
@@ -53,7 +53,7 @@ class Builder:
         self._open[-1].add(value, line, is_text=is_text)
 
     def begin(self, value: LinedMapping | list[Any], line: int) -> None:
-        """Add a mapping or a list; what is added from now on is in it."""
+        """Add a mapping or a list, which receives everything that is added until it ends."""
         self.add(value, line, is_text=False)
         if len(self._open) > DEEPEST:
             raise Unreadable(line, say("This is nested more than {deepest} levels deep.", deepest=DEEPEST))
@@ -96,12 +96,12 @@ class _Open:
 
 
 def read_integer(text: str, line: int) -> int:
-    """Return a whole number. Raises Unreadable for one of very many digits."""
+    """Convert a text to a whole number. Raises Unreadable if it has more than 40 characters."""
     return int(_check_digits(text, line))
 
 
 def read_fraction(text: str, line: int) -> float:
-    """Return a fraction. Raises Unreadable for one of very many digits."""
+    """Convert a text to a fraction. Raises Unreadable if it has more than 40 characters."""
     return float(_check_digits(text, line))
 
 

@@ -1,4 +1,4 @@
-"""Reading documents as YAML or JSON, with the line of everything, and writing them as YAML."""
+"""Reads documents as YAML or JSON, with line numbers, and writes them as YAML."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,27 +13,28 @@ from trellis.sentences import say
 LONGEST: Final = 8 * 2**20  # bytes of a document
 _SAME: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {_SAME + "null": None, _SAME + "bool": None, _SAME + "int": None, _SAME + "float": None}
-# YAML 1.2's core schema (10.3): what is no text, and how it may begin.
+# The scalars that are not text, by YAML 1.2's core schema (10.3) without octal and hexadecimal numbers, infinity and not-a-number,
+# and the characters that each may begin with.
 _CORE_SCHEMA: Final = (
     ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
     ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
     ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 )
-# One that declares tags. Where each line does, the parser takes time by the square of their number, and holds up the process.
+# A directive that declares a tag. With one on each line, parsing takes time by the square of their number, and blocks the process.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _DIRECTIVE: Final = re.compile("(?:^\ufeff?|[\n\r\x85\u2028\u2029])%TAG")
 
 
 class _Core(yaml.resolver.BaseResolver):
-    """Tells numbers, booleans and null from text by YAML 1.2's core schema, for which `yes` and `1:30` are text."""
+    """Distinguishes numbers, booleans and null from text by `_CORE_SCHEMA`, in which `yes` and `1:30` are text."""
 
 
 def read_document(text: str) -> Any:
-    """Read a document: mappings as LinedMapping, lists, text, whole numbers, fractions, booleans and null.
+    """Read a document: mappings (as LinedMapping), lists, text, whole numbers, fractions, booleans and null.
 
-    Aliases, tags, names that are not text or come twice, and more than one document are refused, as is whatever is very deep
-    or very large. Raises Unreadable.
+    Raises Unreadable for anchors, aliases, tags, names that are not text or appear twice, more than one document, and whatever is
+    nested too deeply or too large.
     """
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
         raise Unreadable(1, say("The document is larger than {longest} MiB. Split it by section.", longest=LONGEST >> 20))
@@ -43,9 +44,9 @@ def read_document(text: str) -> Any:
         return read_json(text)
     except NotJson as no_json:
         try:
-            return _read_yaml(text)  # whose mappings and lists may begin like those of JSON
+            return _read_yaml(text)  # YAML mappings and lists may begin like those of JSON
         except Unreadable as unreadable:
-            if min(unreadable.line, text.count("\n") + 1) > no_json.line:  # it got further
+            if min(unreadable.line, text.count("\n") + 1) > no_json.line:  # YAML could be read further
                 raise
             raise Unreadable(no_json.line, no_json.detail) from None
 
@@ -125,9 +126,9 @@ def _resolve(text: str, resolver: _Core, line: int) -> Any:
 
 
 class _Writer(yaml.CSafeDumper):
-    """Writes lists of plain values in one line, and everything else over several.
+    """Writes lists of plain values on one line, and everything else over several lines.
 
-    Text that would be something else by YAML 1.1, such as `yes`, or by 1.2, such as `08`, comes in quotes.
+    Text that is not text in YAML 1.1, such as `yes`, or in YAML 1.2, such as `08`, is written in quotes.
     """
 
     def ignore_aliases(self, _data: Any) -> bool:

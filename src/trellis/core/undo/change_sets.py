@@ -1,4 +1,4 @@
-"""The operations that undo many events at once: those of a change set, and the latest of one key."""
+"""The operations that undo many events at once: those of a change set, or those of a key since a time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -113,7 +113,7 @@ def _restore_change_set(context: Context) -> Outcome:
     found = events.find_change_set(context.tx, number)
     actor = context.call.actor
     if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or may_list_all(actor)):
-        raise invalid_id("change set", number, _NO_CHANGE_SET)  # whose it is, only those may know who may read all events
+        raise invalid_id("change set", number, _NO_CHANGE_SET)  # only who may read all events may know whose it is
     seqs, purged = _cut(context, found.events, found.purged)
     return undo_events(context, seqs, purged=purged)
 
@@ -135,7 +135,7 @@ def _may_be_purged(context: Context, since: str) -> bool:
 
 
 def _cut(context: Context, found: Sequence[int], purged: int | None) -> tuple[Sequence[int], int | None]:
-    """Leave out the events up to the one that the caller names; what was purged is older than all that are kept."""
+    """Leave out the events up to the one that the caller sends as `after`. Purged events are older than all that are kept."""
     after = context.input.get(_AFTER.name)
     if after is None:
         return found, purged

@@ -1,4 +1,4 @@
-"""Undoing many events in one transaction: the newest first; together where they are of one sort, and else one by one."""
+"""Undoes many events in one transaction, newest first: adjacent events of one sort together, all others one by one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,18 +16,18 @@ from trellis.sentences import advise, join, say, say_many
 from trellis.store import events, nodes
 from trellis.store.events import Event
 
-# All other writes wait meanwhile, and that must not be for more than some seconds.
+# All other writes wait while events are undone, and must not wait for more than a few seconds.
 MOST: Final = 10_000
-MOST_SINGLY: Final = 1_000  # of those that are undone one by one: so many as a batch has at most
-SHOWN: Final = 1000  # conflicts and events that a response lists; the counts are of all
+MOST_SINGLY: Final = 1_000  # events that are not creations of unchanged records: as many as a batch has at most
+SHOWN: Final = 1000  # conflicts and events that a response lists; the counts include all
 _RAW: Final = {"deleteCreated": True}
-_REACH: Final = "under"  # the member of a refusal of what would reach further than a grant does
-# Members that others change, or the time.
+_REACH: Final = "under"  # a member of refusals to reach further than a grant allows
+# Members that change with other records, or with time.
 _PASSING: Final = frozenset({"updatedAt", "position", "path", "url", "lastUsedAt", "state", "oldSecretUntil"})
 
 
 def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) -> Outcome:
-    """Undo events, which come the newest first. `purged` is how many more were purged; None if that is not known, but some may be.
+    """Undo events, given newest first. `purged` is how many more were purged; None if that is not known, but some may have been.
 
     Raises Refused (CHANGE_SET_TOO_LARGE, RESTORE_CONFLICTS), in which case nothing has changed.
     """
@@ -47,7 +47,7 @@ def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) ->
         "conflictCount": len(conflicts) + hidden,
         "purgedCount": purged,
     }
-    last = next((by for _, by in reversed(undone) if by is not None), None)  # of some, nothing was left to undo
+    last = next((by for _, by in reversed(undone) if by is not None), None)  # None for events of which nothing was left
     return Outcome(result, plan=result | ({"dryRun": True} if dry else {}), happened=False, event=last)
 
 
@@ -72,17 +72,17 @@ def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged
 
 
 class _Undoing:
-    """Undoes events: those `undone`, each with the event that undid it, and the `conflicts`.
+    """Undoes events. `undone` are the undone events, each with the event that undid it; `conflicts` lists the others.
 
-    `hidden` counts the conflicts of events that the caller's role does not see: they are not named.
+    `hidden` counts the conflicts of events that the caller's role cannot see, which are not listed.
     """
 
     def __init__(self, context: Context, seqs: Sequence[int]) -> None:
         self._context = context
         self._seqs = seqs
         self._wanted = set(seqs)
-        self._settled: set[int] = set()  # events of which another one that is wanted has left nothing to undo
-        self._again: set[int] = set()  # events that had been undone, until this undid that
+        self._settled: set[int] = set()  # events of which another wanted event has left nothing to undo
+        self._again: set[int] = set()  # events that count as not undone again, since their undo was undone here
         self._already = find_undoing_events(context.tx, seqs)
         self._kinds = {kind.name: kind for kind in context.environment.kinds}
         self._progress = Progress(context.call, len(seqs))
@@ -92,7 +92,7 @@ class _Undoing:
         self.hidden = 0
 
     def undo(self) -> None:
-        """Undo them. Raises Refused if they are too many."""
+        """Undo the events. Raises Refused if there are too many."""
         left = [seq for seq in self._seqs if seq not in self._already]
         if len(left) > MOST:
             told = say(
@@ -110,7 +110,7 @@ class _Undoing:
                     self._undo_together(kind, sort, list(run))
 
     def _read(self, seqs: Sequence[int]) -> Iterator[list[Event]]:
-        """Read events, so many at a time as are undone together, and fewer where they have very long texts."""
+        """Read events, as many at a time as are undone together, or fewer if they have very long texts."""
         found: list[Event] = []
         size = 0
         for batch in nodes.split_into_batches(seqs, nodes.AT_ONCE):
@@ -124,7 +124,7 @@ class _Undoing:
             yield found
 
     def _choose(self, found: Iterable[Event]) -> Iterable[Event]:
-        """Leave out what is undone already, and pairs of which one undid the other, if together they have changed nothing."""
+        """Leave out events that are undone already, and pairs of an event and its undo that together have changed nothing."""
         for event in found:
             if event.seq in self._already and event.seq not in self._again:
                 continue
@@ -134,7 +134,7 @@ class _Undoing:
             yield event
 
     def _is_settled(self, undo: Event) -> bool:
-        """Return whether what an event undid is as it was before that, by the undo itself or by a later one."""
+        """Return whether everything is as it was before the event that `undo` undid, thanks to `undo` itself or a later undo."""
         undone = events.find(self._context.tx, undo.undoes or 0)
         if undone is None or _has_brought_all_back(undone, undo):
             return True
@@ -165,7 +165,7 @@ class _Undoing:
                 self._progress.done(len(those))
 
     def _count_others(self, those: Sequence[Event]) -> None:
-        """Count events that are no creations of records that have not changed. Raises Refused if they are too many."""
+        """Count events that are not creations of unchanged records. Raises Refused if there are too many."""
         self._others += len(those)
         if self._others > MOST_SINGLY:
             told = say(
@@ -183,13 +183,13 @@ class _Undoing:
 
     def _undo_one(self, event: Event) -> None:
         is_node = event.resource in self._kinds
-        resource = event.resource if is_node else "events"  # which leads to another operation, or refuses it, and says why
+        resource = event.resource if is_node else "events"  # events.restore forks to another one, or says why not
         call = self._context.call.build_inner(f"{resource}.{RESTORE.name}", _RAW if is_node else {}, event.seq)
         try:
             with self._context.tx.savepoint():
                 by = self._context.run(call).event
         except Refused as refused:
-            if refused.status == 403 and _REACH not in refused.facts:  # the caller may undo none of its resource
+            if refused.status == 403 and _REACH not in refused.facts:  # the caller may undo nothing of this resource
                 raise
             if not self._context.call.actor.sees(event.resource):
                 self.hidden += 1
@@ -203,7 +203,7 @@ class _Undoing:
 
 
 def _split(found: Iterable[Event], most: int) -> Iterator[list[Event]]:
-    """Split events into parts of so many records at most, or of one event."""
+    """Split events into parts of at most `most` records each; an event with more records is a part of its own."""
     part: list[Event] = []
     size = 0
     for event in found:
@@ -221,14 +221,14 @@ def _count_records(event: Event) -> int:
 
 
 def _lighten(event: Event) -> Event:
-    """Return an event without what may be large, of which nothing is told."""
+    """Return an event without its large members, which the response does not need."""
     return replace(event, before=None, after=None, touched=())
 
 
 def _has_brought_all_back(event: Event, undo: Event) -> bool:
-    """Return whether an undo has made the records of an event what they were before it, as far as both events tell.
+    """Return whether an undo has made the records of an event what they were before it, as far as the two events show.
 
-    What it restored may be elsewhere, without a group that is gone, or without children that were not where it looked for them.
+    An undo may restore a record elsewhere, without a group that is gone, or without children that had been moved on.
     """
     touched = [{(one["resource"], one["id"]) for one in each.touched} for each in (event, undo)]
     if touched[0] != touched[1] or (event.before is None) != (undo.after is None):

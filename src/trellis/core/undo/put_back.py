@@ -1,4 +1,4 @@
-"""Undoing many changes at once, or many deletes: nodes that nobody has changed since are as before, or there again, together."""
+"""Undoes many changes or many deletes at once, if nothing has changed or restored the nodes since."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ def is_change(kind: NodeKind, event: Event) -> bool:
 
 
 def find_unchanged(tx: Transaction, kind: NodeKind, changes: Sequence[Event]) -> set[int]:
-    """Return those changes whose records nothing has changed since; that siblings have moved does not count."""
+    """Return the numbers of the changes whose records have not changed since. Shifts by siblings do not count."""
     last: dict[int, int] = {}
     for batch in nodes.split_into_batches(changes):
         last |= snapshots.find_last_changes(tx, kind.name, [event.resource_id or 0 for event in batch])
@@ -29,9 +29,9 @@ def find_unchanged(tx: Transaction, kind: NodeKind, changes: Sequence[Event]) ->
 
 
 def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Event]) -> list[Outcome]:
-    """Give nodes back what some events changed, in this order. All must be among those that `find_unchanged` has found.
+    """Revert what some events changed, in this order. All events must be among those that `find_unchanged` has found.
 
-    Raises OneByOne, and Refused, before anything is written.
+    Raises OneByOne or Refused, before anything is written.
     """
     first = contexts[0]
     seqs = [event.seq for event in undone]
@@ -66,16 +66,16 @@ def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Ev
 
 
 def is_delete(kind: NodeKind, event: Event) -> bool:
-    """Return whether an event deleted a record, with all below it, and did nothing else.
+    """Return whether an event deleted a record, with everything below it, and did nothing else.
 
-    Groups are left out: others may have named them.
+    Groups are excluded, since other nodes may have named them.
     """
     is_last = event.before is not None and event.after is None
     return is_last and event.resource == kind.name and not kind.is_group and all(one["how"] == "deleted" for one in event.touched)
 
 
 def find_gone(tx: Transaction, kind: NodeKind, deletes: Sequence[Event]) -> set[int]:
-    """Return those deletes of whose records none is there, since nothing else has brought them back."""
+    """Return the numbers of the deletes of which no record exists now, since nothing else has restored one."""
     there: set[int] = set()
     for batch in nodes.split_into_batches([number for event in deletes for number in _list_deleted(event)]):
         there |= nodes.find_existing(tx, kind.name, batch)
@@ -87,9 +87,9 @@ def _list_deleted(event: Event) -> list[int]:
 
 
 def bring_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Event]) -> list[Outcome]:
-    """Bring back what some events deleted, in this order. All must be among those that `find_gone` has found.
+    """Restore what some events deleted, in this order. All events must be among those that `find_gone` has found.
 
-    Raises OneByOne, and Refused, before anything is written.
+    Raises OneByOne or Refused, before anything is written.
     """
     first = contexts[0]
     seqs = [event.seq for event in undone]
@@ -125,7 +125,7 @@ def bring_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Eve
 
 
 def _measure(saved: Sequence[Snapshot]) -> dict[int, int]:
-    """Return how many levels each event deleted: event → number."""
+    """Return how many levels of nodes each event deleted: event → number of levels."""
     parents = {one.node.id: one.node.parent_id for one in saved}
     heights: dict[int, int] = {}
     for one in saved:
@@ -137,7 +137,7 @@ def _measure(saved: Sequence[Snapshot]) -> dict[int, int]:
 
 
 def _find_place(edits: Edits, snapshot: Snapshot, now: Node | None) -> int:
-    """Return the place of a node next to its old neighbours. `now` is where it is, if it is there."""
+    """Return the place of a node next to its old neighbours. `now` is the node as it is; None if it is deleted."""
     parent = snapshot.node.parent_id
 
     def places(side: str) -> Iterator[int | None]:

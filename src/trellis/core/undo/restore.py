@@ -68,7 +68,7 @@ def operation(kind: NodeKind) -> Operation:
 
 
 def fork(kinds: Sequence[NodeKind]) -> Operation:
-    """Return the common address of these operations, `POST /core/events/{id}/restore`. It forks by the kind of the event."""
+    """Return the operation at the common address, `POST /core/events/{id}/restore`, which leads to that of the event's kind."""
     to = tuple(f"{kind.name}.{RESTORE.name}" for kind in kinds)
     grants = ", ".join(f"`{name}`" for name in to)
     return Operation(
@@ -124,9 +124,10 @@ def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Act
 
 
 def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
-    """Read an event of which the actor may know: all may be known to who may list them, and to others those that they may undo.
+    """Read an event. An actor who may list all events can read any of them, other actors only events that they may undo.
 
-    For the rest there is one answer, whether the event is of something else, no longer kept, or never was.
+    All other events get the same refusal, whether they are of something else, no longer kept, or never existed; only a key that is
+    limited to its own events is told so for an event of another actor.
     """
     restore, bounded, own_only = "", None, False
     event = events.find(tx, seq)
@@ -154,7 +155,7 @@ def may_list_all(actor: Actor) -> bool:
 
 
 def _is_in_reach(tx: Transaction, event: Event, reach: Reach | None) -> bool:
-    """Return whether an event is about what a grant is for: what is there now, or was when it was deleted."""
+    """Return whether the record of an event is in reach of a grant now, or was when it was deleted."""
     if reach is None:
         return True
     return event.resource_id in events.find_inside_or_deleted(tx, reach.kind, reach.roots, (event.resource_id or 0,))
@@ -204,7 +205,7 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _restore_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
-    """Undo events of a kind, all of one sort, in this order. Raises OneByOne, and Refused, before anything is written."""
+    """Undo events of a kind, all of one sort, in this order. Raises OneByOne or Refused, before anything is written."""
     first = contexts[0]
     actor = first.call.actor
     undone = events.find_many(first.tx, [context.call.target or 0 for context in contexts])
@@ -225,7 +226,7 @@ def _not_undone_yet(context: Context, event: Event) -> None:
 
 
 def _require_snapshots(context: Context, event: Event) -> Snapshot:
-    """Return the row of its record that an event saved. Refuses if it, or another one that was saved with it, has been purged."""
+    """Return the row of its record that an event saved. Refuses if any of the rows that the event saved has been purged."""
     if snapshots.count_by_event(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",

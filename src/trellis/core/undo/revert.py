@@ -46,7 +46,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
 
 
 def put_content(wanted: Node, placed: Node) -> Node:
-    """Return a node in its place, with the content of what it was before."""
+    """Return the `wanted` node with the id, place and times of the `placed` one."""
     content = replace(wanted, parent_id=placed.parent_id, position=placed.position)
     return replace(content, id=placed.id, created_at=placed.created_at, updated_at=placed.updated_at)
 
@@ -59,7 +59,10 @@ def build_outcome(
     new: tuple[Node, dict[str, Any]],
     lost: Iterable[int],
 ) -> Outcome:
-    """Return the outcome of a revert, from a node and its record to others, which get the time of the change if it is one."""
+    """Return the outcome of a revert. `now` and `new` are the node with its record before and after it.
+
+    If anything has changed, `new` gets the time of the change.
+    """
     changed = changed_members(now[1], new[1]) + tuple(
         f.name for f in kind.secrets if new[0].fields.get(f.name) != now[0].fields.get(f.name)
     )
@@ -130,7 +133,7 @@ def refuse_changed(
 ) -> None:
     """Refuse if a record has changed since an event. Shifts by siblings and deleted groups do not count.
 
-    `later` is the record as the next event that changed it found it, None if there was none.
+    `later` is the record as it was before the next event that changed it; None if there was none.
     """
     if later is None:
         return

@@ -1,4 +1,4 @@
-"""The sorts of events of which many are undone together, which is far quicker than one by one."""
+"""The sorts of events that can be undone many at a time, which is far quicker than one by one."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -13,9 +13,10 @@ from trellis.store.events import Event
 
 
 class Sort(NamedTuple):
-    """One sort: `fits` recognises its events, and `find_ready` returns the numbers of those that `undo` can undo together.
+    """One sort of events: `fits` recognises them, and `find_ready` returns the numbers of those that `undo` can undo together.
 
-    That undoes so many `at_once`. `is_cheap`: as many as there are may be undone in one transaction.
+    `at_once` is how many records `undo` can take at once. If `is_cheap`, the events do not count towards the limit on those that
+    take long to undo.
     """
 
     fits: Callable[[NodeKind, Event], bool]
@@ -33,5 +34,5 @@ _SORTS: Final = (
 
 
 def find_sort(kind: NodeKind, event: Event) -> Sort | None:
-    """Return the sort that an event of a kind is of; None if it is undone by itself."""
+    """Return the sort of an event of a kind; None if it has to be undone by itself."""
     return next((sort for sort in _SORTS if sort.fits(kind, event)), None)

@@ -1,4 +1,4 @@
-"""Restoring what was deleted: its rows, the children that the delete had moved away, and a group's permissions."""
+"""Restores what was deleted: its rows, the children that the delete had moved away, and a group's permissions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -31,9 +31,9 @@ LeftRecord = dict[str, Any]
 
 
 def restore_deleted(kind: NodeKind, context: Context, event: Event, root: Snapshot) -> Outcome:
-    """Restore what an event deleted. Refuses if its old parent is gone or cannot have children and no other is given.
+    """Restore what an event deleted. Refuses if the old parent is gone or cannot have children and no other parent is given.
 
-    `root` is the row of its record.
+    `root` is the saved row of the event's record.
     """
     check_precondition(context.call.expected, {})  # no record exists that could match
     children = snapshots.list_places(context.tx, event.seq, kind.name, "moved")
@@ -80,7 +80,7 @@ def serialize_outcome(
     left: Sequence[LeftRecord] = (),
     lost: Iterable[int] = (),
 ) -> dict[str, Any]:
-    """Return the response: what was undone and what could not be."""
+    """Return the response, which lists what was undone and what could not be undone."""
     return {
         "event": event.seq,
         "operation": event.operation,
@@ -97,7 +97,7 @@ def serialize_outcome(
 def _restore_rows(
     kind: NodeKind, context: Context, seq: int, node: Node, place: Placement, below: Sequence[int], progress: Progress
 ) -> AbstractSet[int]:
-    """Restore a node and those below it; return the deleted groups that were removed from their permissions."""
+    """Restore a node and the nodes below it; return the deleted groups that were removed from their permissions."""
     groups = existing_groups(context)
     lost: set[int] = set()
     for batch in nodes.split_into_batches([node.id, *below]):
@@ -113,7 +113,7 @@ def _restore_rows(
 
 
 def _refuse_existing(kind: NodeKind, context: Context, event: Event, ids: Sequence[int]) -> None:
-    """Refuse if one of the nodes is there: the undo of an earlier delete has brought it back as well."""
+    """Refuse if one of the nodes exists: the undo of another delete has already restored it."""
     if there := nodes.find_existing(context.tx, kind.name, ids):
         told = say(
             "Event {seq} deleted {singular} {id}, which is there again: the undo of another event has brought it back.",
@@ -125,7 +125,7 @@ def _refuse_existing(kind: NodeKind, context: Context, event: Event, ids: Sequen
 
 
 def _refuse_taken_since(kind: NodeKind, context: Context, seq: int, ids: Sequence[int]) -> None:
-    """Refuse if another node has got the external id of one that is to come back."""
+    """Refuse if another node has taken the external id of a node that is to be restored."""
     refuse_taken(kind, context, snapshots.list_external_ids(context.tx, seq, kind.name, ids), None)
 
 
@@ -136,11 +136,14 @@ def _current_node(kind: NodeKind, context: Context, node: int) -> Node:
     return found
 
 
-# --- where it goes ------------------------------------------------------------------------------------------------
+# --- the place of a restored node ---------------------------------------------------------------------------------
 
 
 def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: Node | None) -> Placement:
-    """Find the place of a restored node: last under the requested parent, or next to its old neighbours. `now` is its place now."""
+    """Find the place of a restored node: last under the requested parent, or next to its old neighbours.
+
+    `now` is the node as it is; None if it is deleted.
+    """
     wanted = "parentId" in context.input
     parent_id = context.input.get("parentId") if wanted else snapshot.node.parent_id
     reach = context.find_reach(kind)
@@ -159,7 +162,7 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
 
 def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
     parent, reach = nodes.find(context.tx, kind.name, parent_id), context.find_reach(kind)
-    line = nodes.find_ancestors(context.tx, kind.name, (parent_id,))  # the parent is on it, too
+    line = nodes.find_ancestors(context.tx, kind.name, (parent_id,))  # includes the parent
     if parent is None or (reach is not None and not reach.contains(context.tx, parent_id)):
         problem = say("there is no {singular} {parent_id}", singular=kind.singular, parent_id=parent_id)
     elif kind.leaf_only(parent.fields):
@@ -178,7 +181,7 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
 
 
 def _check_depth(kind: NodeKind, context: Context, node: Node) -> None:
-    """Refuse if what came back with a node is too deep below its parent."""
+    """Refuse if the nodes that were restored with a node are too deep."""
     level = nodes.find_level(context.tx, kind.name, node.parent_id)
     if node.parent_id is not None and nodes.reaches_down(context.tx, kind.name, node.id, DEEPEST - level):
         raise _refuse_parent(node.parent_id, _too_deep(kind, node.parent_id), wanted="parentId" in context.input)
@@ -194,7 +197,7 @@ def _too_deep(kind: NodeKind, parent_id: int) -> Sentence:
 
 
 def _refuse_parent(parent_id: int, problem: Sentence, *, wanted: bool) -> Refused:
-    """Return the refusal to bring a node back under a parent: the old one, or the one that is wanted."""
+    """Return the refusal to restore a node under its old parent or, if `wanted`, under the requested one."""
     if wanted:
         detail = say("parentId: {problem}. Send another id, or null for the top level.", problem=problem)
         return refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
@@ -218,7 +221,7 @@ def existing_groups(context: Context) -> AbstractSet[int]:
 
 
 def drop_lost_groups(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[Node, set[int]]:
-    """Remove deleted groups from a node's permissions; return the node and their ids."""
+    """Remove deleted groups from a node's permissions and group fields; return the node and the ids of these groups."""
     lists = [*node.permissions.values(), *(node.fields.get(f.name) for f in kind.group_fields)]
     lost = {group for who in lists if isinstance(who, list) for group in who if group not in groups}
     for group in lost:
@@ -259,7 +262,7 @@ def _restore_children(
     inside = None if reach is None else reach.find_inside(context.tx, list(now))
     for place in children:
         if inside is not None and place.id not in inside:
-            continue  # what is outside now stays there, and is not told of
+            continue  # a child that is out of reach now stays there, and is not reported
         if place.id not in now:
             why = say("It has been deleted since.")
         elif now[place.id][0] != moved_to:
@@ -307,7 +310,7 @@ def _restore_group(
 def _add_group_again(
     group: int, then: Mapping[str, Any], now: Mapping[str, Any], names: AbstractSet[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Put a group back into the lists that named it; return the names of those that have changed since, which are left alone."""
+    """Put a group back into the lists that named it; return them, and the names of lists left alone as they have changed since."""
     settled, missed = dict(now), []
     for name in sorted(names & now.keys()):
         who = then[name]

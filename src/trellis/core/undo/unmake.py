@@ -1,4 +1,4 @@
-"""Undoing the creation of records: they are deleted, unless they have been changed since."""
+"""Undoes the creation of records: deletes them, unless they have been changed since."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -29,10 +29,10 @@ Touched = Sequence[Mapping[str, Any]]
 
 
 def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
-    """Delete what an event created or brought back. Refuses if any of it was changed, moved or deleted since, or is in use.
+    """Delete what an event created or restored. Refuses if any of it was changed, moved or deleted since, or is in use.
 
-    Children that an undo had moved back go again to where they were, and a group that it had brought back is taken out of the
-    permissions that it put it into.
+    If the event was an undo, the children that it had moved back return to where it had found them, and a group that it had
+    restored is removed from the permissions again.
     """
     root = nodes.find(context.tx, kind.name, event.resource_id or 0)
     if root is None:
@@ -74,7 +74,7 @@ def _find_touched(event: Event, how: AbstractSet[str]) -> Touched:
 
 
 def _move_children_again(kind: NodeKind, context: Context, event: Event, root: Node) -> list[int]:
-    """Move children that an undo had moved back to where that undo had found them; return their ids."""
+    """Undo the return of children that an undo had moved back: move them to where it had found them, and return their ids."""
     moved = [one["id"] for one in _find_touched(event, {"moved"})]
     if not moved:
         return []
@@ -130,7 +130,7 @@ def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: i
 
 
 def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) -> None:
-    """Refuse to delete a group that has been named since: who named it would lose that."""
+    """Refuse to delete a group that permissions have named since, because they would lose it."""
     expected = {(one["resource"], one["id"]) for one in _find_touched(event, {"changed"})}
     now = find_naming(context, root.id)
     if since := sorted(now - expected):
@@ -151,7 +151,7 @@ def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) ->
 
 
 def _refuse_changed_records(kind: NodeKind, context: Context, event: Event, root: Node) -> None:
-    """Refuse if a record that the event created or brought back was changed or deleted since."""
+    """Refuse if a record that the event created or restored was changed or deleted since."""
     made = [one["id"] for one in _find_touched(event, _CREATED)]
     groups = existing_groups(context)
     for ids in nodes.split_into_batches([root.id, *made], nodes.AT_ONCE):

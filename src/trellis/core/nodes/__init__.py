@@ -36,7 +36,7 @@ __all__ = [
     "without_group",
 ]
 
-# Each returns some operations of a kind.
+# Each of these modules returns some of the operations of a kind.
 _MODULES = (crud, external, copy, ordering, outline)
 
 

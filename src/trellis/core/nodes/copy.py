@@ -111,7 +111,7 @@ def _copy(kind: NodeKind, context: Context) -> Outcome:
 def _copies(
     kind: NodeKind, context: Context, below: Sequence[tuple[int, int, int]], renumbered: Mapping[int, int]
 ) -> Iterator[list[Node]]:
-    """Return the copies of the nodes below the original, batch by batch."""
+    """Yield the copies of the nodes below the original, batch by batch."""
     progress = Progress(context.call, len(below))
     for rows in nodes.split_into_batches(below, nodes.AT_ONCE):
         originals = nodes.find_by_ids(context.tx, kind.name, [node for node, _, _ in rows])

@@ -1,4 +1,4 @@
-"""Creating nodes, one or several side by side; and merging what a request gives with what there is, as changing one does too."""
+"""Creates nodes, one or several side by side, and merges the values of a request with existing ones, also to change a node."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,7 +26,8 @@ def create_node(kind: NodeKind, context: Context) -> Outcome:
 def create_siblings(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     """Create nodes side by side: the first where its call puts it, the others behind it.
 
-    Raises OneByOne unless all name the same parent and only the first a place, and Refused; then nothing has been written.
+    Raises OneByOne unless all calls name the same parent and only the first a place; may raise Refused. In both cases, nothing has
+    been written.
     """
     first = contexts[0]
     given = [_complete(kind, context) for context in contexts]
@@ -46,7 +47,7 @@ def create_siblings(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome
 
 
 def find_parent_of_last(raw: Mapping[str, Any]) -> str | None:
-    """Return below what a call that gives this would create the last node; None if it would put the node elsewhere."""
+    """Return the parent, as text, whose last child a call with these values would create; None if it names another place."""
     return None if any(name in raw for name in PLACES) else repr(raw.get("parentId"))
 
 
@@ -77,9 +78,9 @@ def _draft(kind: NodeKind, context: Context, given: Input, place: Placement, gro
 
 
 def _find_unsaid_options(kind: NodeKind, given: Input) -> Iterator[Fault]:
-    """Yield a fault for each option that a form leaves out under a parent, unless it says that the parent's value is meant.
+    """Yield a fault for each option that a form leaves out under a parent, unless the form says that the parent's value is meant.
 
-    A form cannot hold an empty list: a client that sends one for 'nobody' sends nothing, and would open what it meant to close.
+    A form cannot contain an empty list: a client that means 'nobody' sends nothing, and would open what it meant to close.
     """
     sent = given.get("permissions")
     if not isinstance(sent, FormMapping) or given.get("inheritPermissions") or given.get("copyPermissionsFrom") is not None:
@@ -94,7 +95,7 @@ def _find_unsaid_options(kind: NodeKind, given: Input) -> Iterator[Fault]:
             yield Fault(f"permissions.{option}", "MISSING_VALUE", detail)
 
 
-# --- what changing a node does too --------------------------------------------------------------------------------
+# --- shared with changing a node ----------------------------------------------------------------------------------
 
 
 def merge_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
@@ -106,7 +107,7 @@ def merge_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, 
 
 
 def find_named_groups(kind: NodeKind, context: Context, inputs: Iterable[Input]) -> AbstractSet[int]:
-    """Find those of the groups named in some inputs that exist."""
+    """Return the existing groups among those that some inputs name."""
     groups = context.environment.group_kind
     wanted = {group for given in inputs for who in _list_named(kind, given).values() if who != EVERYONE for group in who}
     return nodes.find_existing(context.tx, groups.name, wanted) if groups else frozenset()
@@ -131,7 +132,7 @@ def settle_permissions(
 
 
 def _list_named(kind: NodeKind, given: Input) -> dict[str, Any]:
-    """List the groups, or everyone, by the name of the field that names them."""
+    """Return the groups, or everyone, that each permission and field names: its name → groups."""
     sent: Mapping[str, Any] = given.get("permissions") or {}
     named = {f"permissions.{option}": groups for option, groups in sent.items()}
     return named | {f.name: given.get(f.name) for f in kind.group_fields if f.name in given}

@@ -34,7 +34,7 @@ from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
 _MOVES: Final = frozenset(("parentId", *PLACES))
-_READING: Final = frozenset(("parentExternalId", "copyPermissionsFrom"))  # these name a node that the call before may change
+_READING: Final = frozenset(("parentExternalId", "copyPermissionsFrom"))  # these name a node that an earlier call may change
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
@@ -110,7 +110,7 @@ def build_operation(
 
 
 def granted_with(kind: NodeKind, needed: Sequence[Verb], operation: Operation) -> Operation:
-    """Open an operation to the keys that were granted others: over REST, if the kind serves these there."""
+    """Open an operation to keys that were granted all `needed` ones; over REST, only if the kind serves all of these there."""
     if not all(kind.serves(one) for one in needed):
         return replace(operation, access=Access.INSIDE, path=None)
     return replace(operation, access=Access.IMPLIED, path=kind.path, needs=tuple(kind.operation(one.name) for one in needed))
@@ -160,7 +160,7 @@ def _get(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _find_digests(kind: NodeKind, context: Context) -> dict[str, str | None]:
-    """Return the digests of a node's passwords, so that one that is sent again is no change. Raises Refused (INVALID_ID)."""
+    """Return the digests of a node's passwords, so that sending one again changes nothing. Raises Refused (INVALID_ID)."""
     old, _ = get_with_path(kind, context, UPDATE)
     return {secret.name: old.fields.get(secret.name) for secret in kind.secrets}
 
@@ -184,9 +184,9 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _merge(kind: NodeKind, context: Context, given: Input, old: Node, groups: AbstractSet[int], faults: Iterable[Fault]) -> Node:
-    """Return a node with what a call gives it, but its place; `groups` are those that exist of the groups that are named.
+    """Return a node with the values of a call, except for its place. `groups` are the existing groups among those that it names.
 
-    `faults` are those of the place. Raises Refused.
+    `faults` are the faults of the place. Raises Refused.
     """
     fields, wrong_fields = merge_fields(kind, given, old.fields)
     permissions, wrong_groups = settle_permissions(kind, context, given, old.permissions, groups)
@@ -203,7 +203,7 @@ def _merge(kind: NodeKind, context: Context, given: Input, old: Node, groups: Ab
 
 
 def _build_outcome(kind: NodeKind, context: Context, before: dict[str, Any], old: Node, new: Node, above: str) -> Outcome:
-    """Return the outcome of a change of a node, and give the node the time of the change if it is one."""
+    """Return the outcome of changing a node. If anything has changed, give the node the time of the change."""
     after = serialize_node(kind, new, above, context.environment.community_url)
     secrets = tuple(f.name for f in kind.secrets if new.fields[f.name] != old.fields.get(f.name))
     changed = changed_members(before, after) + secrets
@@ -214,7 +214,7 @@ def _build_outcome(kind: NodeKind, context: Context, before: dict[str, Any], old
 
 
 def _update_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
-    """Run updates in their order. Raises OneByOne, and Refused, before anything is written."""
+    """Run updates in their order. Raises OneByOne or Refused, before anything is written."""
     first = contexts[0]
     if any(_is_apart(context.input) for context in contexts):
         raise OneByOne
@@ -250,7 +250,7 @@ def _is_apart(given: Input) -> bool:
 
 
 def _check_reach(kind: NodeKind, context: Context, ids: AbstractSet[int | None]) -> None:
-    """Raise OneByOne if some nodes, or what they leave or join, are outside of what the grant is for."""
+    """Raise OneByOne if any of these nodes, or the top level (None), is out of reach of the grant."""
     if (reach := context.find_reach(kind)) is None:
         return
     if reach.find_inside(context.tx, [number for number in ids if number is not None]) != ids:

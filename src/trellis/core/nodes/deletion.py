@@ -95,7 +95,10 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
 
 
 def find_plain(raw: Mapping[str, Any]) -> str | None:
-    """Return a text if a call that gives this moves no children: all such calls can be run together, where there are none."""
+    """Return a text if a call with these values moves no children; otherwise None.
+
+    Calls with the same text can be run together if their nodes have no children.
+    """
     return "leaves" if _is_plain(raw) else None
 
 
@@ -104,7 +107,7 @@ def _is_plain(given: Mapping[str, Any]) -> bool:
 
 
 def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
-    """Delete nodes that have nothing below them, in this order. Raises OneByOne, and Refused; then nothing has been written.
+    """Delete nodes that have nothing below them, in this order. Raises OneByOne or Refused, before anything is written.
 
     Not for groups, which permissions may name, nor for built-in nodes.
     """
@@ -160,11 +163,11 @@ def _save_for_undo(kind: NodeKind, context: Context, node: Node) -> None:
 
 
 def _delete(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:
-    """Delete a node and its descendants, save their rows, and return how many were deleted."""
+    """Delete a node, whose row is already saved, and its descendants, whose rows are saved here."""
     progress = Progress(context.call, 1 + len(below))
 
     def going(ids: Sequence[int]) -> None:
-        if others := [i for i in ids if i != node.id]:  # the node itself is saved already, with its neighbours
+        if others := [i for i in ids if i != node.id]:  # the node itself is already saved, with its neighbours
             snapshots.save_deleted(context.tx, kind.name, others)
         if below:  # a single row needs no progress report, and for a group the permissions are counted
             progress.done(len(ids))
@@ -243,7 +246,7 @@ def find_naming(context: Context, group: int) -> set[tuple[str, int]]:
 
 
 def _take_out(context: Context, name: str, node: Node, group: int) -> Node | None:
-    """Return a node of a kind without a group; None if it does not name it."""
+    """Return a node of the kind `name` without a group; None if the node does not name the group."""
     own = {f.name for kind in context.environment.kinds if kind.name == name for f in kind.group_fields}
     permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
     fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}

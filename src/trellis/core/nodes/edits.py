@@ -1,4 +1,4 @@
-"""Edits of several nodes, moves and returns of deleted ones: worked out one after the other in memory, and written together."""
+"""Changes, moves and restores of several nodes: worked out one after the other in memory, and written together."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from trellis.store.nodes import Node
 
 
 class _Edited(NamedTuple):
-    """A node as it was just before it changed, and after that; `neighbours` are those that it had, if it has moved."""
+    """A node just before and just after a change; if it has moved, `neighbours` are its neighbours before."""
 
     old: Node
     new: Node
@@ -23,11 +23,11 @@ class _Edited(NamedTuple):
 
 
 class Edits:
-    """Some nodes that are changed one after the other, with the siblings that those leave and join which are moved, too.
+    """Nodes that are changed one after the other, together with the siblings that moved nodes leave and join.
 
-    Of those that are `moving`, `find_parent` tells where each is to go, and `returning` are deleted nodes that come back under
-    their parents. Raises OneByOne if there are so many siblings that it is less work to move one by one; and for what may have to
-    be refused, or depends on more than these siblings.
+    `find_parent` returns the new parent of each node that is `moving`; `returning` are deleted nodes to restore under their
+    parents. Raises OneByOne if there are so many siblings that moving nodes one by one is less work, and for anything that may have
+    to be refused or depends on more than these siblings.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Edits:
         self._kind, self._context = kind, context
         self._edited: list[_Edited] = []
         self._found = nodes.find_by_ids(context.tx, kind.name, ids) if ids else {}
-        if len(self._found) < len(ids):  # one is not there, or changes twice
+        if len(self._found) < len(ids):  # a node does not exist, or changes twice
             raise OneByOne
         check_weight((*self._found.values(), *returning))
         targets = {node: find_parent(self._found[node]) for node in ids if node in moving}
@@ -61,11 +61,11 @@ class Edits:
 
     @property
     def parents(self) -> AbstractSet[int | None]:
-        """What nodes leave and join; None is the top level."""
+        """The parents that nodes leave and join; None is the top level."""
         return self._orders.keys()
 
     def _check_targets(self) -> None:
-        """Raise OneByOne unless all that nodes join is there and may have children."""
+        """Raise OneByOne unless all parents that nodes join exist and may have children."""
         if not self._joined:
             return
         there = nodes.find_by_ids(self._context.tx, self._kind.name, sorted(self._joined))
@@ -73,17 +73,17 @@ class Edits:
             raise OneByOne
 
     def _check_ways(self, joining: Mapping[int, int | None]) -> None:
-        """Raise OneByOne if a node goes below itself, or too deep with what is below it by then."""
+        """Raise OneByOne if a node would move below itself, or too deep with the nodes that are below it by then."""
         parents = self._find_parents() | {node: self._found[node].parent_id for node in joining if node in self._found}
         below: dict[int | None, set[int]] = defaultdict(set)
         for node, parent in parents.items():
             below[parent].add(node)
-        levels: dict[int, int] = {}  # how many there are above each that moves, where it comes to be on a deeper one than before
+        levels: dict[int, int] = {}  # node whose level becomes deeper → the number of levels above it
         for node, to in joining.items():
             above = _list_line(parents, to)
             if node in above:
                 raise OneByOne
-            if node not in parents:  # it returns, and nothing is below it yet
+            if node not in parents:  # it is restored, and nothing is below it yet
                 continue
             if len(above) > len(_list_line(parents, parents[node])):
                 for one, level in _walk_down(below, node, len(above)):
@@ -109,14 +109,14 @@ class Edits:
         return top_level | siblings.find_children_by_parent(tx, name, below)
 
     def find_level(self, parent: int | None) -> int:
-        """Return how many levels there are down to a node that nodes leave or join; 0 for the top level."""
+        """Return the level of a parent that nodes leave or join; 0 for the top level (None)."""
         return len(_list_line(self._find_parents(), parent))
 
     def _find_parents(self) -> dict[int, int | None]:
         return {node: parent for node, (parent, _) in self._line.items()}
 
     def find(self, number: int) -> tuple[Node, str]:
-        """Return a node as it is by now, and the path above it."""
+        """Return a node in its present state, and the path above it."""
         node = self._found[number]
         if number in self._parents:
             parent = self._parents[number]
@@ -127,22 +127,22 @@ class Edits:
         return "" if parent is None else format_path(parent, self._line) + " > "
 
     def find_position(self, parent: int | None, number: int) -> int | None:
-        """Return the position of a node among the children of one that nodes leave or join; None if it is not one of these."""
+        """Return the position of a node among the children of a parent that nodes leave or join; None if it is not among them."""
         return self._orders[parent].index(number) if self._parents.get(number, ...) == parent else None
 
     def find_neighbours(self, node: Node) -> dict[str, list[int]]:
-        """Return what `snapshots.find_neighbours` does."""
+        """Return the neighbours of a node, as `snapshots.find_neighbours` does."""
         order, at = self._orders[node.parent_id], node.position
         before = order[max(0, at - snapshots.NEIGHBOURS) : at]
         return {"before": before[::-1], "behind": order[at + 1 : at + 1 + snapshots.NEIGHBOURS]}
 
     def move(self, node: Node, parent: int | None, position: int | None) -> tuple[Node, str]:
-        """Move a node to a position, or to the end (None, or a number beyond it); return it, and the path above it."""
+        """Move a node to a position, or to the end (None, or a position beyond it); return the node and the path above it."""
         del self._orders[node.parent_id][node.position]
         return self.add(replace(node, parent_id=parent), position)
 
     def add(self, node: Node, position: int | None) -> tuple[Node, str]:
-        """Put a node under its parent that is nowhere, as `move` does."""
+        """Put a node that has no place yet under its parent; otherwise like `move`."""
         order = self._orders[node.parent_id]
         new = replace(node, position=len(order) if position is None else min(position, len(order)))
         order.insert(new.position, node.id)
@@ -150,9 +150,9 @@ class Edits:
         return new, self._find_above(node.parent_id)
 
     def change(self, old: Node, new: Node, neighbours: dict[str, list[int]] | None) -> None:
-        """Keep what has become of a node, for what comes below it, too. `neighbours` are those that it had, if it has moved.
+        """Record the change of a node, also for the paths of nodes below it. If it has moved, `neighbours` are its old neighbours.
 
-        Raises OneByOne if something else goes below it, and that may depend on the change.
+        Raises OneByOne if other nodes join it as children, and whether they may depends on the change.
         """
         if old.id in self._joined and self._kind.leaf_only(new.fields) != self._kind.leaf_only(old.fields):
             raise OneByOne
@@ -161,7 +161,7 @@ class Edits:
             self._line[new.id] = new.parent_id, new.name
 
     def write(self) -> None:
-        """Write what has changed, each node for an event of its own, the next ones, in this order. Raises Refused before that.
+        """Write the changes, one event for each node: the next events, in this order. Raises Refused, before anything is written.
 
         An external id that one of these nodes has had until now is refused, too.
         """
@@ -175,14 +175,14 @@ class Edits:
         nodes.update_many(tx, kind.name, [one.new for one in self._edited])
 
     def write_order(self) -> None:
-        """Write where all are. Those that return must have been inserted."""
+        """Write the order of all siblings. The rows of restored nodes must have been inserted before."""
         wanted = {parent: tuple(order) for parent, order in self._orders.items()}
         if wanted != self._before:
             siblings.arrange(self._context.tx, self._kind.name, self._before, wanted)
 
 
 def _list_line(parents: Mapping[int, int | None], node: int | None) -> list[int]:
-    """Return a node and those above it, the top last; nothing for the top level."""
+    """Return a node and its ancestors, the topmost last; an empty list for the top level (None)."""
     line: list[int] = []
     while node is not None and len(line) <= len(parents):
         line.append(node)
@@ -191,7 +191,7 @@ def _list_line(parents: Mapping[int, int | None], node: int | None) -> list[int]
 
 
 def _walk_down(below: Mapping[int | None, Iterable[int]], node: int, level: int) -> Iterator[tuple[int, int]]:
-    """Yield a node with its level, and what is below it with theirs; in a damaged tree that may have no end."""
+    """Yield a node and the nodes below it, each with its level. In a damaged tree, this may never end."""
     there = [node]
     while there:
         yield from ((one, level) for one in there)

@@ -83,7 +83,7 @@ def _find_digests(kind: NodeKind, context: Context) -> dict[str, str | None]:
 
 def _put(kind: NodeKind, context: Context) -> Outcome:
     key = kind.external_key
-    own = tuple(fault for fault in context.input.faults if fault.field == key.name)  # the others are found again with the rest
+    own = tuple(fault for fault in context.input.faults if fault.field == key.name)  # the operation that it runs finds the others
     require((key,), Input(context.input.values, own)).raise_faults()
     found = _find(kind, context.input, context)
     raw = {name: value for name, value in context.call.raw.items() if name != "dryRun"}
@@ -107,7 +107,7 @@ def _find(kind: NodeKind, given: Input, context: Context) -> int | None:
     """Find the node with an external id among those that the call may change or delete."""
     external_id = given.get("externalId")
     found = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)).get(external_id) if external_id else None
-    reach = context.find_reach(kind)  # of the last grant that it needs: to create one, any place is as good
+    reach = context.find_reach(kind)  # of the last grant needed, for a PUT update: creating has a check of its own
     return found if reach is None or reach.contains(context.tx, found) else None
 
 

@@ -23,7 +23,7 @@ from trellis.store.engine import Shown
 from trellis.store.lists import ONE_OF, Query, SortBy
 from trellis.store.nodes import Node, fold_name
 
-_AS_SENT: Final = ("ids", "externalIds", "under", "name", "updatedSince")  # filters that the store knows by the same names
+_AS_SENT: Final = ("ids", "externalIds", "under", "name", "updatedSince")  # filters that have the same names in the store
 INCLUDE: Final = Field(
     "include",
     Choices(Choice({"childCount": "The number of its children."})),
@@ -84,11 +84,11 @@ def _filter_of(field: Field) -> Field:
 
 
 def shown_by_list(given: Input, query: Query, found: Sequence[Node], shown: Shown) -> Shown:
-    """Return what a list shows, given the nodes on its page and what their records show.
+    """Return what a list depends on, given the nodes on its page and what their records show.
 
-    A page by id depends on which nodes there are; if it is full and nothing is left out, only its total depends on those behind it,
-    such as new ones. A page of somebody's children depends on which and in which order they are. Every other list is taken to
-    depend on all nodes: what changes a node that is not on the page may bring it there.
+    A page in the order of ids depends on which nodes exist. If it is full and nothing is left out, only its total depends on the
+    nodes behind it, such as new ones. A page of the children of one node depends on which children it has and in which order. Every
+    other list is taken to depend on all nodes, since a change to a node that is not on the page may bring it there.
     """
     if INCLUDE.name not in given:
         if query.sort_by == "id" and query.filters.keys() <= {"ids"}:
@@ -96,7 +96,7 @@ def shown_by_list(given: Input, query: Query, found: Sequence[Node], shown: Show
             return shown._replace(members=True, up_to=found[-1].id if is_full else None)
         if query.sort_by in {"id", "position"} and query.filters.keys() in ({"top"}, {"parent"}):
             parent = query.filters.get("parent", 0)
-            return shown._replace(children=(parent,), rows=(parent, *shown.rows))  # it may have been named by its external id
+            return shown._replace(children=(parent,), rows=(parent, *shown.rows))  # it may be given by its external id
     return Shown(shown.kind, whole=True)
 
 

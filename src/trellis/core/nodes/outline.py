@@ -100,7 +100,7 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
     levels: dict[int | None, int] = {root: 0}
     paths: dict[int | None, str] = {root: above}
     children: dict[int | None, list[dict[str, Any]]] = {root: []}
-    for top in [node for node in found if tops is not None and node.id in tops]:  # they stand side by side, whatever is above
+    for top in [node for node in found if tops is not None and node.id in tops]:  # listed side by side, whatever is above
         levels[top.parent_id], children[top.parent_id] = 0, children[root]
         paths[top.parent_id] = find_path_above(tx, kind, top)
     for node in found:  # parents come before their children

@@ -22,8 +22,8 @@ PLACES: Final = ("position", "before", "after")
 class Placement:
     """A validated placement: the parent (None is the top level), the place among its children, and any faults.
 
-    `stays` means that the request did not mention a place. `place` is None for the last one. `above` is the path of names down to
-    a new parent, with ' > ' after each.
+    `stays` means that the node keeps its place. `place` is None for the last place. `above` is the path of names down to a new
+    parent, with ' > ' after each.
     """
 
     parent_id: int | None
@@ -63,7 +63,7 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
 
 
 def describe_place(kind: NodeKind) -> str:
-    """Say where a caller whose grant is for a part of a kind may put a node."""
+    """Return a sentence that says where a caller whose grant is limited to some nodes of a kind may put a node."""
     if kind.tree:
         return say("Send the parentId of a node there.")
     return say("A new {singular} would be none of these.", singular=kind.singular)
@@ -74,7 +74,7 @@ def _is_at(node: Node, given: Input, wishes: list[str]) -> bool:
 
 
 def _check_reach(tx: Transaction, kind: NodeKind, reach: Reach, parent_id: int | None, node: Node | None) -> None:
-    """Refuse a place that is out of reach whatever is there. One under a parent out of reach is refused as if there were none."""
+    """Refuse a place that is always out of reach. A parent that is out of reach is refused elsewhere, as if it did not exist."""
     if node is None and parent_id is None:
         raise reach.refuse(describe_place(kind))
     if node is not None and not reach.contains(tx, node.parent_id):
@@ -84,7 +84,7 @@ def _check_reach(tx: Transaction, kind: NodeKind, reach: Reach, parent_id: int |
 
 
 def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int, reach: Reach | None) -> tuple[Node | None, str]:
-    """Return a parent and the path of names down to its children, or None and what is wrong with it."""
+    """Return a parent and the path of names down to its children, or None and a sentence that says what is wrong."""
     found = nodes.find_with_path(tx, kind.name, parent_id)
     if found is None or (reach is not None and not reach.contains(tx, parent_id)):
         return (
@@ -118,9 +118,9 @@ def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int, 
 
 
 def goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int) -> bool:
-    """Return whether a node, None for a new one, is too deep with all below it under a parent on a level.
+    """Return whether a node (None for a new one) and the nodes below it would be too deep under a parent on this level.
 
-    What is no deeper there than it is now is not: trees from before there was a limit can be put right step by step.
+    A node that would be no deeper than it is now is not too deep: trees from before the limit can be corrected step by step.
     """
     if node is None:
         return level >= tree.DEEPEST
@@ -129,7 +129,7 @@ def goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int
 
 
 def children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, to: Node) -> bool:
-    """Return whether what is below a node would be too deep below another one, and deeper than it is."""
+    """Return whether the nodes below a node would be too deep below another one, and deeper than they are now."""
     now, then = (nodes.find_level(tx, kind.name, one.id) for one in (node, to))
     return then > now and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST + 1 - then)
 
@@ -137,9 +137,9 @@ def children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, to: Node) 
 def find_place(
     kind: NodeKind, given: Input, node: Node | None, parent_id: int | None, find_position: Callable[[int], int | None]
 ) -> tuple[int | None, list[Fault]]:
-    """Return the place that a request names under a parent, None for the last one, and what is wrong with it.
+    """Return the place that a request names under a parent (None for the last one), and the faults of the request.
 
-    `find_position` returns the position of a child of the parent, and None if it is none.
+    `find_position` returns the position of a child of the parent; None for a node that is not one.
     """
     wish = next((name for name in PLACES if name in given), None)
     if wish is None:

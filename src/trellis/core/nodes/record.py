@@ -1,4 +1,4 @@
-"""A node as callers see it: its members in their order, with its address and its path; and the node that a call is about."""
+"""Serializes nodes as callers see them, with their addresses and paths, and finds the node that a call is about."""
 
 import re
 import unicodedata
@@ -26,7 +26,7 @@ def serialize_nodes(tx: Transaction, kind: NodeKind, found: Iterable[Node], comm
 def serialize_page_of_nodes(
     tx: Transaction, kind: NodeKind, found: Sequence[Node], community_url: str
 ) -> tuple[list[dict[str, Any]], Shown]:
-    """Serialize nodes as callers see them; return with them what they show: their rows, those above, and their places."""
+    """Serialize nodes as callers see them; return the records and what they show: the nodes, their ancestors and their places."""
     parents = {n.parent_id for n in found if n.parent_id is not None}
     line = nodes.find_ancestors(tx, kind.name, parents) if parents else {}
     above = {parent: format_path(parent, line) + " > " for parent in parents}
@@ -96,13 +96,13 @@ def slug(name: str) -> str:
 
 
 def get_with_path(kind: NodeKind, context: Context, verb: Verb) -> tuple[Node, str]:
-    """Return the node that a call is about, and the path above it; refuse an id that does not exist, or not in its reach."""
+    """Return the node that a call is about, and the path above it; refuse an id that does not exist or is out of reach."""
     node, above, _ = locate(kind, context, verb)
     return node, above
 
 
 def locate(kind: NodeKind, context: Context, verb: Verb) -> Located:
-    """Return the node that a call is about, with what is above it; refuse an id that does not exist, or not in its reach."""
+    """Return the node that a call is about, with its path and ancestors; refuse an id that does not exist or is out of reach."""
     target = context.call.target or 0
     read = nodes.find_with_path(context.tx, kind.name, target)
     reach = context.find_reach(kind)
@@ -112,7 +112,7 @@ def locate(kind: NodeKind, context: Context, verb: Verb) -> Located:
 
 
 def trace_node(kind: NodeKind, context: Context, number: int) -> Trace:
-    """Return what has become of a node, as far as the call may know: what is out of its reach is not there."""
+    """Return what has become of a node, as far as the call may know: a node that is out of its reach does not exist for it."""
     tx, reach = context.tx, context.find_reach(kind)
     if number in (nodes.find_existing(tx, kind.name, (number,)) if reach is None else reach.find_inside(tx, (number,))):
         return Trace(is_there=True)

@@ -1,4 +1,4 @@
-"""Nodes that a request names by their external ids: found, and replaced by their ids."""
+"""Finds the nodes that a request names by their external ids, and replaces these with ids."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -66,7 +66,7 @@ def _refuse_unknown(named: Mapping[str, Groups], known: Mapping[str, int]) -> It
 
 
 def _replace(who: Groups, known: Mapping[str, int]) -> Groups:
-    """Replace external ids by ids; those that are unknown are left out, since the request is refused."""
+    """Replace external ids with ids. Unknown ones are left out: the request is refused because of them."""
     if isinstance(who, str):
         return EVERYONE
     ids = (known.get(one.external_id) if isinstance(one, ByExternalId) else one for one in who)
@@ -74,9 +74,9 @@ def _replace(who: Groups, known: Mapping[str, int]) -> Groups:
 
 
 def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | None], node: int | None) -> None:
-    """Refuse external ids of which one belongs to another node than `node`, or is there twice. Raises Refused.
+    """Refuse external ids if one of them belongs to another node than `node` or appears twice. Raises Refused.
 
-    One by which documents know a built-in node that has none belongs to that.
+    The external id by which structure documents know a built-in node belongs to this node unless it has been given another.
     """
     wanted = [external_id for external_id in external_ids if external_id is not None]
     reach = context.find_reach(kind)

@@ -1,27 +1,30 @@
-"""The arithmetic of trees: where a node goes, and what would create a cycle. Pure functions, without rows or requests."""
+"""The arithmetic of trees: positions, paths and cycles. Pure functions, without rows or requests."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-DEEPEST: Final = 100  # levels of a tree: each record has the names of all above it
+DEEPEST: Final = 100  # levels of a tree; limited because each record contains the names of all its ancestors
 
 
 def makes_cycle(node: int, line: Iterable[int]) -> bool:
-    """Return whether a node cannot go under a parent; `line` is the parent with all its ancestors."""
+    """Return whether moving a node under a parent would create a cycle; `line` is the parent with all its ancestors."""
     return node in line
 
 
 def position_beside(sibling: int, own: int | None, *, behind: bool) -> int:
-    """Return the place before or after the sibling in place `sibling`, once the node has left place `own` of the same row."""
+    """Return the position before or behind the sibling at position `sibling`, after the node has left its own position.
+
+    `own` is that position; None if the node is not yet a sibling.
+    """
     left = sibling - 1 if own is not None and own < sibling else sibling
     return left + 1 if behind else left
 
 
 def position_on_return(old: int, before: Iterable[int | None], behind: Iterable[int | None], own: int | None) -> int:
-    """Return the place of a restored node: after its nearest old predecessor, or else before its nearest old successor.
+    """Return the position of a restored node: behind its nearest old predecessor, or else before its nearest old successor.
 
-    `before` and `behind` are the current places of its old neighbours, nearest first, None for those that are gone; `own` is the
-    node's place if it is in that row already. If no neighbour is left, the result is its old place.
+    `before` and `behind` are the present positions of its old neighbours, nearest first, with None for those that are gone. `own`
+    is the node's position if it is already among these siblings. If no neighbour is left, the result is its old position.
     """
     for place in before:
         if place is not None:

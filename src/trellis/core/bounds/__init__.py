@@ -1,4 +1,4 @@
-"""The bounds of a grant: how far it reaches, until when, how often, and whether what it allows has to be approved."""
+"""The bounds of a grant: which nodes it is for, when it ends, how often it may be used, and whether calls need approval."""
 
 from trellis.core.bounds.bound import (
     ALLOW,

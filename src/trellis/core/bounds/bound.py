@@ -1,4 +1,4 @@
-"""The bound of a grant as a record, and as it is stored with a key."""
+"""The bound of a grant, and how it is stored with a key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from trellis.sentences import say_many
 
 ALLOW: Final = "allow"
 PROPOSE: Final = "propose"
-WHOLE: Final = "*"  # stands for all grants of a key together, among its bounds
+WHOLE: Final = "*"  # the name, among the bounds of a key, for all its grants together
 LEVELS: Final[Mapping[str, str]] = MappingProxyType(
     {ALLOW: "The key may run the operation.", PROPOSE: "The key may propose it; somebody else has to approve."}
 )
@@ -21,9 +21,9 @@ LEVELS: Final[Mapping[str, str]] = MappingProxyType(
 class Bound:
     """How far one grant reaches. The default is a grant without bounds.
 
-    `under` names records such as `forums:12`: the grant is for them alone and, where they are of a tree, for all below them; None
-    for no such limit. `until` is when the grant ends, `per_day` how often it may be used in a day (UTC). With `dry_run_only` the
-    operation is always rolled back. With `own_only` it shows or undoes only what its holder did. `level` is ALLOW or PROPOSE.
+    `under` names records such as `forums:12`: the grant is only for these and, in a tree, for everything below them; None means no
+    such limit. `until` is when the grant ends, and `per_day` how often it may be used in a day (UTC). With `dry_run_only`, the
+    operation is always rolled back. With `own_only`, it shows or undoes only what the holder did. `level` is ALLOW or PROPOSE.
     """
 
     level: str = ALLOW
@@ -44,11 +44,11 @@ class Bound:
 
     @property
     def is_proposed(self) -> bool:
-        """Whether what it allows has to be approved by somebody else."""
+        """Whether somebody else has to approve what the grant allows."""
         return self.level == PROPOSE
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize it, as keys store and show it: the members that are set, and its level."""
+        """Serialize the bound, as it is stored and shown with a key: its level and the members that are set."""
         members = {
             "under": None if self.under is None else list(self.under),
             "until": self.until,
@@ -60,7 +60,7 @@ class Bound:
 
 
 class Holder(Protocol):
-    """Whoever holds grants."""
+    """A holder of grants: an actor."""
 
     @property
     def id(self) -> int | None: ...
@@ -72,12 +72,12 @@ class Holder(Protocol):
     def bounds(self) -> "Bounds": ...
 
 
-Bounds = Mapping[str, Bound]  # by operation; those without bounds are not in it
+Bounds = Mapping[str, Bound]  # by operation, without those that have no bound
 NO_BOUNDS: Final[Bounds] = MappingProxyType({})
 
 
 def read_bound(stored: Mapping[str, Any]) -> Bound:
-    """Read one bound as it is stored."""
+    """Read one stored bound."""
     under = stored.get("under")
     return Bound(
         stored.get("level", ALLOW),
@@ -90,18 +90,18 @@ def read_bound(stored: Mapping[str, Any]) -> Bound:
 
 
 def read_bounds(stored: Mapping[str, Mapping[str, Any]], per_day: int | None = None) -> Bounds:
-    """Read the bounds of a key as they are stored. `per_day` is how often all its grants together may be used in a day."""
+    """Read the stored bounds of a key. `per_day` is how often all its grants together may be used in a day."""
     bounds = {operation: read_bound(bound) for operation, bound in stored.items()} if stored else NO_BOUNDS
     return bounds if per_day is None else {**bounds, WHOLE: Bound(per_day=per_day)}
 
 
 def describe_per_day(count: int) -> str:
-    """Return how often a grant may be used, to stand in a sentence."""
+    """Return how often a grant may be used, as part of a sentence."""
     return say_many(count, "once a day", "{count:,} times a day")
 
 
 def digest_reach(bounds: Bounds, holder: int) -> str:
-    """Return a digest of what grants are for; "" if none is for a part of the nodes, or for what its holder did, only."""
+    """Return a digest of the limits of grants to some nodes or to what their holder did; "" if no grant has such a limit."""
     limits = sorted(
         (name, bound.under, holder if bound.own_only else 0)
         for name, bound in bounds.items()

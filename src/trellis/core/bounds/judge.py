@@ -1,4 +1,4 @@
-"""How the gate judges a call by the bound of its grant: when it ends, what may only be tried, what has to be approved."""
+"""How the gate judges calls by the bounds of their grants: whether these have ended, or allow only dry runs or proposals."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -14,10 +14,10 @@ _ASK: Final = say("An administrator can change that on the key's page.")
 
 
 class ProposalNeeded(Exception):
-    """Raised where a call runs an operation that its key may only propose.
+    """Raised if a call runs an operation that its key may only propose.
 
-    Not a refusal, which others might take for one of theirs. `operation` is the one that has to be approved: that of the call, or
-    one that it runs.
+    It is not a refusal, since code that catches refusals of inner calls must not catch it. `operation` is the operation that has to
+    be approved: that of the call, or one that it runs.
     """
 
     def __init__(self, operation: str) -> None:
@@ -26,7 +26,10 @@ class ProposalNeeded(Exception):
 
 
 class Broken(NamedTuple):
-    """A condition of a bound that a call does not meet: the member of the bound, the message of a refusal if it is one, and why."""
+    """A condition of a bound that a call does not meet: the member of the bound, the message of the refusal, and the reason.
+
+    The message is None if the call is not refused, but has to be approved.
+    """
 
     condition: str
     message: str | None
@@ -34,7 +37,10 @@ class Broken(NamedTuple):
 
 
 def find_broken_condition(bound: Bound, operation: str, at: str, *, writes: bool, dry: bool) -> Broken | None:
-    """Return the first condition of a bound that a call would not meet at a time, but for `under` and `per_day`."""
+    """Return the first condition of a bound that a call would not meet at a time; None if there is none.
+
+    `under` and `per_day` are not checked.
+    """
     if bound.until is not None and bound.until <= at:
         return Broken(
             "until", "GRANT_ENDED", say("its grant of {operation} ended at {until}", operation=operation, until=bound.until)
@@ -68,7 +74,7 @@ def judge_end(actor: Holder, operation: str, now: str) -> None:
 
 
 def refuse_not_granted(actor: Holder, missing: str, named: str = "") -> Refused:
-    """Return the refusal of a call that its key has not been granted. `named` is what it is told, if that is not one operation."""
+    """Return the refusal of a call that its key has not been granted. `named` describes what is missing, if not one operation."""
     named = named or missing
     typed = f"'{missing}'" if "*" in missing else missing
     return Refused(
@@ -86,10 +92,10 @@ def refuse_not_granted(actor: Holder, missing: str, named: str = "") -> Refused:
 
 
 def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: int, now: str, *, approved: bool | None) -> list[Use]:
-    """Judge calls of one operation by the bounds of the grants that it needs, and count them as uses of these, which it returns.
+    """Judge calls of one operation by the bounds of the grants that it needs; count them as uses of the grants and return these.
 
-    `approved` is None for what changes nothing that is kept, and true for what somebody else has to approve, or has.
-    Raises Refused (GRANT_ENDED, DRY_RUN_ONLY, GRANT_USED_UP), ProposalNeeded.
+    `approved` is None for calls whose changes are not kept, and true for calls that somebody else has to approve or has approved.
+    Raises Refused (GRANT_ENDED, DRY_RUN_ONLY, GRANT_USED_UP) or ProposalNeeded.
     """
     for name in grants:
         judge_end(actor, name, now)  # it may have ended while the call waited for its turn
@@ -99,7 +105,7 @@ def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: in
 
 
 def _judge_write(actor: Holder, operation: str, *, approved: bool) -> None:
-    """Judge whether a write may be kept. Raises Refused (DRY_RUN_ONLY), or ProposalNeeded."""
+    """Judge whether a write may be kept. Raises Refused (DRY_RUN_ONLY) or ProposalNeeded."""
     bound = actor.bounds.get(operation)
     if bound is None:
         return

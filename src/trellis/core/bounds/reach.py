@@ -1,4 +1,4 @@
-"""How far a bound lets a call reach among the nodes of a kind."""
+"""Which nodes of a kind a bound lets a call reach."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from trellis.store.engine import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The nodes of a kind that a grant is for: those with the ids in `roots`, and in a tree all below them.
+    """The nodes of a kind that a grant is for: those with the ids in `roots` and, in a tree, all nodes below them.
 
-    It is judged by where nodes stand now: what is moved out is out of reach, and nothing is below a root that is deleted.
+    What counts is where nodes are now: a node that is moved out is out of reach, and nothing is below a root that is deleted.
     """
 
     kind: str
@@ -24,15 +24,15 @@ class Reach:
     holder: str
 
     def find_inside(self, tx: Transaction, ids: Iterable[int]) -> set[int]:
-        """Return those of some nodes that are there and in reach."""
+        """Return the nodes among `ids` that exist and are in reach."""
         return nodes.find_inside(tx, self.kind, self.roots, ids)
 
     def contains(self, tx: Transaction, node: int | None) -> bool:
-        """Return whether a node is there and in reach; None, the top level, never is."""
+        """Return whether a node exists and is in reach; the top level (None) never is."""
         return node is not None and node in self.find_inside(tx, (node,))
 
     def find_outside(self, tx: Transaction, ids: Iterable[int]) -> set[int]:
-        """Return those of some nodes that are there and out of reach."""
+        """Return the nodes among `ids` that exist and are out of reach."""
         wanted = set(ids)
         return nodes.find_existing(tx, self.kind, wanted - self.find_inside(tx, wanted))
 
@@ -42,7 +42,7 @@ class Reach:
         return Reach(self.kind, tuple(sorted(both)), self.operation, self.holder)
 
     def refuse(self, what: str) -> Refused:
-        """Return the refusal of what would reach further. `what` says in a sentence what that was, or what to do."""
+        """Return the refusal of a call that would reach further. `what` is a sentence that says what it would do, or what to do."""
         under = [f"{self.kind}:{root}" for root in self.roots]
         named = ", ".join(under) or say("none of the {kind}", kind=self.kind)
         return Refused(
@@ -59,7 +59,7 @@ class Reach:
 
 
 def find_reach(actor: Holder, operation: str, kind: str) -> Reach | None:
-    """Return how far an actor's grant of an operation reaches among the nodes of a kind; None for all of them."""
+    """Return which nodes of a kind an actor's grant of an operation reaches; None for all of them."""
     bound = actor.bounds.get(operation)
     if bound is None or bound.under is None:
         return None
@@ -73,7 +73,7 @@ def is_own_only(actor: Holder, operation: str) -> bool:
 
 
 def judge_touched(tx: Transaction, actor: Holder, operation: str, touched: Iterable[int]) -> None:
-    """Judge where the nodes are that a write has touched, after it. Raises Refused (OUT_OF_BOUNDS)."""
+    """Refuse a write after which any of the nodes that it has touched are out of reach. Raises Refused (OUT_OF_BOUNDS)."""
     reach = find_reach(actor, operation, operation.partition(".")[0])
     if reach is not None and reach.find_outside(tx, touched):
         raise reach.refuse(say("This would move something out of it, or change something outside."))

@@ -1,4 +1,4 @@
-"""Counting how often a grant is used in a day, where its bound limits that."""
+"""Counts how often a grant is used in a day, if its bound limits that."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,31 +16,31 @@ _ASK: Final = say("An administrator can change that on the key's page.")
 
 
 class Use(NamedTuple):
-    """Uses of a grant, or of WHOLE, that were counted on a day."""
+    """Uses of a grant, or of all grants together (WHOLE), that were counted on a day."""
 
     grant: str
     day: str
     times: int
 
     def count_again(self, tx: Transaction, actor: Holder) -> None:
-        """Count these uses of an actor's grant anew, which were rolled back."""
+        """Count these uses of an actor's grant again after they were rolled back."""
         uses.take(tx, actor.id or 0, self.grant, self.day, actor.bounds[self.grant].per_day or 0, self.times)
 
     def take_off(self, tx: Transaction, actor: Holder) -> None:
-        """Take these uses of an actor's grant off again."""
+        """Subtract these uses of an actor's grant again."""
         uses.take_off(tx, actor.id or 0, self.grant, self.day, self.times)
 
 
 def find_uses(tx: Transaction, key: int, operation: str, at: str) -> int:
-    """Return how often a key's grant was used on the day of a time."""
+    """Return how often a key's grant was used on the day of the timestamp `at`."""
     return uses.find_times(tx, key, operation, at[:10])
 
 
 def count_uses(tx: Transaction, actor: Holder, grants: Sequence[str], now: str, times: int = 1) -> list[Use]:
-    """Count uses of each of some grants, and of all together, in the transaction of what they are used for; return them.
+    """Count and return uses of each of some grants, and of all grants together, in the transaction that they are used for.
 
-    Only if the transaction commits have the grants been used: what is refused or rolled back does not count.
-    Raises Refused (GRANT_USED_UP) if too few are left.
+    Calls that are refused or rolled back do not count, since the counts are written only if the transaction commits.
+    Raises Refused (GRANT_USED_UP) if too few uses are left.
     """
     if not grants:
         return []
@@ -54,13 +54,13 @@ def count_uses(tx: Transaction, actor: Holder, grants: Sequence[str], now: str, 
 
 @contextmanager
 def counting(store: Store, actor: Holder) -> Iterator[list[Use]]:
-    """Take the uses that are added to the list off again if what they were counted for is refused or fails."""
+    """Yield a list for uses that are counted inside. If the block raises an exception, subtract the uses in the list again."""
     counted: list[Use] = []
     try:
         yield counted
     except Exception:
         if counted:
-            with suppress(Refused):  # while nothing can be written, it is the first refusal that tells what was wrong
+            with suppress(Refused):  # if nothing can be written, the first refusal says what was wrong
                 store.write(lambda tx: _take_off(tx, actor, counted), quiet=True).result()
         raise
 
@@ -88,7 +88,7 @@ def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int,
 
 
 def _describe_end(told: Mapping[str, str], per_day: int, times: int, left: int) -> str:
-    """Say why a grant cannot be used so many `times` more today. `told` are the name of its key, what it is for, and how often."""
+    """Return why a grant cannot be used `times` more today. `told` contains its key's name, what it allows, and how often."""
     if per_day == 0:
         return say("The key '{name}' may never {what}: its limit is {often}. {ask}", ask=_ASK, **told)
     if left > 0:

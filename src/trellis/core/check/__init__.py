@@ -1,4 +1,4 @@
-"""The check of the whole community for inconsistencies, and their repair."""
+"""Checks the whole community for inconsistencies, and repairs them."""
 
 from trellis.core.check.report import operations
 

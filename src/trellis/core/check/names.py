@@ -1,6 +1,6 @@
-"""Examines names that no nodes have: those of keys, administrators and webhooks, for characters that nobody can see.
+"""Examines the names of keys, administrators and webhooks for invisible characters.
 
-They are refused today; what has them is from before.
+Such characters are refused today, but older records may still contain them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +22,9 @@ _PAGE: Final = 1000
 
 
 class _Names(NamedTuple):
-    """The names of one resource: how to read a page of its records, which of their fields are names, and how to write one.
+    """The names of one resource: how to read a page of its records, which fields are names, and how to write a record.
 
-    What is in `left` is not repaired: a person has to be told of it.
+    The field `left` is not repaired, since its owner has to be told of the change.
     """
 
     resource: str
@@ -36,13 +36,13 @@ class _Names(NamedTuple):
 
 _NAMES: Final = (
     _Names("keys", keys.read_page, ("name",), keys.update),
-    _Names("admins", administrators.read_page, ("name", "login"), administrators.update, left="login"),  # it is typed to sign in
+    _Names("admins", administrators.read_page, ("name", "login"), administrators.update, left="login"),  # typed to sign in
     _Names("webhooks", endpoints.list_page, ("description",), endpoints.update),
 )
 
 
 def check_names(context: Context) -> Iterator[Finding]:
-    """Find names with invisible characters, and how they would be without these."""
+    """Find names with invisible characters, and repair them by removing these characters."""
     for names in _NAMES:
         offset, total = 0, 1
         while offset < total:

@@ -1,4 +1,4 @@
-"""The check of the whole community: finds what is inconsistent, and repairs what can be repaired safely."""
+"""The operations that check the whole community for inconsistencies, and repair what can be repaired safely."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -65,7 +65,7 @@ def _list(context: Context) -> Outcome:
 
 
 def _retention(context: Context) -> dict[str, Any]:
-    """Report how far back the log and undo reach, and how much of each was purged."""
+    """Report how far back the event log and undo reach, and how much of each was purged."""
     oldest, newest = events.find_bounds(context.tx)
     first = snapshots.find_oldest_event(context.tx)
     undoable = [kind.operation(one.name) for kind in context.environment.kinds for one in STANDARD if one.keeps_rows]
@@ -174,7 +174,10 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
 
 
 def _check_external_ids(context: Context, kind: NodeKind) -> Iterator[Finding]:
-    """Find nodes with an external id by which documents know a built-in one that has none: refused today, but not always."""
+    """Find nodes with an external id by which documents know a built-in node that has none.
+
+    That is refused today, but older records may still have one.
+    """
     built_in = nodes.find_by_ids(context.tx, kind.name, sorted(kind.built_in)) if kind.built_in else {}
     numbers = {kind.built_in[number]: number for number, node in built_in.items() if node.external_id is None}
     for external_id, node in sorted(nodes.find_by_external_ids(context.tx, kind.name, numbers).items()):
@@ -191,7 +194,7 @@ def _check_external_ids(context: Context, kind: NodeKind) -> Iterator[Finding]:
 
 
 def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:
-    snapshots.save(context.tx, kind.name, examination.repaired, "changed")  # cannot be undone itself, but undo must see the change
+    snapshots.save(context.tx, kind.name, examination.repaired, "changed")  # the repair cannot be undone, but undo must see it
     nodes.update(context.tx, kind.name, examination.repaired)
 
 
@@ -233,7 +236,7 @@ def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
 
 
 def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
-    """Find the cycles among nodes, given id → the parent's id. Each begins with its lowest id and goes upwards."""
+    """Find the cycles among nodes, given id → the parent's id. Each cycle begins with its lowest id and continues upwards."""
     found: list[tuple[int, ...]] = []
     met: set[int] = set()
     for start in parents:
@@ -299,7 +302,7 @@ def _check_log_size(context: Context) -> Iterator[Finding]:
 
 
 def _check_lists(context: Context) -> Iterator[Finding]:
-    """Check what lists are built from: the counts of deleted ids, and the search index."""
+    """Check the data that lists are built from: the counts of deleted ids, and the search index."""
     for kind in context.environment.kinds:
         if wrong := deleted_ids.check(context.tx, kind.name):
             detail = say(

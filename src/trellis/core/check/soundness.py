@@ -1,4 +1,4 @@
-"""Examines a stored node: whether it is valid for its kind today, and what it becomes when repaired."""
+"""Examines a stored node: whether it is valid for its kind today, and what it would be after a repair."""
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -18,7 +18,7 @@ _GROUPS: Final = Groups()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A defect of a record (None if it concerns more than one): a short code and a sentence."""
+    """A defect: a short code (`problem`) and a sentence (`detail`). `id` is None if it concerns more than one record."""
 
     resource: str
     id: int | None
@@ -39,7 +39,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Problems that belong together, and the function that repairs them; None if nothing can."""
+    """Problems that belong together, and the function that repairs them; None if they cannot be repaired."""
 
     problems: tuple[Problem, ...]
     repair: Callable[[], None] | None = None
@@ -239,7 +239,7 @@ class _Examiner:
 
 
 def mend_text(text_type: Type, value: Any) -> str | None:
-    """Return a text of this type without the invisible characters that it must not have; None if that is not what is wrong."""
+    """Return a text of this type without its invisible characters; None if it has none, or is invalid without them, too."""
     if not isinstance(value, str) or find_invisible(value) is None:
         return None
     try:
@@ -254,7 +254,7 @@ def _as_list(value: Any) -> Any:
 
 
 def _are_equal(one: Any, other: Any) -> bool:
-    """Compare a stored value with what it would be today, ignoring spaces at the ends, which sanitising may leave."""
+    """Return whether a stored value is what it would be today, ignoring spaces at both ends, which sanitising may leave."""
     if isinstance(one, str) and isinstance(other, str):
         return one.strip() == other.strip()
     return type(one) is type(other) and bool(one == other)

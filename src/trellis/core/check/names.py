@@ -42,7 +42,7 @@ _NAMES: Final = (
 
 
 def check_names(context: Context) -> Iterator[Finding]:
-    """Find names with invisible characters, and repair them by removing these characters."""
+    """Find names with invisible characters, and what they would be without these characters."""
     for names in _NAMES:
         offset, total = 0, 1
         while offset < total:

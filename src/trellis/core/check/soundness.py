@@ -54,7 +54,7 @@ class Examination:
 
     @property
     def repairable(self) -> bool:
-        """Whether the repaired node differs from the stored one."""
+        """Whether saving the repaired node repairs any of the problems."""
         return any(problem.repairable for problem in self.problems)
 
 

@@ -1,4 +1,4 @@
-"""Creates nodes, one or several side by side, and merges the values of a request with existing ones, also to change a node."""
+"""Creates nodes, one or several side by side, and merges the values of a request with existing ones, as changing a node does."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

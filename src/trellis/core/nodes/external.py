@@ -107,7 +107,7 @@ def _find(kind: NodeKind, given: Input, context: Context) -> int | None:
     """Find the node with an external id among those that the call may change or delete."""
     external_id = given.get("externalId")
     found = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)).get(external_id) if external_id else None
-    reach = context.find_reach(kind)  # of the last grant needed, for a PUT update: creating has a check of its own
+    reach = context.find_reach(kind)  # by the last grant that it needs, for a PUT that of update; creating checks its own
     return found if reach is None or reach.contains(context.tx, found) else None
 
 

@@ -70,7 +70,7 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
             where=where,
         )
         raise refuse_faults(Fault("ids", "INVALID_POSITION", detail))
-    before = siblings.positions_on_leaving(places[node][1] for node in ids)  # for each, how many that should not be before it are
+    before = siblings.positions_on_leaving(places[node][1] for node in ids)  # for each, how many now before it belong behind it
     moved = {node: wanted for wanted, (node, others) in enumerate(zip(ids, before, strict=True)) if others}
     progress = Progress(context.call, len(moved))
     last = None

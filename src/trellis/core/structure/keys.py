@@ -12,7 +12,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _MOST: Final = 1000  # keys that are read at a time
-_STATES: Final = ("active", "paused", "expired")  # a name means the keys in the first of these states
+_STATES: Final = ("active", "paused", "expired")  # a name means its keys in the first of these states that has any
 _RECORDED: Final = {"expires": "expiresAt"}  # settings that have another name in the record of a key
 
 

@@ -1,4 +1,4 @@
-"""Carries out a document: runs the usual operations to create, change, move and delete nodes until the community matches it."""
+"""Carries out a document: runs the usual operations to create, change, move and delete nodes so that the community matches it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

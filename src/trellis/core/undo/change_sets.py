@@ -113,7 +113,7 @@ def _restore_change_set(context: Context) -> Outcome:
     found = events.find_change_set(context.tx, number)
     actor = context.call.actor
     if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or may_list_all(actor)):
-        raise invalid_id("change set", number, _NO_CHANGE_SET)  # only who may read all events may know whose it is
+        raise invalid_id("change set", number, _NO_CHANGE_SET)  # only callers who may read all events may know whose it is
     seqs, purged = _cut(context, found.events, found.purged)
     return undo_events(context, seqs, purged=purged)
 

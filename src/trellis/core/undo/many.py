@@ -82,7 +82,7 @@ class _Undoing:
         self._seqs = seqs
         self._wanted = set(seqs)
         self._settled: set[int] = set()  # events of which another wanted event has left nothing to undo
-        self._again: set[int] = set()  # events that count as not undone again, since their undo was undone here
+        self._again: set[int] = set()  # events to undo once more, since their undo was undone here
         self._already = find_undoing_events(context.tx, seqs)
         self._kinds = {kind.name: kind for kind in context.environment.kinds}
         self._progress = Progress(context.call, len(seqs))
@@ -183,7 +183,7 @@ class _Undoing:
 
     def _undo_one(self, event: Event) -> None:
         is_node = event.resource in self._kinds
-        resource = event.resource if is_node else "events"  # events.restore forks to another one, or says why not
+        resource = event.resource if is_node else "events"  # events.restore runs another one, or says why not
         call = self._context.call.build_inner(f"{resource}.{RESTORE.name}", _RAW if is_node else {}, event.seq)
         try:
             with self._context.tx.savepoint():

@@ -68,7 +68,7 @@ def operation(kind: NodeKind) -> Operation:
 
 
 def fork(kinds: Sequence[NodeKind]) -> Operation:
-    """Return the operation at the common address, `POST /core/events/{id}/restore`, which leads to that of the event's kind."""
+    """Return the operation at their common address, `POST /core/events/{id}/restore`. It forks to that of the event's kind."""
     to = tuple(f"{kind.name}.{RESTORE.name}" for kind in kinds)
     grants = ", ".join(f"`{name}`" for name in to)
     return Operation(

@@ -1,4 +1,4 @@
-"""Reverting a change: a record gets its old values back, unless it has been changed again since."""
+"""Reverts a change: gives a record its old values back, unless it has been changed again since."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet

@@ -310,7 +310,10 @@ def _restore_group(
 def _add_group_again(
     group: int, then: Mapping[str, Any], now: Mapping[str, Any], names: AbstractSet[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Put a group back into the lists that named it; return them, and the names of lists left alone as they have changed since."""
+    """Put a group back into the lists that named it, except those that have changed since.
+
+    Returns all lists, and the names of those that have changed.
+    """
     settled, missed = dict(now), []
     for name in sorted(names & now.keys()):
         who = then[name]

@@ -21,7 +21,7 @@ _CORE_SCHEMA: Final = (
     ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
     ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 )
-# A directive that declares a tag. With one on each line, parsing takes time by the square of their number, and blocks the process.
+# A directive that declares a tag. If every line has one, parsing takes time in the square of their number, and blocks the process.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _DIRECTIVE: Final = re.compile("(?:^\ufeff?|[\n\r\x85\u2028\u2029])%TAG")
 
@@ -128,7 +128,7 @@ def _resolve(text: str, resolver: _Core, line: int) -> Any:
 class _Writer(yaml.CSafeDumper):
     """Writes lists of plain values on one line, and everything else over several lines.
 
-    Text that is not text in YAML 1.1, such as `yes`, or in YAML 1.2, such as `08`, is written in quotes.
+    Text that would not be read as text by YAML 1.1, such as `yes`, or by YAML 1.2, such as `08`, is written in quotes.
     """
 
     def ignore_aliases(self, _data: Any) -> bool:

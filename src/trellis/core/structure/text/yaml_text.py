@@ -128,7 +128,7 @@ def _resolve(text: str, resolver: _Core, line: int) -> Any:
 class _Writer(yaml.CSafeDumper):
     """Writes lists of plain values on one line, and everything else over several lines.
 
-    Text that would not be read as text by YAML 1.1, such as `yes`, or by YAML 1.2, such as `08`, is written in quotes.
+    Text that would not be read as text by YAML 1.1, such as `yes`, or by `_CORE_SCHEMA`, such as `08`, is written in quotes.
     """
 
     def ignore_aliases(self, _data: Any) -> bool:

@@ -11,6 +11,7 @@ from trellis.admin.times import EXACT, Clock
 from trellis.errors import Refused
 from trellis.sentences import say
 
+ACTION: Final = "_action"  # the name of a form's buttons, whose values name what is to be done; Enter sends none
 RETYPE: Final = "_retype."  # before the name of a password that was typed, and is neither carried nor sent back
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times

@@ -13,9 +13,8 @@ from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys.form import press_button, pressed_button
 from trellis.admin.keys.grants import Grid
 from trellis.admin.many import FROM, IDS, Plan, Write, find_done, find_way_back, settle
-from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import StaleForm, Submitted
+from trellis.admin.submitted import ACTION, StaleForm, Submitted
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS, tidy_reason
 from trellis.core.version import compute_version
 from trellis.errors import Fault, refuse_faults

@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from trellis.admin import PREFIX
 from trellis.admin.forms import Form
-from trellis.admin.nodes import ACTION, format_groups, format_value
+from trellis.admin.nodes import format_groups, format_value
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import SentBefore
+from trellis.admin.submitted import ACTION, SentBefore
 from trellis.core.fields import EVERYONE, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version, record_version

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
 from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle, tell_limit
-from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
+from trellis.admin.nodes import Picker, build_picker, fetch_groups, has_new_search
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import StaleForm
+from trellis.admin.submitted import ACTION, StaleForm
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE
@@ -70,7 +70,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     groups = await fetch_groups(request)
     sent = request.form.get(ACTION, "")
     choices = Choices(request.form, chosen.records, groups)
-    is_search = any(picker.is_new_search for picker in chosen.pickers.values())
+    is_search = has_new_search(request.form, chosen.pickers)
     is_planned = sent == "do" or (sent == "plan" and not is_search) or not (sent or action.asks)
 
     async def make_plan() -> Plan | None:

@@ -7,9 +7,8 @@ from typing import Any, Final, NamedTuple
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.nodes.form import ACTION
 from trellis.admin.nodes.node import fetch_node, show_missing
-from trellis.admin.nodes.picker import Picker, build_picker
+from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import find_form_status
@@ -51,8 +50,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     if (record := await fetch_node(kind, request)) is None:
         return await show_missing(kind, request)
     form = Form(_fields(action.operation), request.form, labels=_LABELS, help=_HELP)
-    pickers = await _pickers(kind, request, form, record)
-    if request.form.get(ACTION, "") != "save" and any(picker.is_new_search for picker in pickers.values()):
+    if is_search(request.form, _find_parents(form), "save"):
         return await _show(kind, action.verb, request, record, form)
     try:
         raw = {name: value for name, value in form.raw().items() if value != "" or form.widget(name) != "number"}
@@ -76,20 +74,24 @@ def _fields(operation: Operation) -> tuple[Field, ...]:
     return tuple(f for f in operation.fields if not f.read_only and not (f.write_only and isinstance(f.type, ExternalId | NodeId)))
 
 
+def _find_parents(form: Form) -> list[str]:
+    """Return the fields that name a parent."""
+    return [f.name for f in form.fields.values() if isinstance(f.type, ParentId)]
+
+
 async def _pickers(kind: NodeKind, request: PageRequest, form: Form, record: Mapping[str, Any]) -> dict[str, Picker]:
     """Build a picker for each field that names a parent."""
     typed = request.http.method == "POST"
     return {
-        f.name: await build_picker(
+        name: await build_picker(
             request,
             kind,
-            f.name,
-            request.form.get(f.name, "") if typed else str(record.get(f.name) or ""),
-            label=_LABELS[f.name],
+            name,
+            request.form.get(name, "") if typed else str(record.get(name) or ""),
+            label=_LABELS[name],
             none=say("The top level"),
         )
-        for f in form.fields.values()
-        if isinstance(f.type, ParentId)
+        for name in _find_parents(form)
     }
 
 

@@ -7,14 +7,13 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.conflicts import fetch_last_event
-from trellis.admin.nodes.form import ACTION
 from trellis.admin.nodes.names import fetch_names, fetch_record_names
 from trellis.admin.nodes.node import fetch_node
 from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import StaleForm
+from trellis.admin.submitted import ACTION, StaleForm
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version

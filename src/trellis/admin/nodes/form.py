@@ -10,15 +10,14 @@ from typing import Any, Final
 from trellis.admin.forms import Form
 from trellis.admin.nodes.grid import FILTER, FILTERED, Grid, build_grid
 from trellis.admin.nodes.names import GroupNames, fetch_groups
-from trellis.admin.nodes.picker import Picker, build_picker
+from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import RETYPE, Submitted
+from trellis.admin.submitted import ACTION, RETYPE, Submitted
 from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, raise_faults
 from trellis.sentences import adapt, join, say
 
-ACTION: Final = "_action"  # the name of a form's buttons: "save", or something that only shows the form again
 PREVIEW: Final = "preview."  # before a field's name, as an action: show its HTML
 COPY: Final = "_copy"  # the picker of the node whose permissions are copied
 REMOVE: Final = "_remove."  # before a secret's name: remove it
@@ -127,10 +126,8 @@ class NodeForm:
         """Whether the form was sent to search for something rather than to save."""
         if self.typed is None:
             return False
-        if action := self.typed.get(ACTION, ""):
-            return action != "save"
-        is_filtered = self.typed.get(FILTER, "") != self.typed.get(FILTERED, "")
-        return is_filtered or any(p.is_new_search for p in self.pickers.values())
+        is_filtered = not self.typed.get(ACTION) and self.typed.get(FILTER, "") != self.typed.get(FILTERED, "")
+        return is_filtered or is_search(self.typed, self.pickers, "save")
 
     # --- values as text -------------------------------------------------------------------------------------------
 

@@ -7,9 +7,8 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.conflicts import Conflict, update_if_unchanged
-from trellis.admin.nodes.form import ACTION
 from trellis.admin.nodes.node import fetch_node, show_missing
-from trellis.admin.nodes.picker import Picker, build_picker
+from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import last_change, node_version
 from trellis.admin.page import PageRequest
@@ -52,7 +51,7 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
     to = Destination(parent, form.get("place", ""), form.get("sibling", ""), form.get("position", ""))
     try:
         _refuse_unknown_fields(request)
-        if not request.wants_json and await _is_preview(kind, request, record, to):
+        if not request.wants_json and is_search(request.form, ("parentId",), "save"):
             return await _show(kind, request, record, to, 200)
         raw = _raw_of_script(request) if request.wants_json else _raw(kind, to)
         result = await update_if_unchanged(request, record, raw, kind.name, node_version)
@@ -113,13 +112,6 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
 def _parent_of(record: Mapping[str, Any]) -> str:
     parent = record.get("parentId")
     return "" if parent is None else str(parent)
-
-
-async def _is_preview(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], to: Destination) -> bool:
-    """Return whether the form was sent to search for a parent or to show its children, rather than to move."""
-    action = request.form.get(ACTION, "")
-    picker = None if action else await _picker(kind, request, record, to)
-    return action not in {"", "save"} or (picker is not None and picker.is_new_search)
 
 
 def _refuse_unknown_fields(request: PageRequest) -> None:

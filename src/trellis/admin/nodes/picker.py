@@ -1,11 +1,12 @@
 """A picker: a control that chooses one node by a search for its name, with scripts and without."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import ACTION
 from trellis.core.fields import MAX_ID, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
@@ -29,9 +30,7 @@ class Option:
 class Picker:
     """A choice of one node.
 
-    `none` is the label of the choice of no node, "" if it is not offered; `more` is how many matches follow those that were
-    read. `is_new_search`: the form was sent with a search other than the one that found its options. This is never so where a
-    script searches while one types.
+    `none` is the label of the choice of no node, "" if it is not offered; `more` is how many matches follow those that were read.
     """
 
     name: str
@@ -43,7 +42,6 @@ class Picker:
     options: tuple[Option, ...]
     search: str
     more: int
-    is_new_search: bool
     fault: str = ""
 
     @property
@@ -84,9 +82,26 @@ async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
         options=found,
         search=search,
         more=more,
-        is_new_search=search != clean_search(request.form.get(_SEARCHED + name, search)),
         fault=fault,
     )
+
+
+def is_search(form: Mapping[str, str], pickers: Iterable[str], action: str) -> bool:
+    """Return whether a form was sent to search, and not to do what its button `action` does. `pickers` are their names.
+
+    Enter sends the form without a button; that is a search if one was typed that has not been made.
+    """
+    pressed = form.get(ACTION, "")
+    return pressed != action if pressed else has_new_search(form, pickers)
+
+
+def has_new_search(form: Mapping[str, str], pickers: Iterable[str]) -> bool:
+    """Return whether a form was sent with a search other than the one that found its options.
+
+    This is never so where a script searches while one types.
+    """
+    typed = {name: form.get(SEARCH + name, "") for name in pickers}
+    return any(clean_search(text) != clean_search(form.get(_SEARCHED + name, text)) for name, text in typed.items())
 
 
 def clean_search(text: str) -> str:

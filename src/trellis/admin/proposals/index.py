@@ -8,7 +8,6 @@ from starlette.responses import Response
 from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys import fetch_key_names
-from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.proposals.deciding import (
     DECISIONS,
@@ -20,7 +19,7 @@ from trellis.admin.proposals.deciding import (
     needs_password,
     read_reason,
 )
-from trellis.admin.submitted import Submitted, find_last_page
+from trellis.admin.submitted import ACTION, Submitted, find_last_page
 from trellis.core.fields import isolate
 from trellis.core.paging import PAGING
 from trellis.core.proposals import FILTERS

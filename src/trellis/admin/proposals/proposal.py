@@ -8,11 +8,12 @@ import orjson
 from starlette.responses import Response
 
 from trellis.admin.events import Change, Effort, event_changes
-from trellis.admin.nodes import ACTION, DeletePlan, describe_deletion, fetch_groups
+from trellis.admin.nodes import DeletePlan, describe_deletion, fetch_groups
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.proposals.deciding import DECISIONS, UNDECIDED, decide, is_decided, needs_password, read_reason
 from trellis.admin.proposals.index import build_reason
 from trellis.admin.structure import Plan, describe_plan
+from trellis.admin.submitted import ACTION
 from trellis.core.nodes import NodeKind
 from trellis.core.verbs import Response as Answer
 from trellis.errors import Refused

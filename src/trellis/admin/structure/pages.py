@@ -8,10 +8,9 @@ import orjson
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.structure.plan import MAX_ROWS, Plan, describe_plan, list_problems
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import ACTION, Submitted
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.keys import tidy_reason
 from trellis.core.operation import RawText

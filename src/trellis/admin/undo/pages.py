@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.nodes import ACTION, Picker, build_picker, tree_address
+from trellis.admin.nodes import Picker, build_picker, is_search, tree_address
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.undo.obstacle import Obstacle, find_obstacle
 from trellis.admin.undo.of_key import KEYS, KeyPlan, plan_undo_of_key
@@ -95,8 +95,7 @@ def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tup
     The reason is "" if a parent is being searched for, or if the picker shows its own fault.
     """
     form, picker = request.form, preview.picker
-    action = form.get(ACTION, "")
-    if action not in {"", "undo"} or (not action and picker is not None and picker.is_new_search):
+    if is_search(form, () if picker is None else (picker.name,), "undo"):
         return 200, ""
     if unknown := form.unknown({_PARENT}):
         return 400, say("This form has no field '{unknown}'. Nothing was undone.", unknown=unknown[0][:60])

@@ -12,13 +12,13 @@ from trellis.store.keys import Key
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever runs an operation. `grants` is None for an actor that may run all of them.
+    """Whoever runs an operation. `grants` is None for an actor that may run every operation.
 
-    `bounds` are those of the grants that have some, by operation. The event log records `type` and `id`, and shows `name` to
-    people. An `is_agent` is a key that asks over MCP: it runs nothing that shows a secret. An administrator who is no owner has
-    a `permit`, whose operations are their grants. Of a key there is what it was when it was read, and the `digest` of its
-    secret that was presented, and of an administrator in the panel their `session`: whoever runs their writes later finds by
-    them whether they may still run them.
+    `bounds` maps operations to the bounds of their grants, for the grants that have any. The event log records `type` and `id`, and
+    shows `name` to people. `is_agent` marks a key that asks over MCP: it runs nothing that shows a secret. An administrator who is
+    not an owner has a `permit`, whose operations are their grants. For a key, `key` is its record as it was read, and `digest` is
+    the digest of the secret that was presented; for an administrator in the panel, `session` is their session. With these, whoever
+    runs a write later finds out whether the actor may still run it.
     """
 
     type: Literal["key", "admin", "terminal", "service"]
@@ -40,7 +40,7 @@ class Actor:
 
     @classmethod
     def administrator(cls, number: int, name: str, permit: Permit | None, session: str = "") -> Self:
-        """Return an administrator whose grants are those of their permit; an owner has none, and may do everything."""
+        """Return an administrator whose grants are the operations of their permit. An owner has no permit and may do everything."""
         return cls("admin", number, name, None if permit is None else permit.operations, permit=permit, session=session)
 
     def serialize(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Actor:
         return {"type": self.type, "id": self.id, "name": self.name}
 
     def is_named(self, named: Mapping[str, Any]) -> bool:
-        """Return whether an actor that an event, for example, names is this one, whatever it was called then."""
+        """Return whether a serialized actor, such as the actor of an event, is this one, whatever its name was then."""
         return (named["type"], named["id"]) == (self.type, self.id)
 
     def may(self, operation: str) -> bool:
@@ -56,27 +56,27 @@ class Actor:
         return self.grants is None or operation in self.grants
 
     def sees(self, resource: str) -> bool:
-        """Return whether this actor's role lets them read the records of a resource. Keys have grants for that, and no role."""
+        """Return whether this actor's role lets them read the records of a resource. True for a key: its grants decide instead."""
         return self.permit is None or resource in self.permit.resources
 
     @property
     def proposes(self) -> bool:
-        """Whether something of what this actor may do has to be approved."""
+        """Whether any operation that this actor may run has to be approved."""
         return any(bound.is_proposed for bound in self.bounds.values())
 
     @property
     def is_counted(self) -> bool:
-        """Whether uses of anything that this actor may do are counted."""
+        """Whether the uses of any of this actor's grants are counted."""
         return any(bound.per_day is not None for bound in self.bounds.values())
 
     def counts(self, operation: str) -> bool:
-        """Return whether uses of the operation's grant are counted, or those of all grants together."""
+        """Return whether uses of the operation's grant, or of all grants together, are counted."""
         bound = self.bounds.get(operation)
         return WHOLE in self.bounds or (bound is not None and bound.per_day is not None)
 
 
 class Approval(NamedTuple):
-    """The proposal that a call comes of, and who has approved that."""
+    """The proposal that a call comes from, and who approved it."""
 
     proposal: int
     by: Actor
@@ -89,7 +89,7 @@ ACTOR_TYPES: Final = {
     "service": "The service itself.",
 }
 WITH_IDS: Final = ("key", "admin")
-"""The types of which there are several actors, each with an id."""
+"""The types of actors that have an id, since there are several of each."""
 
 TERMINAL = Actor("terminal", None, "terminal")
 DELIVERY = Actor("service", None, "webhook delivery", frozenset({"webhooks.disable"}))
@@ -104,7 +104,7 @@ _SERVICES: Final = {
 
 
 def describe_actor(actor: Mapping[str, Any]) -> str:
-    """Return how people call an actor that an event names; a key or an administrator can be called like any other."""
+    """Return the name to show for an actor that an event names. A key or an administrator can have the name of another actor."""
     name = str(actor["name"])
     if actor["type"] == TERMINAL.type:
         return say("one-time link") if name == _LINK else say("The terminal")

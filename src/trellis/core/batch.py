@@ -15,9 +15,9 @@ from trellis.store import nodes
 from trellis.store.engine import Transaction
 
 MOST: Final = 1000  # operations in a batch
-# All other writes wait for a batch, and references and copies multiply what its request holds: a copy of what a copy has copied
-# doubles each time. So it goes no further once it has changed so many records, or has returned so many bytes, or once its
-# references stand for so many.
+# All other writes wait for a batch, and references and copies multiply what its request contains: copying the result of a copy
+# doubles it each time. So a batch runs no further operation once it has changed this many records or returned this many bytes, and
+# its references may stand for at most this many bytes.
 MOST_RECORDS: Final = 10_000
 MOST_BYTES: Final = 8 * 2**20
 BATCH: Final = Verb(
@@ -38,9 +38,9 @@ _REFERENCE: Final = "$ref"
 
 
 class Step(NamedTuple):
-    """One operation of a batch. `id` and the values in `body` may be references to what earlier ones returned.
+    """One operation of a batch. `id` and the values in `body` may be references to what earlier operations returned.
 
-    `name` is what later ones call its result by; `if_match` is the version that its record must have.
+    `name` is the name by which later operations refer to its result; `if_match` is the version that its record must have.
     """
 
     operation: str
@@ -137,7 +137,7 @@ def _parse_member(value: Any, index: int, member: str, parse: Callable[[Any], An
 
 
 def _parse_tag(raw: Any) -> str:
-    """Read an ETag, in its quotation marks or without; what is none would be no condition, or one that is never met."""
+    """Parse an ETag, with or without quotation marks; refuse text that would be no condition, or one that is never met."""
     text = _TAG.parse(raw)
     tag = text.strip('"')
     if not tag or "," in tag or (tag == ANY_VERSION and text != tag):
@@ -187,7 +187,7 @@ def _batch(context: Context) -> Outcome:
 
 
 def _run_steps(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Outcome]:
-    """Run the steps in order, together where they follow one another and are alike. Raises Refused for the next one."""
+    """Yield the outcomes of the steps in order; consecutive similar steps run together. Raises Refused for the next step."""
     done = 0
     while done < len(steps):
         calls = [*_build_alike(context, steps[done : done + nodes.AT_ONCE], references)]
@@ -197,7 +197,7 @@ def _run_steps(context: Context, steps: Sequence[Step], references: "_References
 
 
 def _build_alike(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Call]:
-    """Yield the call of the first step, and those of the steps behind it that can be run together with it. Raises Refused."""
+    """Yield the calls of the first step and of those after it that can run together with it. Raises Refused for the first step."""
     first = steps[0]
     yield (call := _build_call(context, first, references))
     alike = context.environment.batchable[first.operation].together_by
@@ -207,7 +207,7 @@ def _build_alike(context: Context, steps: Sequence[Step], references: "_Referenc
             return
         try:
             call = _build_call(context, step, references)
-        except Refused:  # it is refused when its turn comes, or refers to one of these
+        except Refused:  # it will be refused when its turn comes, or it refers to a result of these calls
             return
         if call.target in targets and call.target is not None:
             return
@@ -216,7 +216,7 @@ def _build_alike(context: Context, steps: Sequence[Step], references: "_Referenc
 
 
 def _list_calls(call: Call, given: Input) -> Iterator[Call]:
-    """Return the calls of a batch as far as they are known before it runs: references are not resolved yet."""
+    """Yield the calls of a batch as far as they are known before it runs: references are not resolved yet."""
     for step in given.get("operations", ()):
         yield call._replace(operation=step.operation, raw=step.body, target=step.id if isinstance(step.id, int) else None)
 
@@ -260,7 +260,7 @@ def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
 
 
 class _References:
-    """What the references of a batch lead to: `results` of operations, by their names."""
+    """Resolves the references of a batch. `results` are the results of its operations, by the names that the request gives them."""
 
     def __init__(self, tx: Transaction) -> None:
         self.results: dict[str, Any] = {}
@@ -268,7 +268,7 @@ class _References:
         self._size = 0
 
     def resolve(self, value: Any) -> Any:
-        """Replace references by what they lead to. Raises Refused for one that leads nowhere, and for very much of it."""
+        """Replace references by what they refer to. Raises Refused if that is nothing, or too much in all."""
         if _is_reference(value):
             found = self._follow(value[_REFERENCE])
             self._size += len(self._tx.encode(found))
@@ -336,7 +336,7 @@ _RESULTS: Final = ListOf(
         Field("result", Nullable(Record()), "What it returned."),
     )
 )
-# Without a reference: programs that read the OpenAPI document would take one for a reference of theirs.
+# Without a `$ref`, which programs that read the OpenAPI document would take for a reference within the document.
 _EXAMPLE: Final = [
     {"operation": "forums.create", "as": "news", "body": {"name": "News"}},
     {"operation": "calendars.create", "body": {"name": "Meetings"}},

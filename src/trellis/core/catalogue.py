@@ -9,9 +9,9 @@ from trellis.sentences import say
 
 
 class Catalogue(Mapping[str, Operation]):
-    """All operations by name, in sections. A section is loaded when it is needed: a command at the terminal needs one.
+    """All operations by name, in sections. A section is loaded when it is needed: a command at the terminal needs only one.
 
-    The operations of a section that is named for a resource, such as `keys`, are those on that resource.
+    A section that is named after a resource, such as `keys`, contains the operations on that resource.
     """
 
     def __init__(self, sections: Mapping[str, Callable[[], Iterable[Operation]]]) -> None:
@@ -49,5 +49,5 @@ class Catalogue(Mapping[str, Operation]):
 
     @property
     def grantable(self) -> tuple[Operation, ...]:
-        """Those that a key can be granted, in their order."""
+        """The operations that a key can be granted, in the order of the catalogue."""
         return tuple(operation for operation in self.values() if operation.access is Access.GRANTED)

@@ -1,4 +1,4 @@
-"""Dialects: the names and shapes that a key may have in place of our own, declared kind by kind."""
+"""Dialects: the names and shapes that the requests and responses of a key may have in place of our own, declared kind by kind."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ FindGroups = Callable[[Who], list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of an answer. `compute` makes it from our own record; groups that this names are found as the dialect shows them.
+    """A member of a response. `schema` is its JSON Schema, and `doc` describes it.
 
-    `schema` is its JSON Schema, and `doc` describes it.
+    `compute` makes its value from our own record, and from a function that returns groups as the dialect shows them.
     """
 
     name: str
@@ -30,22 +30,22 @@ class Member:
 
 
 def declare_copy(name: str, schema: Mapping[str, Any], doc: str) -> Member:
-    """Declare a member that is in our own record under the same name."""
+    """Declare a member that our own record has under the same name."""
     return Member(name, schema, doc, lambda record, _: record[name])
 
 
 def declare_constant(name: str, value: Any, schema: Mapping[str, Any], doc: str) -> Member:
-    """Declare a member that is always the same."""
+    """Declare a member whose value is always the same."""
     return Member(name, schema, doc, lambda _, __: value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a dialect makes of one kind.
+    """The names and shapes that a dialect has for one kind.
 
-    `members` are those of a record in answers, in order. `options` are the names under which permissions may be sent, each with
-    ours. `defaults` are used on create where nothing is sent, by our names; `{at}` in a text is the time of the request. `codes`
-    are the error codes that differ from ours, each with the one that the dialect has for it.
+    `members` are the members of a record in responses, in order. `options` maps the names under which permissions may be sent to
+    our names. `defaults` are used on create for fields that are not sent, by our names; `{at}` in a text is the time of the
+    request. `codes` maps our error codes to the dialect's where they differ.
     """
 
     members: tuple[Member, ...]
@@ -56,13 +56,13 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """A dialect, as one declaration for each kind; a kind without one is answered and read in our own names.
+    """A dialect, as one declaration for each kind. Requests and responses for a kind without a declaration use our own names.
 
-    `answers` are the members of answers that are not about nodes, in order, by operation. `statuses` are the HTTP statuses of
-    refusals that differ from ours, by message, and `error_type` is the media type of errors. `clamped` are the parameters of lists
-    whose values are brought within bounds, and `ignored` those that are ignored if their values are not allowed. With
-    `key_in_url`, keys may be sent as `?key=`. `rules` say, sentence by sentence, what is different, and `cannot` what clients have
-    to do without.
+    `answers` are the members of responses that are not about nodes, in order, by operation. `statuses` are the HTTP statuses of
+    refusals that differ from ours, by message, and `error_type` is the media type of errors. `clamped` are the list parameters
+    whose values are clamped to the allowed range, and `ignored` the list parameters that are ignored if their values are not
+    allowed. With `key_in_url`, keys may be sent as `?key=`. `rules` describe what is different, in a sentence each, and `cannot`
+    what clients have to do without.
     """
 
     name: str

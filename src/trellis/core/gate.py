@@ -1,7 +1,7 @@
 """The gate: the one place where an operation is authorised, run, recorded and committed.
 
-Every interface (REST, panel, command line) comes through here. Exceptions are bookkeeping, which is written in batches outside of
-requests: the last use of a key, the daily usage of keys, the request log, the search index, the purging of old requests,
+Every interface (REST, panel, command line) comes through here. The only exception is bookkeeping, which is written in batches
+outside of requests: the last use of a key, the daily usage of keys, the request log, the search index, the purging of old requests,
 idempotent responses, events, snapshots and changes, the progress of webhook delivery and its log of attempts, the uses of limited
 grants, and the panel's sessions, sign-in attempts, alarms that were read, zones, themes and languages, and one-time links.
 """
@@ -31,7 +31,7 @@ from trellis.store.engine import Rollback, Shown, Store, Transaction
 
 log = logging.getLogger(__name__)
 
-_LONG: Final = 2.0  # seconds for which a write may keep others waiting before the log says so
+_LONG: Final = 2.0  # seconds that a write may keep others waiting before it is logged
 _Clock = Callable[[], datetime]
 _CREATE_PROPOSAL: Final = "proposals.create"
 _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
@@ -40,7 +40,7 @@ _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 class Result(NamedTuple):
     """The result of a call: `value` is the record, the page or the plan; `event` the number of the last recorded event.
 
-    `verb` is the verb that was carried out; `shows` and `recount` are those of its outcome. `counted`: reads that it ran are uses.
+    `verb` is the verb that was carried out; `shows` and `recount` come from the outcome. `counted`: reads were counted as uses.
     """
 
     value: Any
@@ -80,7 +80,7 @@ class Gate:
         return f"{text}{int((at - second) * 1000):03d}Z"
 
     def ago(self, span: timedelta) -> str:
-        """Return the time this long ago."""
+        """Return the time that was this long ago."""
         return format_timestamp(datetime.fromisoformat(self.now()) - span)
 
     def authorise(self, name: str, actor: Actor, target: int | None = None) -> Operation:
@@ -133,7 +133,7 @@ class Gate:
                 return self._read(operation, call, given, tx, counted)
 
     def _count_read(self, operation: Operation, call: Call, counted: list[Use]) -> Call:
-        """Count a read as a use of the grants that it needs, and return it as `_renew` does. Raises Refused (GRANT_USED_UP)."""
+        """Count a read as a use of the grants that it needs, and return the renewed call. Raises Refused (GRANT_USED_UP)."""
         if not (grants := [name for name in operation.grants if call.actor.counts(name)]):
             return call
 
@@ -146,7 +146,7 @@ class Gate:
         return call
 
     def _renew(self, call: Call, tx: Transaction, now: str) -> Call:
-        """Return a call whose turn has come, with what its actor may do by now. Raises Refused."""
+        """Return a call with what its actor may do now that the turn of the call has come. Raises Refused."""
         if (actor := renew_actor(tx, call, now, self.environment.permits)) is call.actor:
             return call
         self.authorise(call.operation, actor, call.target)
@@ -157,7 +157,7 @@ class Gate:
         recorder = Recorder(tx, operation, call, now)
         recorder.counted = counted
         outcome = operation.run(self._build_context(operation, call, given, tx, now, recorder))
-        if call.actor.bounds:  # within bounds it depends on what stands above, too
+        if call.actor.bounds:  # within bounds, the response also depends on the nodes above
             outcome = outcome._replace(shows=None, recount=None)
         recount = outcome.recount and partial(self.store.read_single, outcome.recount)
         return Result(outcome.result, verb=outcome.verb or operation.verb, shows=outcome.shows, recount=recount)
@@ -184,9 +184,9 @@ class Gate:
         return Context(call, given, tx, now, self.environment, run, run_many, run_apart, operation.grants)
 
     def _run_within(self, tx: Transaction, now: str, recorder: Recorder, call: Call, given: Input | None = None) -> Outcome:
-        """Run a call as part of another one, and record its event; its input may have been read before.
+        """Run a call as part of another one, and record its event. `given` is its input if that has been read before.
 
-        Raises Refused, which refuses the whole.
+        Raises Refused, which refuses the outer call as a whole.
         """
         recorder.check_time()
         operation = self.authorise(call.operation, call.actor, call.target)
@@ -202,7 +202,7 @@ class Gate:
         return outcome._replace(event=event, verb=outcome.verb or operation.verb)
 
     def _run_apart(self, tx: Transaction, now: str, until: float | None, call: Call, given: Input | None) -> Outcome:
-        """Run a call that needs somebody's approval, to try it or because it has that. Its events are those of a call alone."""
+        """Run a call that needs somebody's approval, to try it or once it is approved. Its events are those of a separate call."""
         recorder = Recorder(tx, self.catalogue.find(call.operation), call, now, until, apart=True)
         return self._run_within(tx, now, recorder, call, given)._replace(uses=tuple(recorder.counted))
 
@@ -254,14 +254,14 @@ class Gate:
         return (call.actor.id, call.token) in self._running
 
     def find_response(self, call: Call) -> Any:
-        """Return what the same call has caused already, as its token tells; None if it has not."""
+        """Return the response to an earlier call with the same token and content; None if there is none, or it was a proposal."""
         with self.store.reading() as tx:
             return find_same(tx, call.actor.id or 0, call, self.ago(_RESPONSE_LIFETIME))
 
     def _submit(
         self, operation: Operation, call: Call, given: Input, write: Callable[[Call, Input, Transaction], Result]
     ) -> Future[Result]:
-        """Pass a write to the writer, once the passwords in it have become digests. Faults are refused by the operation."""
+        """Pass a write to the writer once digests replace its passwords. The operation itself refuses input with faults."""
         inner = [] if given.faults else [one for one in self._list_inner(operation, call, given) if self._takes_password(one)]
         if operation.read_ahead is not None and not given.faults:
             ahead = self.lanes.submit(call.lane, lambda: self._read_ahead(operation, call, given))
@@ -273,7 +273,7 @@ class Gate:
         return chain(digested, lambda prepared: self.store.write(lambda tx: write(*prepared, tx)))
 
     def _read_ahead(self, operation: Operation, call: Call, given: Input) -> Call:
-        """Read the input of the call that a call will run: a large document takes long, and other writes are not to wait."""
+        """Read the input of the call that this call will run: a large document takes long, and other writes must not wait."""
         now = self.now()
         with self.store.reading() as tx:
             context = self._build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now))
@@ -281,7 +281,7 @@ class Gate:
         return call if named is None else call._replace(proposed=self.catalogue.find(named[0]).form.read(named[1]))
 
     def _list_inner(self, operation: Operation, call: Call, given: Input) -> Iterator[Call]:
-        """Yield the calls that a call will run, and those that these will, as far as they are known before."""
+        """Yield the calls that a call will run, and the calls that those will run in turn, as far as they are known in advance."""
         for one in operation.calls(call, given):
             yield one
             with suppress(Refused):
@@ -292,7 +292,7 @@ class Gate:
         return call.operation in self.catalogue and not self.catalogue.find(call.operation).secrets.isdisjoint(call.raw)
 
     def _digest(self, operation: Operation, call: Call, given: Input, inner: list[Call]) -> tuple[Call, Input]:
-        """Let the operation judge the call, then put digests in place of the passwords in it, and make those of inner calls."""
+        """Let the operation judge the call, then replace its passwords by digests, and compute the digests for inner calls."""
         with self.store.reading() as tx:
             own = self._find_passwords(tx, operation, call, given)
             wanted = [*own.values(), *(pair for one in inner for pair in self._find_inner_passwords(tx, one))]
@@ -302,7 +302,7 @@ class Gate:
     def _find_passwords(
         self, tx: Transaction, operation: Operation, call: Call, given: Input
     ) -> dict[str, tuple[Plain, str | None]]:
-        """Return the passwords in a call by field, each with the digest that is stored so far. Raises Refused."""
+        """Return the passwords in a call by field, each with the digest that is stored now, if any. Raises Refused."""
         if not _has_password(given):
             return {}
         now = self.now()
@@ -310,17 +310,17 @@ class Gate:
         return {name: (value, kept.get(name)) for name, value in given.values.items() if isinstance(value, Plain)}
 
     def _find_inner_passwords(self, tx: Transaction, call: Call) -> Iterable[tuple[Plain, str | None]]:
-        """Return the passwords in a call that another one will run, as far as it is known yet; none if it will be refused."""
+        """Return the passwords in an inner call, as far as the call is known yet; none if it will be refused."""
         with suppress(Refused):
             operation = self.authorise(call.operation, call.actor, call.target)
             given = operation.form.read(call.raw)
-            if operation.has_target and call.target is None:  # a record that the whole will create
+            if operation.has_target and call.target is None:  # a record that the outer call will create
                 return [(value, None) for value in given.values.values() if isinstance(value, Plain)]
             return self._find_passwords(tx, operation, call, given).values()
         return ()
 
     def _put_digests(self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Input:
-        """Put digests in place of the passwords in an inner call: those that were made before, or that are `made` now."""
+        """Return the input of an inner call with digests in place of its passwords: digests computed before, or computed now."""
         known, made, digests = call.digests, recorder.digests, dict[str, str]()
         for name, pair in self._find_passwords(tx, operation, call, given).items():
             recorder.check_password()
@@ -334,14 +334,14 @@ class Gate:
         return _end(self._run_write(operation, self._renew(call, tx, self.now()), given, tx)[0])
 
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
-        """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
+        """Run a write; return its result, and the part that may be stored, which never includes a secret that is shown once."""
         now, began = self.now(), time.monotonic()
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
         tried = bool(given.get(DRY_RUN.name))
         recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=operation.is_plan or tried)
         step = tx.trial if tried else tx.savepoint if call.actor.proposes else nullcontext
         try:
-            with step():  # that it has to be approved may be found out when something is written already
+            with step():  # by the time it turns out to need approval, something may be written already
                 outcome = self._perform(operation, call, given, tx, now, recorder)
         except ProposalNeeded:
             return self._propose(call, given, tx)
@@ -354,14 +354,14 @@ class Gate:
         kept = outcome.result if outcome.plan is None else outcome.plan
         counted = [] if recorder.dry and not operation.results_in else recorder.counted
         if tried:
-            for use in counted:  # what was read is known, though all else is rolled back
+            for use in counted:  # the caller has seen what was read, though all else is rolled back
                 use.count_again(tx, call.actor)
             return Result(kept, dry=True, counted=bool(counted)), kept
         event, verb = recorder.record(operation, call, outcome), outcome.verb or operation.verb
         return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(counted or outcome.uses)), kept
 
     def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
-        """Make a proposal of a call that its key may not run by itself, or that runs what it may only propose."""
+        """Make a proposal of a call that its key may only propose, or that runs an operation that the key may only propose."""
         creation = self.catalogue.find(_CREATE_PROPOSAL)
         raw: dict[str, Any] = {"operation": call.operation, "input": call.raw, "ifMatch": list(call.expected)}
         raw |= {} if call.target is None else {"target": call.target}
@@ -380,7 +380,7 @@ class Gate:
         return result if keep(tx, call, operation, result.verb, storable, self.now(), self.catalogue) else _end(result)
 
     def _trace(self, tx: Transaction, call: Call, created: Created) -> Trace | None:
-        """Return what has become of a record that an earlier call of the same caller created; None if it may not any more."""
+        """Return what has become of a record that an earlier call created; None if the caller may no longer create one."""
         operation, now = self.catalogue.find(created.operation), self.now()
         if not call.actor.may(operation.name):
             return None
@@ -391,7 +391,7 @@ class Gate:
 
 
 def _end(result: Result) -> Result:
-    if result.event is None and not result.counted:  # nothing was changed: the data version stays, whatever shares the commit
+    if result.event is None and not result.counted:  # nothing was changed, so the data version stays, whatever shares the commit
         raise Rollback(result._replace(change_set=None))
     return result
 

@@ -1,4 +1,4 @@
-"""The responses kept for Idempotency-Keys: what is kept of a write, and what a request with the same key is answered."""
+"""The responses kept for Idempotency-Keys: what is kept of a write, and the response to a repeated request."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -11,14 +11,14 @@ from trellis.sentences import join, say
 from trellis.store import idempotency
 from trellis.store.engine import Transaction
 
-# A response is kept with the operation that returned it. Those kept by versions before this one are not, and are bare.
+# A response is kept together with the name of the operation that returned it. Earlier releases kept the bare response.
 _OPERATION: Final = "$operation"
 _RESPONSE: Final = "$response"
-_PROPOSAL: Final = "$proposal"  # in place of it: the response is a proposal
+_PROPOSAL: Final = "$proposal"  # in place of _RESPONSE if the response is a proposal
 
 
 class Created(NamedTuple):
-    """A record that a kept response is about: created by an operation, which may be the one at an index of a batch."""
+    """A record that was created, according to a kept response. `step` is the index of its operation if that ran in a batch."""
 
     operation: str
     id: int
@@ -34,11 +34,11 @@ class Kept(NamedTuple):
     is_proposal: bool
 
 
-TraceOf = Callable[[Created], Trace | None]  # what has become of a record; None to a caller who could not create it
+TraceOf = Callable[[Created], Trace | None]  # returns what has become of a record; None if the caller may not create one
 
 
 def find_kept(tx: Transaction, key: int, token: str, since: str) -> Kept | None:
-    """Find what was kept of the first request with an Idempotency-Key, if that was not before a time."""
+    """Return what was kept of the first request with an Idempotency-Key; None if there is nothing, or it is older than `since`."""
     found = idempotency.find_response(tx, key, token)
     if found is None or found[2] < since:
         return None
@@ -52,7 +52,7 @@ def find_kept(tx: Transaction, key: int, token: str, since: str) -> Kept | None:
 
 
 def find_same(tx: Transaction, key: int, call: Call, since: str) -> Any:
-    """Find the response to a call that was made before, with the same token. None if it was not."""
+    """Return the response to an earlier call with the same token and content; None if there is none, or if it was a proposal."""
     kept = find_kept(tx, key, call.token, since) if call.token else None
     return None if kept is None or kept.fingerprint != call.fingerprint or kept.is_proposal else kept.response
 
@@ -60,9 +60,10 @@ def find_same(tx: Transaction, key: int, call: Call, since: str) -> Any:
 def keep(
     tx: Transaction, call: Call, operation: Operation, verb: Verb | None, response: Any, at: str, catalogue: Catalogue
 ) -> bool:
-    """Keep the response of a write under the key and the token of its call; return whether it is. It must not contain a secret.
+    """Keep the response of a write under the key and the token of its call; return whether it was kept. It must contain no secret.
 
-    That of a batch that only read is not kept: read once more, it does nothing twice, and a key that may only read fills no disk.
+    The response of a batch that only read is not kept: a repetition does nothing twice, and a key that may only read must not fill
+    the disk.
     """
     member = _PROPOSAL if verb is not None and verb.records_at else _RESPONSE
     if member == _RESPONSE and operation.results_in and not _has_written(operation, response, catalogue):
@@ -73,15 +74,15 @@ def keep(
 
 
 def _has_written(operation: Operation, response: Any, catalogue: Catalogue) -> bool:
-    """Return whether any of the operations that another one ran may have changed something."""
+    """Return whether any of the operations that an operation ran may have changed something."""
     run = [catalogue.find(one["operation"]) for one in _list_results(operation, response)]
     return any(one.writes and not one.is_plan for one in run)
 
 
 def replay(kept: Kept, operation: Operation, fingerprint: str, catalogue: Catalogue, trace: TraceOf) -> tuple[Any, Verb | None]:
-    """Return the response to a request with a key that had one before, and the verb that was carried out.
+    """Return the kept response to a repeated request, and the verb that was carried out.
 
-    Raises Refused if that was another request, or if a record that it created is gone.
+    Raises Refused if the first request with the key was a different one, or if a record that it created is gone.
     """
     if kept.fingerprint != fingerprint:
         raise _refuse_reused(kept, catalogue, trace)
@@ -109,7 +110,7 @@ def _list_results(operation: Operation, response: Any) -> list[Mapping[str, Any]
 
 
 def _find_last_event(operation: Operation, response: Any) -> int:
-    """Return the last event of a batch, which may itself have deleted what it created; 0 of anything else."""
+    """Return the last event of a batch, which may itself have deleted what it created; 0 for any other operation."""
     return max((one["event"] or 0 for one in _list_results(operation, response)), default=0)
 
 

@@ -55,16 +55,16 @@ class Derived:
 class NodeKind:
     """One kind of node.
 
-    `name` is the resource (`forums`) and the first half of its operations' names; `singular` is the name of a single one. `path` is
-    its path in the REST API, `also` are aliases of it. `over_rest` are the verbs that are served there, by default all; the panel
-    and the terminal have the five standard ones of every kind. `code` is the stem of its own error codes; `codes` are those that
-    do not follow this pattern, by verb or message.
+    `name` is the resource (`forums`) and the first half of its operations' names; `singular` is the name of a single node. `path`
+    is its path in the REST API, and `also` are aliases of the path. `over_rest` are the verbs that are served over REST, by default
+    all; the panel and the terminal have the five standard verbs for every kind. `code` is the stem of the kind's own error codes;
+    `codes` are the error codes that do not follow this pattern, by verb or message.
 
     `tree`: its nodes may have children. `ordered`: its nodes have a position, which callers can choose. `leaf_only` returns whether
     a node with these stored fields must not have children. `prepare` adjusts the complete fields of a node before they are stored,
-    and `rules` validate them; `refuses` are the messages of refusals that only its fields and rules raise. `built_in` are the nodes
-    that cannot be deleted: id → the external id by which structure documents know one that has none. `is_group`: permissions are
-    given to its nodes. `example` is a name for examples.
+    and `rules` validate them; `refuses` are the messages of refusals that only its fields and rules raise. `built_in` maps the ids
+    of nodes that cannot be deleted to the external ids by which structure documents name them if they have none of their own.
+    `is_group`: permissions are given to its nodes. `example` is the name of a node in examples.
     """
 
     name: str
@@ -92,16 +92,16 @@ class NodeKind:
     codes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("singular", "title"):  # sentences have them as values, and are said in other languages
+        for name in ("singular", "title"):  # they are values in sentences, which are translated
             object.__setattr__(self, name, say(getattr(self, name)))
 
     @cached_property
     def plural(self) -> str:
-        """The name of several, as it is written within a sentence."""
+        """The name of several nodes, as written within a sentence."""
         return say(self.title.lower())
 
     def counted(self, count: int) -> Sentence:
-        """Return so many of them: `3 forums`."""
+        """Return a number of nodes in words: `3 forums`."""
         return say("{count:,} {noun}", count=count, noun=self.singular if count == 1 else self.plural)
 
     def operation(self, verb: str) -> str:
@@ -117,7 +117,7 @@ class NodeKind:
         return self.codes.get(verb.name) or f"1{self.code}/{verb.code}"
 
     def code_of(self, message: str) -> str:
-        """Return its own code for a refusal, or "" if it uses the code in the table of refusals."""
+        """Return the kind's own code for a refusal, or "" if it uses the code in the table of refusals."""
         suffix = _OWN_CODES.get(message)
         return self.codes.get(message) or (f"1{self.code}/{suffix}" if suffix else "")
 
@@ -162,11 +162,11 @@ class NodeKind:
         return tuple(self.options)
 
     def option_title(self, option: str) -> str:
-        """Return what a person calls a permission option."""
+        """Return the title of a permission option, for people."""
         return self.option_titles.get(option) or option.capitalize()
 
     def option_label(self, option: str) -> str:
-        """Return what a permission option is called where it says what groups may do: `May reply`."""
+        """Return the label of a permission option in a statement of what groups may do: `May reply`."""
         return say(f"May {self.option_title(option).lower()}")
 
     @cached_property
@@ -189,7 +189,7 @@ class NodeKind:
 
     @cached_property
     def external_id_field(self) -> Field:
-        """What another system calls the node."""
+        """The field for the id of the node in another system."""
         return Field(
             "externalId",
             ExternalId(nullable=True),
@@ -202,7 +202,7 @@ class NodeKind:
 
     @cached_property
     def external_key(self) -> Field:
-        """The external id by which an operation is told which node it is about."""
+        """The field for the external id of the node that an operation is about."""
         doc = f"The external id of the {self.singular}."
         return replace(self.external_id_field, type=ExternalId(), doc=doc, required=True, example=f"{self.name}-7", brief=None)
 

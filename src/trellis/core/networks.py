@@ -1,15 +1,15 @@
-"""Addresses of callers, and the unit by which those without a key are counted and slowed down: the network of an IPv6 address."""
+"""Addresses of callers, and the networks by which callers without a key are counted and slowed down."""
 
 from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
-_MAPPED: Final = "::ffff:"  # before IPv4 addresses in IPv6 (RFC 4291, 2.5.5.2)
+_MAPPED: Final = "::ffff:"  # the prefix of IPv4 addresses in IPv6 (RFC 4291, 2.5.5.2)
 
 
 def write_plain(address: str) -> str:
-    """Return the IPv4 address of a caller whom a socket for both families shows as `::ffff:192.0.2.7`; any other as it is."""
+    """Return the IPv4 address for one that a dual-stack socket reports as `::ffff:192.0.2.7`; any other address is unchanged."""
     if not address.lower().startswith(_MAPPED):
         return address
     try:
@@ -20,7 +20,7 @@ def write_plain(address: str) -> str:
 
 @lru_cache(1000)  # parsing an IPv6 address takes longer than the rest of a read from memory
 def find_network(address: str) -> str:
-    """Return the address itself, or the /64 network of an IPv6 address: one caller has as many as it likes of those in it."""
+    """Return the address itself, or the /64 network of an IPv6 address: one caller can use any number of addresses in its /64."""
     if ":" not in address:
         return address
     try:

@@ -14,7 +14,7 @@ from trellis.store.webhooks import endpoints
 HOURS: Final = 24
 _SOON: Final = timedelta(days=30)
 _UNUSED: Final = timedelta(days=30)
-_BRIEF: Final = timedelta(hours=1)  # a key made for so long, to try something, is none to remind of
+_BRIEF: Final = timedelta(hours=1)  # a key made for so short a time, to try something, needs no reminder
 _FEW: Final = 5
 _CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 
@@ -74,12 +74,12 @@ def _find_failing(context: Context) -> dict[str, Any]:
 
 
 def _find_backup(context: Context) -> dict[str, Any]:
-    """Tell when `trellis backup` last copied the database, if it ever has."""
+    """Return when `trellis backup` last copied the database; null if it never has."""
     last = moments.find(context.tx, moments.BACKUP)
     return {"at": None if last is None else format_timestamp(datetime.fromtimestamp(last / 1000, UTC))}
 
 
-# Each member but the nodes: the operation that shows it, without which an actor gets null, and how it is found.
+# Each member except `nodes`: the operation that shows it (an actor who may not run that gets null), and the function that finds it.
 _MEMBERS: Final[Mapping[str, tuple[str, Callable[[Context], Any]]]] = {
     "hours": ("requests.summary", _requests_by_hour),
     "keys": ("keys.list", lambda context: overview.count_active_keys(context.tx, context.now)),

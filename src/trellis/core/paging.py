@@ -32,7 +32,7 @@ def refusing_large_pages() -> Iterator[None]:
 
 
 def serialize_page(results: Any, total: int, page: int, per_page: int) -> dict[str, Any]:
-    """Serialize a page; its results are a list, encoded perhaps."""
+    """Serialize a page. `results` is a list of records, which may be encoded already."""
     return {
         "page": page,
         "perPage": per_page,

@@ -267,7 +267,7 @@ def _count_by_day(context: Context, keys: Sequence[int], begins: Sequence[dateti
 
 
 class _Grants:
-    """The grants of a key as it uses them. `last_uses` are the times when each was used last, as far as that is known."""
+    """The uses of a key's grants. `last_uses` maps each grant to the time of its last use, as far as that is known."""
 
     def __init__(self, context: Context, used: Sequence[requests.OperationUse]) -> None:
         self._known = {one.name: one for one in context.environment.load_operations()}
@@ -282,14 +282,14 @@ class _Grants:
         return (name,) if operation is None else operation.needs or (name,)
 
     def list_used(self, since: str) -> list[str]:
-        """Return the grants that were used since a time, and patterns of those that may have been: by a batch, for example."""
+        """Return the grants that were used since a time, and patterns of grants that may have been used, for example by a batch."""
         used = [name for name, at in self._used if at >= since]
         run = [self._known[name] for name in used if name in self._known]
         return [grant for name in used for grant in self._list_needed(name)] + [may for one in run for may in one.runs + one.uses]
 
 
 def _find_unused(context: Context, key: Key, grants: _Grants) -> list[str] | None:
-    """Return the grants that a key has had for 30 days and surely not used; None if its requests were not always logged."""
+    """Return the grants that a key has had for 30 days and cannot have used; None if its requests were not logged all the time."""
     since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests
     for event in events.search(context.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:

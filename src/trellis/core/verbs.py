@@ -1,6 +1,6 @@
 """Verbs as data: what the second half of an operation's name means to every interface, one record for each verb.
 
-This module has the records of the verbs that several resources share. A verb that only one module uses is declared there.
+This module declares the verbs that several resources share. A verb that only one module uses is declared in that module.
 """
 
 from collections.abc import Mapping
@@ -22,32 +22,32 @@ class Response(Enum):
 
     RECORD = auto()
     PAGE = auto()  # one page of records, with links to the other pages
-    FEED = auto()  # a form of its own, with a cursor to continue from
-    ANSWER = auto()  # a form of its own
+    FEED = auto()  # a shape of its own, with a cursor to continue from
+    ANSWER = auto()  # a shape of its own
     NULL = auto()  # null; a dry run returns what would be deleted, moved and changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """What a verb means in every operation that has it.
+    """The meaning of a verb in every operation that has it.
 
     `name` is the second half of the operation's name. Over HTTP it is served with `method` at the resource's path followed by
-    `tail`, and returns `status`. `body` and `response` are the kinds of its bodies; `answer` describes the response in a
-    sentence. `has_pages`: a response of its own form is one of several pages, too. `etag`: the response has a version.
-    `creates`: the response is a new record with an address; `may_create`: it is one if there was none before. The new record is
-    at `records_at`, or below the operation's own path if that is empty. `if_match`: the operation is refused if the record has
-    changed since the caller read it. `idempotency_key`: a repeated request with the same key gets the first response.
+    `tail`, and returns `status`. `body` and `response` are the kinds of the request body and the response; `answer` describes the
+    response in a sentence. `has_pages`: a response with a shape of its own is one of several pages, too. `etag`: the response has a
+    version. `creates`: the response is a new record with an address; `may_create`: it is a new record if there was none before. The
+    new record is at `records_at`, or below the operation's own path if that is empty. `if_match`: the operation is refused if the
+    record has changed since the caller read it. `idempotency_key`: a repeated request with the same key gets the first response.
 
-    `moved` is the name of its event if only the place of the record has changed; otherwise the event has the verb's
-    past tense. `keeps_rows`: the rows that it changes or deletes are saved, so that its events can be undone. `undone_by_deleting`:
+    `moved` is the name of its event if only the place of the record has changed; otherwise the event is named by the verb's past
+    tense. `keeps_rows`: the rows that it changes or deletes are saved, so that its events can be undone. `undone_by_deleting`:
     undoing its event deletes what it created; what other verbs create has to be deleted by hand.
 
     `destructive`: it changes or deletes existing data. `idempotent`: running it twice has the same effect as running it once.
-    `code` is the end of a kind's error code for 'no such record'. `column` is its heading in the grid of grants; a
-    verb without one is listed below the grid. `button` is the label of its button on a node's page and row in the panel, which
-    leads to a form with the operation's fields; verbs without one have pages of their own, or none. `in_dialects`: the dialects
-    that keys may have cover it. `read_at` is the path under which agents can read what it returns without calling a tool, in which
-    `{resource}` stands for the first half of the operation's name.
+    `code` is the end of a kind's error code for 'no such record'. `column` is its heading in the grid of grants; a verb without one
+    is listed below the grid. `button` is the label of its button on a node's page and row in the panel, which leads to a form with
+    the operation's fields; verbs without one have pages of their own, or none. `in_dialects`: the dialects that keys may have cover
+    it. `read_at` is the path at which agents can read its response without calling a tool; `{resource}` in it stands for the first
+    half of the operation's name.
     """
 
     name: str
@@ -83,12 +83,12 @@ class Verb:
 
     @property
     def links(self) -> Response:
-        """The kind of response whose links it has."""
+        """The kind of response that decides which links are sent."""
         return Response.PAGE if self.has_pages else self.response
 
     @property
     def path_parameter(self) -> str:
-        """The name of what stands in the path: `id`, `externalId`; "" if nothing does."""
+        """The name of the parameter in the path: `id`, `externalId`; "" if there is none."""
         return self.tail.partition("{")[2].partition("}")[0]
 
     @property
@@ -188,7 +188,7 @@ RESTORE: Final = Verb(
     if_match=True,
     destructive=True,
 )
-PROPOSE: Final = Verb(  # of no operation: how a write is answered that somebody else has to approve
+PROPOSE: Final = Verb(  # of no operation: the response to a write that somebody else has to approve
     name="propose",
     method="POST",
     status=202,

@@ -10,8 +10,8 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 ANY_VERSION: Final = "*"
-MARK: Final = "."  # in a tag, between the version of a record and that of what is shown of it; neither has one
-# Members that change though nobody changes them: of a webhook, how its delivery goes. A record has all of them, or none.
+MARK: Final = "."  # in a tag, separates the version of a record from the version of its body; neither contains one
+# Members that change by themselves: the state of a webhook's delivery. A record has all of them, or none.
 _PASSING: Final = frozenset({"state", "failingSince", "lastAttemptAt", "oldSecretUntil"})
 
 
@@ -26,12 +26,12 @@ def compute_version(body: bytes) -> str:
 
 
 def record_version(record: Mapping[str, Any]) -> str:
-    """Return the version of a record, as used in If-Match: that of what somebody can change of it."""
+    """Return the version of a record, as used in If-Match: it ignores members that change by themselves."""
     return compute_version(encode_json(leave_out_passing(record)))
 
 
 def leave_out_passing(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a record without what changes though nobody changes it."""
+    """Return a record without the members that change by themselves."""
     return {name: value for name, value in record.items() if name not in _PASSING} if _has_passing(record) else record
 
 
@@ -40,19 +40,19 @@ def _has_passing(record: Any) -> bool:
 
 
 def compute_tag(record: Any, body: bytes, *, is_own: bool = True) -> str:
-    """Return the tag of a body that shows a record, or something else: its version, which tells whether it is as it was read.
+    """Return the tag of a body that shows a record, or something else: its version, which shows whether it is still as it was read.
 
-    The version of the record comes first where it is another: the body is not in our `own` form, or has what changes by itself.
-    So the record can be changed on condition that nobody else has changed it (If-Match).
+    The version of the record comes first if it is a different one: if the body is not in our own form (`is_own`), or has members
+    that change by themselves. So the record can be changed on condition that nobody else has changed it (If-Match).
     """
     version = compute_version(body)
     return version if is_own and not _has_passing(record) else f"{record_version(record)}{MARK}{version}"
 
 
 def find_own_version(tag: str) -> str:
-    """Return the version of a record that a tag stands for, which was perhaps read in a dialect. See `compute_tag`.
+    """Return the version of the record that a tag stands for, even if the record was read in a dialect. See `compute_tag`.
 
-    No tag becomes any version: only a condition as a whole can be that.
+    Part of a tag never means any version (`*`): only a condition as a whole can mean that.
     """
     own = tag.partition(MARK)[0]
     return "" if own == ANY_VERSION != tag else own

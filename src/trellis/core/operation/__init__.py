@@ -1,4 +1,4 @@
-"""Operations: what one is, a call of one, and what they need to know about the service. Every act on the community is one."""
+"""Operations, their calls, and what they need to know about the service. Every act on the community is an operation."""
 
 from trellis.core.operation.access import Access
 from trellis.core.operation.call import Call, Progress

@@ -10,19 +10,19 @@ from trellis.core.passwords import KEYS, PEOPLE, Plain
 from trellis.traces import log_fields
 
 
-class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen dataclass takes five times as long to create
+class Call(NamedTuple):  # like Outcome and Result: a tuple, since a frozen dataclass takes five times as long to create
     """A request to run an operation.
 
-    `target` is the id of the record that it is about, if the operation has one. `raw` maps names to the values sent. `expected`
-    are the versions that the record may have (If-Match), `("*",)` for any. `token` and `fingerprint` are the Idempotency-Key and
-    a digest of its request; `idempotency_key` is recorded in the event. Long operations call `progress` with how much is done and
-    the total, and before that `check_time`, which the gate puts in, and which ends what keeps other writes waiting for too long.
-    `waits_as` is the lane in which passwords in the call wait for their digests, if it is not that of its actor: see lanes.py.
-    Nodes that the call creates or changes are `managed_by` the structure document with this name. The gate puts into `digests`
-    those of inner calls: by password, and the digest stored so far; and into `proposed` the input of the call that a proposal is
-    about, where it has read that. `approval` is that of a call which somebody else had to approve. `again`: it reads once more for
-    the same request, which is no other use of a grant. `traceparent` names the trace that it belongs to, and the span that has
-    caused it. A call of a key that was sent to the service has the `address` that it came from.
+    `target` is the id of the record that it is about, if the operation has one. `raw` maps names to the values sent. `expected` are
+    the versions that the record may have (If-Match), `("*",)` for any. `token` and `fingerprint` are the Idempotency-Key and a
+    digest of its request; `idempotency_key` is recorded in the event. Long operations call `progress` with the amount done and the
+    total, and before that `check_time`, which is supplied by the gate and ends a call that keeps other writes waiting for too long.
+    `waits_as` is the lane in which passwords in the call wait for their digests, if it is not the lane of its actor: see lanes.py.
+    Nodes that the call creates or changes are `managed_by` the structure document with this name. The gate sets `digests` to the
+    digests of passwords in inner calls, by password and the digest stored until now, and `proposed` to the input of the call that a
+    proposal is about, if it has read that. `approval` is set if somebody else had to approve the call. `again`: the call reads once
+    more for the same request, which is not another use of a grant. `traceparent` names the trace that the call belongs to, and the
+    span that caused it. `address` is the address from which a key's call was sent to the service.
     """
 
     operation: str
@@ -56,7 +56,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
 
     @property
     def log_fields(self) -> dict[str, str | None]:
-        """What a line of the log tells of it."""
+        """The fields that a log line about the call contains."""
         return log_fields(self.request_id, self.traceparent)
 
     @property
@@ -74,7 +74,7 @@ class Progress:
         self._total = total
 
     def done(self, more: int = 1) -> None:
-        """Add to what has been done, and report it. Raises what ends a call that takes too long."""
+        """Add to what has been done, and report it. Raises Overdue if the call takes too long."""
         self._call.check_time()
         self._done += more
         self._call.progress(self._done, self._total)

@@ -24,7 +24,7 @@ class SessionEnded(Refused):
 
 
 def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int | None, permits: Permits) -> None:
-    """Refuse what an administrator's permit does not have; `target` is the record. Raises Refused (ROLE_NEEDED)."""
+    """Refuse an operation on the record `target` that an administrator's permit does not allow. Raises Refused (ROLE_NEEDED)."""
     if (missing := _find_missing(operation, actor, target)) is None:
         return
     roles = permits.list_roles(missing)
@@ -44,16 +44,16 @@ def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int |
 
 
 def is_allowed(operation: Operation, actor: Actor, target: int | None = None) -> bool:
-    """Return whether an administrator's role lets them run an operation, on a record."""
+    """Return whether an administrator's role lets them run an operation, on the record `target` if there is one."""
     return _find_missing(operation, actor, target) is None
 
 
 def renew_actor(tx: Transaction, call: Call, now: str, permits: Permits) -> Actor:
-    """Return whoever runs a write with what they may do now, which may have changed while the write waited for its turn.
+    """Return the actor of a write with what they may do now, which may have changed while the write waited for its turn.
 
     Raises Refused: NO_PERMISSION for an administrator who has been disabled meanwhile, SessionEnded for one whose session has
     ended, INVALID_API_KEY for a key that has been revoked or paused or has expired, or whose secret was replaced, and
-    IP_ADDRESS_NOT_ALLOWED for one that may no longer be used from where the call came from.
+    IP_ADDRESS_NOT_ALLOWED for a key that may no longer be used from the address of the call.
     """
     actor = call.actor
     if actor.key is not None:
@@ -91,12 +91,12 @@ def _renew_key(tx: Transaction, actor: Actor, known: Key, address: str, now: str
 
 
 def _is_current(digest: str, key: Key, now: str) -> bool:
-    """Return whether the secret with a digest is a key's own, or the one before it for as long as that holds."""
+    """Return whether a digest is that of a key's secret, or of its previous secret while that is still valid."""
     return digest == key.digest or (digest == key.old_digest and key.old_until is not None and key.old_until > now)
 
 
 def _find_missing(operation: Operation, actor: Actor, target: int | None) -> str | None:
-    """Return the first operation that a call needs and the role does not have; None if there is none."""
+    """Return the first operation that a call needs and the actor's role does not include; None if there is none."""
     if actor.grants is None or (operation.name in OWN and target is not None and target == actor.id):
         return None
     return next((name for name in operation.needs or (operation.name,) if name not in actor.grants), None)

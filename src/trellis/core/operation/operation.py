@@ -42,15 +42,15 @@ class Environment:
     load_event_types: Callable[[], tuple[str, ...]]
     keep_events: int = 90  # days
     keep_snapshots: int = 30
-    job_timeout: float = 20  # seconds for which what runs other operations may keep other writes waiting, but for the terminal
+    job_timeout: float = 20  # seconds that a call which runs others may keep other writes waiting, except at the terminal
     outgoing: WebhookPolicy = NO_WEBHOOK_POLICY
     second_factors: SecondFactorPolicy = NO_SECOND_FACTOR_POLICY
     sign_on: SignOnPolicy = NO_SIGN_ON
-    has_mail: bool = False  # whether there is a server that mail can be sent by
-    most_proposals: int = 50  # open ones of a key
+    has_mail: bool = False  # whether a mail server is configured
+    most_proposals: int = 50  # that a key may have open
     proposal_days: int = 7  # for which a proposal can be approved
-    breached_passwords: Container[str] | None = None  # that no administrator may take; looking may raise OSError
-    traces: Traces | None = None  # what makes spans, where there are traces
+    breached_passwords: Container[str] | None = None  # which no administrator may choose; a lookup may raise OSError
+    traces: Traces | None = None  # creates spans; None if there are no traces
     public_url: str | None = None  # of this service, without /api; None if it is not known
 
     @cached_property
@@ -81,7 +81,7 @@ class Environment:
 
     @cached_property
     def granted_alone(self) -> frozenset[str]:
-        """The names of the operations that patterns of several resources leave out."""
+        """The names of the operations that patterns over several resources do not grant."""
         return frozenset(operation.name for operation in self.load_operations() if operation.granted_alone)
 
     @cached_property
@@ -100,7 +100,7 @@ class Environment:
 
     @cached_property
     def undone_from_event(self) -> frozenset[str]:
-        """The names of the operations whose events have all that undoing them needs."""
+        """The names of the operations whose events contain everything that undoing them needs."""
         return frozenset(o.name for o in self.load_operations() if o.undone_from_event)
 
     @cached_property
@@ -111,12 +111,12 @@ class Environment:
 
 @dataclass(slots=True)
 class Context:
-    """A call under way: inside its transaction, with its input already validated.
+    """A call under way: inside its transaction, with its input parsed and the faults in it collected.
 
     `run` carries out another call as part of this one: in the same transaction, with a grant and an event of its own. `run_many`
-    does that with several calls of one operation that has a `run_many`. `run_apart` carries out a call that has to be approved, to
-    try it or once it is, as if it were alone; its input may have been read before. `now` is the time by which expiries are judged.
-    `grants` are the grants that the call needs.
+    does the same for several calls of one operation that has a `run_many`. `run_apart` carries out a call that has to be approved,
+    to try it or once it is approved, as a separate call; its input may have been read before. `now` is the time by which expiries
+    are judged. `grants` are the grants that the call needs.
     """
 
     call: Call
@@ -130,7 +130,7 @@ class Context:
     grants: tuple[str, ...] = ()
 
     def find_reach(self, kind: NodeKind, operation: str = "") -> Reach | None:
-        """Return how far the call may reach among the nodes of a kind by its own grant, or by that of another operation.
+        """Return which nodes of a kind the call may reach by its own grant, or by the grant of another operation.
 
         None means all of them.
         """
@@ -139,21 +139,21 @@ class Context:
 
     @property
     def at(self) -> str:
-        """The time that records and the event of a write bear: `now`, or that of the newest event where the clock is behind it."""
+        """The time for the records and the event of a write: `now`, or the time of the newest event if the clock is behind it."""
         return max(self.now, find_newest_timestamp(self.tx))
 
 
 class Fork(NamedTuple):
-    """Where an operation leads that is only an address: to one of the operations `to`, chosen by `find` from a record's id.
+    """The target of an operation that is only an address: one of the operations `to`, which `find` chooses by a record's id.
 
-    `find` is told who asks, and answers for what that actor may not know of as it does for what there is not.
+    `find` is also given the actor, and treats a record that the actor may not know of like one that does not exist.
     """
 
     to: tuple[str, ...]
     find: Callable[[Transaction, int, Actor], str]
 
 
-# What a record is called where that is not the name of its resource without the last letter.
+# The names of single records, where they are not the name of the resource without its final s.
 _SINGULARS: Final = {"admins": "administrator", "changesets": "change set", "deliveries": "delivery", "filters": "saved filter"}
 DRY_RUN: Final = Field(
     "dryRun",
@@ -169,7 +169,7 @@ Judge = Callable[[Context], Mapping[str, str | None]]
 
 
 def judge_nothing(_: Context) -> Mapping[str, str | None]:
-    """Refuse nothing, and know of no digests."""
+    """Refuse nothing, and return no stored digests."""
     return {}
 
 
@@ -182,35 +182,38 @@ def call_nothing(_call: Call, _given: Input) -> Iterable[Call]:
 class Operation:
     """One act on the community.
 
-    `name` identifies it in grants, events, the OpenAPI document, the reference and the command line: `forums.create`.
-    `path` and `also` are the paths of its resource, if it is served over REST; `verb` says how. `fields` are its parameters, and
-    `run` carries it out inside a transaction; `snapshot` is false for a reading operation with a single statement. `refusals` are
-    the refusals that it can raise in addition to those shared by all operations, as pairs of message and code.
+    `name` identifies it in grants, events, the OpenAPI document, the reference and the command line: `forums.create`. `path` is the
+    path of its resource if it is served over REST, `also` are aliases of the path, and `verb` describes how it is served. `fields`
+    are its parameters, and `run` carries it out inside a transaction; `snapshot` is false for a read that consists of a single
+    statement. `refusals` are the refusals that it can raise in addition to those shared by all operations, as pairs of message and
+    code.
 
     `run_many` carries out several calls together, which is quicker than one by one; their outcomes are in the order of the calls.
-    `together_by` is for those of a batch: of what a call is given, it returns what others that run together with it must have in
-    common, None if none can.
+    `together_by` is for calls in a batch: from the input of a call, it returns the value that calls must have in common to run
+    together, or None if the call has to run alone.
 
-    `judge` is for operations that take passwords. It is run before their digests are made, which is slow, in a read of its own:
-    it refuses what can be refused by then, and returns the digests that are stored so far, by field; a password that fits its
-    own keeps it. `calls` are the calls that an operation will run, as far as they are known before: their passwords become
-    digests too. `results_in` is the member of its response that lists what these returned. `read_ahead` names an operation and the
-    values sent to it, for the gate to read before the writer is held. `trace` says what has become of a record that it created.
+    `judge` is for operations that take passwords. It runs in a read of its own before the digests are computed, which is slow: it
+    refuses what can be refused by then, and returns the digests that are stored until now, by field; a password that matches its
+    stored digest keeps it. `calls` returns the calls that the operation will run, as far as they are known in advance: their
+    passwords are replaced by digests too. `results_in` is the member of its response that lists what those calls returned.
+    `read_ahead` returns an operation and the values sent to it, for the gate to parse before the writer is held. `trace` returns
+    what has become of a record that the operation created.
 
-    `kind` is None for the few operations that are not about nodes; if REST serves these, `answers` are the fields of their response
-    or of each record in it, `once` are fields that are returned only when something is created, and `logged` those of the record in
-    events. An operation with a `fork` is never run itself: the gate runs the operation that it leads to, and checks the grant for
-    that one. `needs` are the operations all of which a key must have been granted, for one that has no grant of its own. `slow`: it
-    may read more than a page holds, so that it runs on no event loop; with the parameter `slow_with` it may, too. `is_change_set`:
-    the events of one run belong together. `varies`: keys that may run it get different responses. `most_bytes`: how large its
-    requests may be, if larger than others. `is_plan`: all that it does is rolled back. `reads_nodes`: it is about nodes of several
-    kinds, so that its grant can be limited to some. `is_about_events`: its grant can be limited to what the key itself did.
-    `find_alarm` names the alarm that its event raises. `is_announced`: webhooks can subscribe to its events, as to those of nodes.
-    With `granted_alone`, a pattern of several resources such as `*.create` does not grant it. `brief` describes it to agents where
-    `summary` does not. `runs` are patterns of the operations that it may run in turn, if it needs no grant of its own: a key that
-    has been granted no write among these has no use for it. `for_proposers`: neither has a key that proposes nothing.
-    `text_type` is the media type of those of its responses that are no JSON. `undone_from_event`: its event has all that undoing
-    it by `restore` needs.
+    `kind` is None for the few operations that are not about nodes; if such an operation is served over REST, `answers` are the
+    fields of its response or of each record in it, `once` are fields that are returned only when something is created, and `logged`
+    are the fields of the record in events. An operation with a `fork` is never run itself: the gate runs the operation that it
+    leads to, and checks the grant of that one. `needs` is for an operation without a grant of its own: a key must have been granted
+    all of these operations. `slow`: it may read more than a page of records, so it does not run on an event loop; the parameter
+    `slow_with` has the same effect. `is_change_set`: the events of one run belong together. `varies`: its responses differ between
+    the keys that may run it, or with the time. `most_bytes`: the largest size of its requests, if larger than for others.
+    `is_plan`: everything that it does is rolled back. `reads_nodes`: it is about nodes of several kinds, so its grant can be
+    limited to some nodes. `is_about_events`: its grant can be limited to what the key itself did. `find_alarm` returns the alarm
+    that an event of it raises. `is_announced`: webhooks can subscribe to its events, as they can to events of nodes. With
+    `granted_alone`, a pattern over several resources such as `*.create` does not grant it. `brief` describes it to agents in place
+    of `summary`. `runs` are patterns over the operations that it may run if it needs no grant of its own: it is of no use to a key
+    that has been granted no write among these. `uses` are the operations whose grants it may use besides its own. `for_proposers`:
+    it is of no use to a key that proposes nothing. `text_type` is the media type of its responses that are not JSON.
+    `undone_from_event`: its event contains everything that `restore` needs to undo it.
     """
 
     name: str
@@ -280,12 +283,12 @@ class Operation:
 
     @property
     def changes(self) -> bool:
-        """Whether its fields are changes, so that none of them must be sent."""
+        """Whether its fields are changes, so that none of them is required."""
         return self.verb is not None and self.verb.body is Body.CHANGES
 
     @property
     def runs_others(self) -> bool:
-        """Whether it runs operations that its request names, which leave events in its place."""
+        """Whether it runs operations that its request names, which record events in its place."""
         return self.calls is not call_nothing
 
     @property
@@ -310,7 +313,7 @@ class Operation:
 
     @property
     def shows_secret(self) -> bool:
-        """Whether its response has a secret that is shown once. Agents never run it: what they read stands in their transcripts."""
+        """Whether its response contains a secret that is shown once. Agents never run it: their transcripts keep what they read."""
         return bool(self.once)
 
     @property
@@ -331,12 +334,12 @@ class Operation:
 
     @property
     def judged_by(self) -> tuple[str, ...]:
-        """The grants by whose bounds it is judged itself: none if it runs others, which are judged by theirs."""
+        """The grants by whose bounds the operation itself is judged: none if it runs others, which are judged by their own."""
         return self.grants if self.access is Access.GRANTED or not self.writes else ()
 
     @property
     def path_field(self) -> Field | None:
-        """The field whose value stands in the path in place of an id."""
+        """The field whose value is in the path in place of an id."""
         name = self.verb.path_parameter if self.verb is not None else ""
         return None if self.has_target else next((f for f in self.fields if f.name == name), None)
 

@@ -1,4 +1,4 @@
-"""What a call of an operation comes to."""
+"""The outcome of a call of an operation."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from trellis.store.engine import Shown, Transaction
 
 
 class RawText(NamedTuple):
-    """A result that is text of a media type of its own, and not a JSON value."""
+    """A result that is text with its own media type, and not a JSON value."""
 
     text: str
     media_type: str
@@ -21,8 +21,9 @@ class Outcome(NamedTuple):
     `happened` is false if nothing changed; then no event is recorded. `changed` names the members that an update has changed,
     including write-only ones. `plan` is returned by a dry run and stored for an Idempotency-Key, if that differs from the result:
     it never contains a secret. `undoes` is the event that was undone. An operation that runs others records no event itself:
-    `event` is the last event of these, and `verb` is the one whose success it reports. `shows` is what of the nodes the result of
-    a read depends on; None is everything there is. `recount` reads its total anew. `uses` are those of grants by what it has read.
+    `event` is the last event that those recorded, and `verb` is the verb whose success it reports. `shows` lists what the result of
+    a read depends on among the nodes; None means on everything. `recount` reads its total again. `uses` are the uses of grants that
+    its reads were counted as.
     """
 
     result: Any
@@ -47,9 +48,9 @@ class Outcome(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What has become of a record that was created once: whether it is there, and if not, by which event it was deleted.
+    """What has become of a record that was created earlier: whether it exists, and if not, which event deleted it.
 
-    For a caller who may not know of a record it is not there; and if it is deleted, of an event it may not know of there is none.
+    A record that the caller may not know of counts as not existing, and an event that the caller may not know of is not named.
     """
 
     is_there: bool

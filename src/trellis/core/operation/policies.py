@@ -1,4 +1,4 @@
-"""What the operator has set of single parts of the service, as operations need to know it, and what an event is to who watches."""
+"""The operator's settings for parts of the service, as operations need to know them, and the alarm that an event raises."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -8,9 +8,11 @@ from typing import Final, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class WebhookPolicy:
-    """The operator's settings for webhooks: where they may go besides the public internet, their secrets' key, who sends.
+    """The operator's settings for webhooks.
 
-    Hosts to which alone they may go, `*.` for all below one, and whether they must be https.
+    `allowed` are the networks that webhooks may be sent to besides the public internet. `key` is the key that their secrets are
+    derived from. `instance` names the instance that sends. If there are `hosts`, webhooks may be sent only to these; one that
+    begins with `*.` stands for all hosts below it. With `https_only`, their URLs must be https.
     """
 
     allowed: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -22,14 +24,14 @@ class WebhookPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SecondFactorPolicy:
-    """The operator's settings for second factors: whether every administrator must have one, and the key of apps' secrets."""
+    """The operator's settings for second factors: whether all administrators must have one, and the key for secrets of apps."""
 
     required: bool = False
     key: str | None = field(default=None, repr=False)
 
 
 class GroupRole(NamedTuple):
-    """The role that somebody has by a group at the provider, and the kinds that it is for: none named, for all."""
+    """The role that a group at the provider gives its members, and the kinds that it is for: if none is named, all."""
 
     group: str
     role: str
@@ -40,9 +42,9 @@ class GroupRole(NamedTuple):
 class SignOnPolicy:
     """The operator's settings for single sign-on.
 
-    `issuer` is the provider, "" without one, and `name` what people call it. `roles` are those of groups, of which the first that
-    somebody is in decides; without any, roles are given here. `joins`: somebody new with a role becomes an administrator.
-    `owners_only`: nobody but owners signs in with a password or passkey of their own.
+    `issuer` is the provider ("" if there is none), and `name` is what people call it. `roles` are the roles that groups give; the
+    first group that somebody is in decides. Without any, roles are given in Trellis. `joins`: somebody new with a role becomes an
+    administrator. `owners_only`: only owners may sign in with a password or passkey of their own.
     """
 
     issuer: str = ""
@@ -53,22 +55,22 @@ class SignOnPolicy:
 
     @property
     def groups(self) -> frozenset[str]:
-        """The groups that matter."""
+        """The groups that give a role."""
         return frozenset(one.group for one in self.roles)
 
     def find_role(self, groups: Collection[str]) -> GroupRole | None:
-        """Return what somebody in these groups has; None if no group gives a role."""
+        """Return the role of somebody in these groups; None if no group gives one."""
         return next((one for one in self.roles if one.group in groups), None)
 
 
 class Raised(NamedTuple):
-    """The name of the alarm that an event raises, and the administrator who did it, to whom it is no news; None if it is."""
+    """The name of the alarm that an event raises. `own` is the administrator who caused it, if it is no news to them."""
 
     name: str
     own: int | None
 
 
-# As long as nothing is set.
+# The policies if nothing is set.
 NO_WEBHOOK_POLICY: Final = WebhookPolicy()
 NO_SECOND_FACTOR_POLICY: Final = SecondFactorPolicy()
 NO_SIGN_ON: Final = SignOnPolicy()

@@ -1,4 +1,4 @@
-"""Calls of one operation that are run together, which is quicker than one by one, where that comes to the same."""
+"""Running calls of one operation together, which is quicker than one by one, where the result is the same."""
 
 from collections.abc import Container, Iterable, Sequence
 from typing import Final
@@ -10,15 +10,15 @@ from trellis.errors import Refused
 from trellis.store import nodes
 from trellis.store.nodes import Node
 
-_MOST_BYTES: Final = 8 * 2**20  # of nodes that are changed together: they are in memory as they were, as they are, and as records
+_MOST_BYTES: Final = 8 * 2**20  # of nodes that are changed together: memory holds them as they were, as they are, and as records
 
 
 class OneByOne(Exception):
-    """Raised by what runs several calls together, before it writes anything, if they have to be run one by one."""
+    """Raised by a function that runs several calls together, before it writes anything, if they have to be run one by one."""
 
 
 def check_weight(found: Iterable[Node]) -> None:
-    """Raise OneByOne if nodes have so long texts that they take too much memory together."""
+    """Raise OneByOne if the texts of nodes are so long that together they take too much memory."""
     if sum(map(nodes.weigh_node, found)) > _MOST_BYTES:
         raise OneByOne
 
@@ -26,8 +26,8 @@ def check_weight(found: Iterable[Node]) -> None:
 def run_together(context: Context, calls: Sequence[Call], final: Container[int] = ()) -> list[Outcome] | None:
     """Run calls of one operation together, as part of another call.
 
-    Returns None, and has changed nothing, if they have to be run one by one: for example since one of them will be refused.
-    Raises Refused with one of the statuses that are `final`.
+    Returns None, and has changed nothing, if they have to be run one by one: for example because one of them will be refused.
+    Raises Refused only if its status is in `final`.
     """
     if not calls:
         return None

@@ -11,12 +11,12 @@ from trellis.core.fields.type import Type
 class Field:
     """One named value of a record or of a request, with everything that REST, the panel and the command line need to know about it.
 
-    `default` is used on create if nothing is sent. `also` are other names under which it is accepted. Lists can be filtered by
-    a `listed` field. A `read_only` field is returned, and ignored when sent; a `write_only` one is never returned. `missing` is
-    the message of the refusal if a required field is not sent. `brief` describes the field to agents, whom each word costs
-    something, where the beginning of `doc` does not; one that is not `for_agents` they can do without. `applies` names another
-    field and those of its values with which this one counts; forms ask for it only then. `title` is what forms call it where its
-    name in words would not tell a person what it is; those that are `seldom` set are folded away there.
+    `default` is used on create if nothing is sent. `also` are other names under which it is accepted. Lists can be filtered by a
+    `listed` field. A `read_only` field is returned, and ignored when sent; a `write_only` one is never returned. `missing` is the
+    message of the refusal if a required field is not sent. `brief` describes the field to agents in place of the beginning of
+    `doc`, since each word costs them something; they can do without a field that is not `for_agents`. `applies` names another field
+    and the values of that field with which this one counts; forms ask for it only then. `title` is its label in forms if its name
+    in words would not tell a person what it is; forms fold away the fields that are `seldom` set.
     """
 
     name: str
@@ -47,5 +47,5 @@ class Field:
 
     @property
     def label(self) -> str:
-        """What a person calls it: its title, or else its name in words, `minContent` → `Min content`."""
+        """The label for people: the title, or else the name in words, `minContent` → `Min content`."""
         return self.title or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name).capitalize()

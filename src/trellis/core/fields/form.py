@@ -1,4 +1,4 @@
-"""Forms: how a request is read against the fields that it may hold."""
+"""Forms: parsing a request by the fields that it may contain."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ _NOTHING: Final = Input({})
 
 
 class Form:
-    """The fields that a request may hold, by every name that they are accepted under.
+    """The fields that a request may contain, by every name under which they are accepted.
 
-    `recode` gives a kind's own code for the message of a refusal, or "" for the code in the table of refusals.
+    `recode` returns a kind's own code for the message of a refusal, or "" for the code in the table of refusals.
     """
 
     def __init__(self, fields: Iterable[Field], recode: Callable[[str], str] = lambda _: "") -> None:
@@ -85,7 +85,7 @@ class Form:
         return Input(values, (*faults, *(self._refuse_unknown(unknown) if unknown else ())))
 
     def _refuse_unknown(self, names: Iterable[str]) -> Iterator[Fault]:
-        """Make a fault of each name that is not known; the first few say which one may have been meant."""
+        """Yield a fault for each unknown name; the first few suggest which name may have been meant."""
         writable = {name: f for name, f in self._known.items() if not f.read_only}
         suggestions = Suggestions(writable)
         for name in names:
@@ -114,7 +114,7 @@ def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], st
 
 
 def invalid_id(resource: str, raw: object, code: str, *, is_external: bool = False) -> Refused:
-    """Refuse an id that names no record; `is_external`: the id that it has in another system."""
+    """Return the refusal of an id that names no record. `is_external`: it is an id in another system."""
     text = mark("There is no {resource} with the id {raw}.")
     if is_external:
         text = mark("There is no {resource} with the external id {raw}.")

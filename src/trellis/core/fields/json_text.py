@@ -1,4 +1,4 @@
-"""JSON as callers send it, read in one way wherever it stands: a body, a form field, a parameter of the command line."""
+"""JSON as callers send it, parsed in the same way everywhere: in a body, a form field or a parameter of the command line."""
 
 import json
 import math
@@ -7,18 +7,18 @@ from typing import Any, Final, NoReturn
 from trellis.core.fields.type import quote
 
 MAX_NAMES: Final = 1000  # names of one object
-MAX_DEPTH: Final = 64  # levels; what writes and compares values recursively takes three times as many
+MAX_DEPTH: Final = 64  # levels; code that writes and compares values recursively takes three times as many
 
 
 class _NotAllowed(ValueError):
-    """What is JSON, but not accepted here; its text says why."""
+    """Raised for JSON that is not accepted here; its text says why."""
 
 
 def parse_json(text: str) -> Any:
     """Parse JSON in time linear in its length. Raises ValueError, whose text says what is wrong as the end of a sentence.
 
-    Refused beside what is no JSON: a name that stands twice in one object, more than MAX_NAMES names in one, more than MAX_DEPTH
-    levels, and what neither a database nor a response could hold: lone surrogates, numbers that are too large.
+    It refuses text that is not JSON, a name that appears twice in one object, more than MAX_NAMES names in one, more than MAX_DEPTH
+    levels, and values that neither a database nor a response could hold: lone surrogates, numbers that are too large.
     """
     try:
         value = _DECODER.decode(text)
@@ -26,7 +26,7 @@ def parse_json(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
     except (json.JSONDecodeError, _NotAllowed):
         raise
-    except ValueError:  # of Python, about a whole number; it tells which setting would allow that
+    except ValueError:  # from Python, about a whole number; its text names the setting that would allow it
         raise ValueError("a number has too many digits") from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise ValueError(f"it is nested too deeply; {MAX_DEPTH} levels are allowed")
@@ -63,7 +63,7 @@ _DECODER: Final = json.JSONDecoder(object_pairs_hook=_build_object, parse_float=
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Return whether lists and objects are nested more than so many levels deep."""
+    """Return whether lists and objects are nested deeper than a number of levels."""
     level = [value]
     for _ in range(levels):
         nodes = (one for one in level if isinstance(one, dict | list))

@@ -13,7 +13,8 @@ from trellis.sentences import say
 class FormMapping(dict[str, Any]):
     """An object that was sent in the brackets of a form: `permissions[view]=*`.
 
-    A form cannot hold an empty list, so that what is not in it may have been one. `permissions[view]=` is one.
+    A form cannot contain an empty list, so a member that is missing may have been meant as one. `permissions[view]=` stands for
+    one.
     """
 
 
@@ -35,7 +36,7 @@ class TextList:
 
 
 def split_list(raw: object) -> Sequence[Any] | None:
-    """Split a list: a JSON list, its text, or words separated by commas. Returns None if it is none of these."""
+    """Split a list: a JSON list, its text, words separated by commas, or one whole number. Returns None if it is none of these."""
     raw = parse_json_text(raw)
     if isinstance(raw, str):
         return [part for part in raw.split(",") if part.strip()]

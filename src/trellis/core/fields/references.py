@@ -35,9 +35,9 @@ class NodeId:
 
 @dataclass(frozen=True, slots=True)
 class ExternalId:
-    """What another system calls a node: 1 to 255 visible characters. null and the empty string mean none, if `nullable`.
+    """The id of a node in another system: 1 to 255 visible characters. null and the empty string mean none, if `nullable`.
 
-    It is never a dot or two: clients leave such a step out of the path before they send it (RFC 3986, 5.2.4).
+    It is never one or two dots: clients remove such a segment from a path before they send it (RFC 3986, 5.2.4).
     """
 
     nullable: bool = False
@@ -65,7 +65,7 @@ class ExternalId:
 
 @dataclass(frozen=True, slots=True)
 class ExternalIds:
-    """A list of at most `most` external ids: a JSON list, or `a,b`. Order and duplicates mean nothing."""
+    """A list of at most `most` external ids: a JSON list, or `a,b`. Order and duplicates are ignored."""
 
     most: int = 1000
     widget: str = "text"
@@ -114,7 +114,7 @@ class ParentId:
 class ChildrenFate:
     """What happens to the children of a deleted node: -1 deletes them, the id of a node moves them there.
 
-    `ignored`: there are none, and it does not matter what is sent.
+    `ignored`: there are no children, so whatever is sent is ignored.
     """
 
     ignored: bool = False
@@ -202,7 +202,7 @@ class Groups:
         return Invalid(say('must be "*" (every group) or a list of group ids{also}, not {raw}.', also=also, raw=quote(raw)))
 
     def schema(self) -> dict[str, Any]:
-        # The list first: a generated client tries them in order, and cannot go on from a constant.
+        # The list comes first: a generated client tries the alternatives in order, and cannot go on from a constant.
         ids = Ids().schema()
         if self.external:
             named = {"type": "object", "properties": {"externalId": ExternalId().schema()}, "required": ["externalId"]}
@@ -222,7 +222,7 @@ def _in_brackets(option: str) -> Sentence:
 class Permissions:
     """An object that maps each option to "*" or a list of groups, like `Groups`. Options that are not sent are left out.
 
-    One that was sent as a form stays a FormMapping.
+    An object that was sent as a form remains a FormMapping.
     """
 
     options: Mapping[str, str]

@@ -20,7 +20,7 @@ class ObjectOf:
         raise Invalid(say("is only returned, never accepted."))
 
     def schema(self) -> dict[str, Any]:
-        if not self.fields:  # one of any form
+        if not self.fields:  # an object of any shape
             return {"type": "object"}
         names = [field.name for field in self.fields]
         return {

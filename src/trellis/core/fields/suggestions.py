@@ -1,11 +1,11 @@
-"""Suggestions for names that are not known."""
+"""Suggestions for unknown names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
 _MOST: Final = 5  # names of one request that are compared with all known ones, which takes up to a millisecond each
-_LONGEST: Final = 100  # characters of a name that can be a misspelt one
+_LONGEST: Final = 100  # characters; a longer name is not a misspelt one
 
 
 class Suggestions:
@@ -21,7 +21,7 @@ class Suggestions:
         return not self._left
 
     def find(self, name: str) -> str | None:
-        """Return the known name that is most like this one, if one is like it and there were not too many before."""
+        """Return the known name that is most similar; None if none is similar, or if the request had too many unknown names before."""
         if not self._left:
             return None
         self._left -= 1

@@ -21,7 +21,7 @@ _MARKUP: Final = re.compile("[<>&\u00a0]")  # characters that HTML writes differ
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A line of text without control characters, trimmed. What is `visible` has no characters without any width either."""
+    """Text without control characters, trimmed: a line, or several with `lines`. With `visible`, it has no invisible ones either."""
 
     longest: int = 255
     shortest: int = 0
@@ -99,7 +99,7 @@ class Html:
 
 
 def _check_cost(html: str) -> None:
-    """Raise Invalid for HTML that would take long to sanitise, and much memory."""
+    """Raise Invalid for HTML that would take much time and memory to sanitise."""
     from trellis.open_elements import find_cost  # noqa: PLC0415  # start-up time: most texts have no tags
 
     if (cost := find_cost(html)) is not None:
@@ -114,13 +114,13 @@ def _check_cost(html: str) -> None:
 
 
 def sanitize_inline_html(html: str) -> str:
-    """Sanitise HTML that is part of a line of text, and as short as that."""
+    """Sanitise HTML that is part of a line of text, and no longer than one."""
     return CONTROLS.sub("", _load_cleaner(_INLINE_TAGS).clean(html))  # entities may have encoded control characters
 
 
 @cache
 def _load_cleaner(tags: frozenset[str] | None = None) -> "Cleaner":
-    """Return what sanitises HTML, with nh3's elements or these; making it takes longer than most texts."""
+    """Return a sanitiser that allows nh3's elements, or only these. Creating it takes longer than sanitising most texts."""
     from nh3 import Cleaner  # noqa: PLC0415  # start-up time: most texts have nothing to sanitise
 
     return Cleaner() if tags is None else Cleaner(tags=set(tags))
@@ -151,7 +151,7 @@ _INLINE_TAGS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A password that callers set and never read; null or "" removes it. An operation gets to see its digest."""
+    """A password that callers set and never read; null or "" removes it. The operation is given its digest."""
 
     longest: int = 255
     widget: str = "password"
@@ -169,7 +169,7 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class Color:
-    """A colour as #RRGGBB, in upper or lower case; stored in upper case, so that what is `kept` has no other."""
+    """A colour as #RRGGBB, in upper or lower case. It is stored in upper case; `kept`: the schema is for a stored colour."""
 
     kept: bool = False
     widget: str = "color"

@@ -13,9 +13,9 @@ CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Invalid(Exception):
-    """A value that its type does not allow. `detail` says what is allowed; `message` names a row of REFUSALS.
+    """Raised for a value that its type does not allow. `detail` says what is allowed; `message` names a row of REFUSALS.
 
-    For a value with parts, `parts` are what is wrong with each: (its path, a sentence).
+    For a value with parts, `parts` lists what is wrong with each part: (its path, a sentence).
     """
 
     def __init__(self, detail: str, message: str = "INVALID_VALUE", parts: tuple[tuple[str, str], ...] = ()) -> None:
@@ -40,9 +40,9 @@ class Type(Protocol):
 
 
 def quote(raw: object) -> str:
-    """Quote what was sent, in at most 60 characters without control characters, so that it can be sent back."""
+    """Quote a value that was sent, in at most 60 characters without control characters, so that it can be sent back."""
     text = f"'{raw}'" if isinstance(raw, str) else "null" if raw is None else repr(raw)
-    text = text.lower() if isinstance(raw, bool) else text  # as JSON has it
+    text = text.lower() if isinstance(raw, bool) else text  # as in JSON
     text = CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
     return text if len(text) <= 60 else text[:57] + "…" + text[-1]
 

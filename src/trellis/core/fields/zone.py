@@ -11,7 +11,7 @@ from trellis.core.fields.type import Invalid, quote
 from trellis.sentences import say
 
 PLAIN_ZONE: Final = "UTC"
-_LONGEST: Final = 60  # characters of what is looked up
+_LONGEST: Final = 60  # characters of a name that is looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ZoneName:
 
 @cache
 def list_zones() -> tuple[str, ...]:
-    """Return the names of all time zones, in their order: those of the package, which are the same everywhere."""
+    """Return the names of all time zones, sorted. They come from the package tzdata, so that they are the same everywhere."""
     return tuple(sorted((files("tzdata") / "zones").read_text("utf-8").split()))
 
 
@@ -41,16 +41,16 @@ def _names() -> frozenset[str]:
 
 
 def find_zone(name: Any) -> ZoneInfo | None:
-    """Return the time zone of a name, None if there is none."""
+    """Return the time zone with a name; None if there is none."""
     if not isinstance(name, str) or len(name) > _LONGEST or name not in _names():
         return None
     return ZoneInfo(name)
 
 
 def find_midnights(now: str, zone: ZoneInfo, days: int) -> list[datetime]:
-    """Return when each of the last days began in a time zone, and when today ends: one moment more than days, in UTC.
+    """Return when each of the last days began in a time zone, and when today ends: one time more than there are days, in UTC.
 
-    Where the clocks change a day has 23 or 25 hours. Where they skip midnight, it begins at what is the first moment of the day.
+    A day on which the clocks change has 23 or 25 hours. A day on which they skip midnight begins at its first moment.
     """
     today = datetime.fromisoformat(now).astimezone(zone).date()
     return [_midnight(today - timedelta(days=back), zone) for back in range(days - 1, -2, -1)]

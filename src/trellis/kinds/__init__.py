@@ -1,6 +1,6 @@
 """The kinds of nodes, one declaration each. A new kind is a new file in this folder and a line in this list.
 
-A folder in it is a dialect, which has a declaration for each kind that its clients know.
+Each subfolder is a dialect, with a declaration for each kind that its clients know.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Alarms: the operation that lists those that somebody may see. How far they have read them is bookkeeping."""
+"""The operation that lists the alarms that somebody may see. How far administrators have read them is bookkeeping."""
 
 from collections.abc import Collection
 from concurrent.futures import Future

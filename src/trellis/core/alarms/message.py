@@ -1,4 +1,4 @@
-"""What is told of an alarm outside: the type that webhooks subscribe to, and the message, which has no more than is needed."""
+"""Alarms as webhooks send them: the type to subscribe to, and the message, which contains no more than is needed."""
 
 from typing import Any, Final
 
@@ -36,9 +36,9 @@ ALARM_TYPES: Final = {alarm_type(rule.name): rule.name for rule in ALARMS}
 
 
 def build_alarm_message(kind: str, event: Event) -> dict[str, Any]:
-    """Return the message of a type about the event that raised an alarm.
+    """Return the message, of a type of alarm, about the event that raised it.
 
-    It says who, what and to what: no address, no browser, no login, no grants, no path of an address that a webhook sends to.
+    It says who did what to which record. It contains no address, browser, login or grants, and no path of a webhook's URL.
     """
     name = ALARM_TYPES.get(kind, "")
     actor = {member: event.actor[member] for member in ("type", "id", "name")}

@@ -1,6 +1,6 @@
-"""The table of alarms: from the operation of an event, and a condition on it, to the sentence that tells it.
+"""The table of alarms: which operations and conditions raise each alarm, and the sentence that describes it.
 
-A sentence names whoever did it (`actor`) and what it was done to (`name`).
+A sentence names whoever caused the event (`actor`) and what it was done to (`name`).
 """
 
 from collections.abc import Callable
@@ -44,10 +44,10 @@ def _is_lasting_key(event: Event) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AlarmRule:
-    """An alarm. `label` names it where people choose alarms.
+    """An alarm. `label` is its name where people choose alarms.
 
-    `operations` are patterns over names of operations; `when` judges an event of these.
-    What administrators did themselves is no news to them, unless it may have been somebody who passed for them: `may_be_forged`.
+    `operations` are patterns over the names of operations; `when` decides whether an event of these raises the alarm. What
+    administrators did themselves is no news to them, unless somebody else may have done it in their name: `may_be_forged`.
     """
 
     name: str
@@ -58,7 +58,7 @@ class AlarmRule:
     may_be_forged: bool = False
 
     def fits(self, event: Event) -> bool:
-        """Return whether an event raises it."""
+        """Return whether an event raises this alarm."""
         return any(fnmatchcase(event.operation, pattern) for pattern in self.operations) and self.when(event)
 
 
@@ -160,7 +160,7 @@ _WHO: Final = {"terminal": say("The terminal"), "service": say("The service")}
 
 
 def find_alarm(event: Event) -> Raised | None:
-    """Return the alarm that an event raises; None for none."""
+    """Return the alarm that an event raises; None if it raises none."""
     rule = next((rule for rule in ALARMS if rule.fits(event)), None)
     if rule is None:
         return None
@@ -169,13 +169,13 @@ def find_alarm(event: Event) -> Raised | None:
 
 
 def tell(name: str, event: Event) -> str:
-    """Return what has happened, in a sentence."""
+    """Return a sentence that says what has happened."""
     record = event.after or event.before or {}
     return _tell(name, event, record.get("url") or record.get("name") or "?")
 
 
 def tell_outside(name: str, event: Event) -> str:
-    """Return what has happened, in a sentence for who may see less than the panel shows: of an address only its host."""
+    """Return a sentence for readers who may see less than the panel shows: of a URL, it contains only the host."""
     record = event.after or event.before or {}
     return _tell(name, event, (urlsplit(record["url"]).hostname if "url" in record else record.get("name")) or "?")
 

@@ -94,7 +94,7 @@ def _get(context: Context) -> Outcome:
 
 
 def _find_request(context: Context, event: Event) -> int | None:
-    """Return the number of the request that caused an event: of the one that approved it, if somebody had to."""
+    """Return the number of the request that caused an event, or of the request that approved it if it needed approval."""
     by, name = (event.actor, event.operation) if event.approved_by is None else (event.approved_by, _APPROVE)
     if not event.request_id or by["type"] != "key":
         return None

@@ -1,4 +1,4 @@
-"""Which requests cause which events: a request to one operation may leave the events of others, which it needs or runs."""
+"""Which requests cause which events: a request to one operation may record events of others, which it needs or runs."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -7,17 +7,17 @@ from typing import Final
 
 from trellis.core.operation import Operation
 
-LONGEST: Final = timedelta(minutes=1)  # from when a request is received to when it is carried out
+LONGEST: Final = timedelta(minutes=1)  # between the arrival of a request and its execution
 _PROPOSED: Final = "proposals.create"
 
 
 def list_caused(operation: Operation, operations: Iterable[Operation]) -> list[str]:
-    """Return the names of those of the operations whose events a request to one of them may leave."""
+    """Return the names of the operations whose events a request to one operation may record."""
     return [one.name for one in operations if _may_cause(operation, one.name)]
 
 
 def list_causes(name: str, operations: Iterable[Operation]) -> list[str]:
-    """Return the names of those of the operations to which a request may leave an event of the operation with a name."""
+    """Return the names of the operations to which a request may record an event of the operation with a name."""
     return [one.name for one in operations if _may_cause(one, name)]
 
 

@@ -14,7 +14,7 @@ from trellis.store.events import Event, Wanted
 
 
 def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, change_set: int | None) -> Event:
-    """Build the event of a successful write. Its number comes from the store."""
+    """Build the event of a successful write. The store assigns its number."""
     return Event(
         seq=0,
         at=at,
@@ -49,11 +49,11 @@ def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tupl
 
 # --- event types -------------------------------------------------------------------------------------
 
-PLACE: Final = frozenset({"parentId", "position", "path"})  # members of which a move changes some, and nothing else
+PLACE: Final = frozenset({"parentId", "position", "path"})  # members; a move changes some of them, and nothing else
 
 
 def event_type(event: Event) -> str:
-    """Return the type of an event, such as `forum.created`. An update that changed only the position is `forum.moved`."""
+    """Return the type of an event, such as `forum.created`. An update that changed only the place is `forum.moved`."""
     resource, _, name = event.operation.partition(".")
     verb = SHARED.get(name)
     moved = verb.moved if verb is not None and event.changed and PLACE.issuperset(event.changed) else ""
@@ -78,7 +78,7 @@ def _find_moved(operation: Operation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EventTypes:
-    """One or several types of events: a JSON list, or `one,two`. Whether there are such is checked when the operation runs."""
+    """One or several types of events: a JSON list, or `one,two`. Whether they exist is checked when the operation runs."""
 
     widget: str = "select"
 
@@ -93,7 +93,7 @@ class EventTypes:
 
 
 def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
-    """Return the types of all events that these operations can cause, each with what an event of it is known by in the log."""
+    """Return the types of all events that these operations can cause, each with the condition for its events in the log."""
     found: dict[str, Wanted] = {}
     nothing = Wanted(frozenset(), frozenset(), frozenset(), PLACE)
     for operation in operations:
@@ -118,9 +118,9 @@ _UNKNOWN: Final = {
 
 
 def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
-    """Return what events of the types that are asked for are known by in the log; None if no type is asked for.
+    """Return the condition for events of the requested types in the log; None if no type is requested.
 
-    Refuses a type, an operation and a resource that no event can have: whoever follows the feed by one would wait for ever.
+    Refuses a type, an operation and a resource that no event can have: whoever followed the feed by one would wait for ever.
     """
     asked = {"type": given.get("type", ())} | {name: (given.get(name),) for name in ("operation", "resource") if name in given}
     if not any(asked.values()):
@@ -148,7 +148,7 @@ def singular_of(resource: str) -> str:
 
 
 def show_event(event: Event, actor: Actor) -> dict[str, Any]:
-    """Serialize an event for an actor who may see it: of what it touched, that which their role may read."""
+    """Serialize an event for an actor who may see it, without the touched records that their role may not read."""
     return serialize_event(event) | {"touched": [one for one in event.touched if actor.sees(one["resource"])]}
 
 

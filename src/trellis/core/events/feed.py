@@ -36,7 +36,7 @@ _LIMIT: Final = 100
 
 
 class ActorName(NamedTuple):
-    """An actor: its type, and the id of a key or an administrator, None for any of them."""
+    """An actor: its type, and the id of a key or an administrator; without an id, any actor of the type."""
 
     type: str
     id: int | None
@@ -149,7 +149,7 @@ def _list(context: Context) -> Outcome:
 
 
 def _limit_to_own(context: Context) -> dict[str, ActorName]:
-    """Return the filter that leaves only what the caller itself did, if its grant is only for that."""
+    """Return the filter for events that the caller itself caused if its grant is limited to these; otherwise no filter."""
     actor = context.call.actor
     if not is_own_only(actor, context.call.operation):
         return {}

@@ -1,4 +1,4 @@
-"""Recording the events of a call, and of those that it runs."""
+"""Recording the events of a call, and of the calls that it runs."""
 
 import time
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from trellis.store.engine import Transaction
 
 
 class Overdue(Exception):
-    """Raised where a call that runs others has taken too long. Not a refusal of the other: it must not pass for one."""
+    """Raised if a call that runs others has taken too long. It is no refusal of the inner call, and must not be taken for one."""
 
 
 def refuse_overdue(operation: str, limit: float | None) -> Refused:
-    """Return the refusal of a call that was ended since it took more than so many seconds."""
+    """Return the refusal of a call that was ended because it took longer than a number of seconds."""
     return Refused(
         "TOO_LONG",
         say(
@@ -31,10 +31,11 @@ def refuse_overdue(operation: str, limit: float | None) -> Refused:
 
 
 class Recorder:
-    """Records the events of one call and of those that it runs. `change_set` is the change set that they belong to, if any.
+    """Records the events of one call and of the calls that it runs. `change_set` is the change set that they belong to, if any.
 
-    `until` is when the call must have ended, by the monotonic clock; None for one that may take as long as it likes. `dry`: all of
-    it will be rolled back; `reads`: nothing can be written. `apart`: it needs somebody's approval, and is tried for it, or has it.
+    `until` is the time by which the call must have ended, on the monotonic clock; None if it may take as long as it likes. `dry`:
+    everything will be rolled back; `reads`: nothing can be written. `apart`: the call needs somebody's approval, and either is
+    tried for it or has it.
     """
 
     def __init__(
@@ -53,8 +54,8 @@ class Recorder:
         self.apart = apart
         self.reads = not operation.writes
         self.until = until
-        self.counted: list[Use] = []  # of grants, by what it has read
-        self.digests: dict[tuple[Plain, str | None], str] = {}  # of passwords, made while other writes wait
+        self.counted: list[Use] = []  # uses of grants by reads
+        self.digests: dict[tuple[Plain, str | None], str] = {}  # digests of passwords, computed while other writes wait
         self._tx = tx
         self._operation = operation.name
         self._belong_together = operation.is_change_set or call.change_set is not None
@@ -62,7 +63,7 @@ class Recorder:
         self._now = now
 
     def build_trial(self, operation: Operation, call: Call) -> "Recorder":
-        """Return a recorder of an operation that is run as part of the call and will be rolled back."""
+        """Return a recorder for an operation that is run as part of the call and will be rolled back."""
         trial = Recorder(self._tx, operation, call, self._now, self.until, dry=True)
         trial.digests, trial.apart = self.digests, self.apart
         return trial
@@ -82,7 +83,7 @@ class Recorder:
             raise Overdue
 
     def record(self, operation: Operation, call: Call, outcome: Outcome) -> int | None:
-        """Record what happened. If other operations did it, they have recorded it: then return the last of their events."""
+        """Record what a call did; return its event. A call that ran other operations has none: return the last event of those."""
         if outcome.event is not None or not outcome.happened:
             return outcome.event
         at = self._open(call)
@@ -93,7 +94,7 @@ class Recorder:
         return seq
 
     def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> list[int | None]:
-        """Record what happened in several calls of one operation; return the event of each, None for one that changed nothing."""
+        """Record what several calls of one operation did; return the event of each, None for a call that changed nothing."""
         happened = [(call, one) for call, one in zip(calls, outcomes, strict=True) if one.happened]
         if not happened:
             return [None] * len(calls)

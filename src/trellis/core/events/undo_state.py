@@ -16,8 +16,8 @@ from trellis.store.events import Event
 def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[str, Any]]:
     """Serialize events with a member `undo`: None if undo does not apply to them, otherwise `kept`, `undoneBy` and `open`.
 
-    `kept` says whether everything that undo needs is still in the database, `open` whether there is anything left that the caller
-    may undo. An event that created a record has it once it has been undone, with others of its change set.
+    `kept` is true if everything that undo needs is still in the database, and `open` if there is anything left that the caller may
+    undo. For an event that created a record, `undo` is None until the event has been undone, with others of its change set.
     """
     kinds = {kind.name for kind in context.environment.kinds}
     by_deleting = context.environment.undone_by_deleting
@@ -45,7 +45,7 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
 
 
 def is_past_undo(context: Context, at: str) -> bool:
-    """Return whether what happened then is too long ago to be undone, since what that needs may have been purged."""
+    """Return whether what happened at a time is too long ago to be undone: what undo needs may have been purged."""
     return at < format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_snapshots))
 
 

@@ -1,4 +1,4 @@
-"""What a caller whose grants are for a part of the nodes is told of an event: nothing of what is outside."""
+"""Events for a caller whose grant is for a part of the nodes: everything outside of that part is hidden."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ Within = Mapping[str, Collection[int]]  # roots by resource
 
 
 def hide_outside(tx: Transaction, found: Sequence[Event], within: Within) -> list[Event]:
-    """Return events without what is outside: the records that they touched there, and their own where it was there.
+    """Return events without what is outside: touched records there, and the state of an event's own record while it was there.
 
     A record that was moved in has no `before`: it was outside.
     """

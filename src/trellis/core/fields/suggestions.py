@@ -21,7 +21,7 @@ class Suggestions:
         return not self._left
 
     def find(self, name: str) -> str | None:
-        """Return the known name that is most similar; None if none is similar, or if the request had too many unknown names before."""
+        """Return the most similar known name; None if none is similar, or if the request had too many unknown names before."""
         if not self._left:
             return None
         self._left -= 1

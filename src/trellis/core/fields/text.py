@@ -21,7 +21,7 @@ _MARKUP: Final = re.compile("[<>&\u00a0]")  # characters that HTML writes differ
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text without control characters, trimmed: a line, or several with `lines`. With `visible`, it has no invisible ones either."""
+    """Text without control characters, trimmed: a line, or several with `lines`. `visible` text has no invisible ones either."""
 
     longest: int = 255
     shortest: int = 0

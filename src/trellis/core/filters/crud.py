@@ -1,7 +1,7 @@
 """The operations on saved filters.
 
-A filter is the query of an address, and nothing of what that finds: whoever opens one sees what their role lets them see. It is not
-checked against the list when it is saved, since lists change: the page says what of it is not understood.
+A filter is the query of a URL, without what the query finds: whoever opens a filter sees what their role lets them see. It is not
+checked against the list when it is saved, since lists change: the page reports which parts of it are not understood.
 """
 
 from collections.abc import Mapping
@@ -27,14 +27,14 @@ LISTS: Final[Mapping[str, str]] = {  # with the operation that reads each
     "keys": "keys.list",
     "proposals": "proposals.list",
 }
-_PLACES: Final = frozenset(("before", "page"))  # in a list, which is no filter
+_PLACES: Final = frozenset(("before", "page"))  # parts of a query that are a place in a list, not a filter
 _MOST_PAIRS: Final = 30
 _NO_FILTER: Final = "1T118/1"
 
 
 @dataclass(frozen=True, slots=True)
 class FilterQuery:
-    """The query of an address, without the place in the list and what is empty."""
+    """The query of a URL, without the place in the list and without empty parts."""
 
     longest: int = 1000
     widget: str = "text"
@@ -185,13 +185,13 @@ def _delete(context: Context) -> Outcome:
 
 
 def _owner(context: Context) -> int:
-    """Return whose filters a call is about: an administrator's, or 0 for the terminal's."""
+    """Return the id of the administrator whose filters a call is about; 0 for those of the terminal."""
     actor = context.call.actor
     return (actor.id or 0) if actor.type == "admin" else 0
 
 
 def _find_own(context: Context) -> SavedFilter:
-    """Return the filter of a call. Raises Refused for one that is not there or not seen, or is somebody else's."""
+    """Return the filter that a call is about. Raises Refused if the caller may not see it or change it, or it does not exist."""
     saved, actor = filters.find(context.tx, context.call.target or 0), context.call.actor
     is_own = saved is not None and saved.admin_id == _owner(context)
     if saved is None or not (is_own or saved.shared or actor.type == "terminal"):

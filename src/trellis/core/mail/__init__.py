@@ -1,4 +1,4 @@
-"""Mail to administrators: what is to be sent, what it says, and what becomes of it. `trellis.mail` sends it."""
+"""Mail to administrators: the outbox, the texts, and the outcomes of attempts. `trellis.mail` sends it."""
 
 from trellis.core.mail.outbox import Draft, fill, has_work, settle, take
 from trellis.core.mail.text import write_test

@@ -1,7 +1,7 @@
-"""The outbox of mail: alarms become mail, and a mail that is due is written, handed to whoever sends it, and settled.
+"""The outbox of mail: alarms become mail, and a mail that is due is written, handed to the sender, and settled.
 
-Each mail is begun by one process: it counts the attempt, and says when the next one is due, before anything is sent. So a mail is
-never lost; and where a process ends between sending and recording that, it is sent again under the same Message-ID.
+A process claims a mail before it sends anything: it counts the attempt, and records when the next one is due. So a mail is never
+lost. If a process ends after sending a mail and before recording that, the mail is sent again under the same Message-ID.
 """
 
 import random
@@ -27,9 +27,9 @@ _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 
 
 class Draft(NamedTuple):
-    """A mail as it is to be sent, with the row that counts the attempt. `identity` is the same however often it is sent.
+    """A mail to be sent, with the row that counts the attempt. `identity` is the same however often the mail is sent.
 
-    `language` is the reader's, for somebody invited that of whoever invites; "" where none was chosen.
+    `language` is the reader's, or for an invitation that of whoever invites if the reader has none; "" if none was chosen.
     """
 
     mail: Mail
@@ -40,14 +40,15 @@ class Draft(NamedTuple):
 
 
 def has_work(tx: Transaction, now: str) -> bool:
-    """Return whether a mail is due, or there are alarms that have not been processed for everybody who has an address."""
+    """Return whether a mail is due, or alarms have not been processed yet for everybody who has an address."""
     return bool(mail.list_behind(tx)) or mail.find_due(tx, now, _ahead(now)) is not None
 
 
 def fill(tx: Transaction, environment: Environment, now: str) -> int:
-    """Make mail of the alarms since the last one, for each administrator with an address; return the number of mails.
+    """Make mail of the alarms since the last mail, for each administrator with an address; return the number of mails.
 
-    To each of them one waits at most, and the next comes a minute later, with all alarms since: a thousand are a few mails.
+    At most one such mail waits for each of them, and the next follows a minute later with all alarms since: a thousand alarms make
+    only a few mails.
     """
     made = 0
     for reader, newest in mail.list_behind(tx):
@@ -71,7 +72,7 @@ def _choose(tx: Transaction, environment: Environment, reader: Reader, first: in
 def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
     """Begin an attempt to send the mail that is due; None if there is none.
 
-    Mail that has nothing to say any more, or nowhere to go, is settled on the way.
+    Mail that has nothing left to report, or nobody to report it to, is settled as failed on the way.
     """
     while (due := mail.find_due(tx, now, _ahead(now))) is not None:
         wait = timedelta(minutes=_MINUTES[min(due.attempts, len(_MINUTES) - 1)] * random.uniform(1, 1 + _JITTER))  # noqa: S311
@@ -89,7 +90,7 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
 
 
 def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader, now: str) -> Text | None:
-    """Write what a mail says at this moment; None if there is nothing to say any more."""
+    """Write the text of a mail as of now; None if there is nothing left to report."""
     if due.kind == "changed-address":
         return write_changed_address(environment, reader.name, is_removed=reader.email is None)
     if reader.is_disabled:
@@ -97,7 +98,7 @@ def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader,
     if due.kind == "invitation":
         if reader.has_password or not is_open(tx, reader.id, now):
             return None
-        # Each attempt has a link of its own, since nothing keeps the one before: the newest mail has the one that holds.
+        # Each attempt makes a new link, since the previous one is not stored: only the link in the newest mail is valid.
         return write_invitation(environment, reader.name, *make_link(tx, reader.id, now))
     chosen = _choose(tx, environment, reader, due.first or 0, due.last or 0)
     told = _find_events(tx, chosen[:MOST])
@@ -105,7 +106,7 @@ def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader,
 
 
 def _find_language(tx: Transaction, due: Mail, reader: Reader) -> str:
-    """Return the language that somebody has chosen for the panel, or whoever invites them; "" for none."""
+    """Return the language that the reader, or else whoever invites them, has chosen for the panel; "" if none was chosen."""
     if reader.language or due.kind != "invitation":
         return reader.language
     newest = events.read_page(tx, {"resource": "admins", "resource_id": reader.id}, 1, None, newest_first=True)
@@ -118,7 +119,7 @@ def _find_events(tx: Transaction, chosen: Sequence[Alarm]) -> dict[int, events.E
 
 
 def settle(tx: Transaction, taken: Mail, error: str | None, *, is_final: bool = False) -> None:
-    """Record the outcome of an attempt: sent, or to be tried again, or given up."""
+    """Record the outcome of an attempt: the mail was sent, or will be tried again, or was given up."""
     if error is None:
         mail.settle(tx, taken, "sent")
     else:

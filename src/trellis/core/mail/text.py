@@ -1,6 +1,6 @@
-"""What a mail says: a subject of one line, and plain text without anything secret but the link of an invitation.
+"""The texts of mails: a subject of one line, and plain text that contains nothing secret except the link of an invitation.
 
-Both are sentences (`trellis.sentences`), which whoever sends the mail says in the reader's language.
+Both are sentences (`trellis.sentences`), which the sender of the mail translates into the reader's language.
 """
 
 import re
@@ -15,21 +15,21 @@ from trellis.store.alarms import Alarm
 from trellis.store.events import Event
 
 PANEL: Final = "/admin"
-MOST: Final = 20  # alarms that one mail tells
+MOST: Final = 20  # alarms that one mail lists
 _LONGEST_SUBJECT: Final = 150
 _DIRECTIONS: Final = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LINE_ENDS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 
 
 class Text(NamedTuple):
-    """A mail's subject and what it says."""
+    """The subject and the body of a mail."""
 
     subject: Sentence
     body: Sentence
 
 
 def _one_line(text: str) -> str:
-    """Return a text without what could end a line, or hide or turn round a part of it."""
+    """Return a text without characters that could end the line, or hide or reverse a part of it."""
     return _LINE_ENDS.sub(" ", remove_invisible(_DIRECTIONS.sub("", text))).strip()
 
 
@@ -42,7 +42,7 @@ def _subject(environment: Environment, sentence: str) -> Sentence:
 
 
 def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict[int, Event], *, more: bool) -> Text:
-    """Tell alarms, the newest first. `more` says that there are others."""
+    """Write a mail about alarms, the newest first. `more`: there are others that the mail does not list."""
     told = [(alarm, events[alarm.event]) for alarm in alarms if alarm.event in events]
     sentences = [adapt(tell_outside(alarm.name, event), lambda said, _: _one_line(said)) for alarm, event in told]
     parts: list[str] = []
@@ -62,7 +62,7 @@ def _summarize(sentences: Sequence[str], *, more: bool) -> str:
 
 
 def _end(environment: Environment) -> str:
-    """Return why somebody gets a mail about alarms, and where there is more."""
+    """Return the end of a mail about alarms: why the reader gets it, and where to find more."""
     lines = [f"-- \n{_name(environment)}", say("You receive this mail because you are an administrator there.")]
     if environment.public_url:
         lines.append(say("All alarms: {link}", link=_link(environment, "/alarms")))
@@ -73,7 +73,7 @@ def _end(environment: Environment) -> str:
 
 
 def write_invitation(environment: Environment, name: str, link: str, until: str) -> Text:
-    """Invite somebody."""
+    """Write a mail that invites somebody."""
     body = _body(
         say("Hello {name},", name=_one_line(name)),
         say(
@@ -99,7 +99,7 @@ _NOWHERE: Final = mark(
 
 
 def write_changed_address(environment: Environment, name: str, *, is_removed: bool) -> Text:
-    """Tell whoever read mail for somebody until now that it goes elsewhere, or nowhere."""
+    """Write a mail to the previous address of somebody: their mail now goes to another address, or to none."""
     subject = say("No more mail goes to this address") if is_removed else say("Mail goes to another address")
     goes = say(_NOWHERE if is_removed else _ELSEWHERE, name=_one_line(name), community=_name(environment))
     warning = say("If that was not you, tell another administrator, and change your password.")
@@ -107,7 +107,7 @@ def write_changed_address(environment: Environment, name: str, *, is_removed: bo
 
 
 def write_test(environment: Environment) -> Text:
-    """Tell that mail can be sent."""
+    """Write a test mail."""
     test = say(
         "This is a test from {community}. Nothing has happened: somebody is checking whether mail arrives.",
         community=_name(environment),

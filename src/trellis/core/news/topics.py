@@ -1,8 +1,8 @@
-"""News by topic. It says that something has happened, and nothing of what: whoever is told reads that by an operation.
+"""News by topic: it reports that something has happened, but not what. Whoever receives it reads that with an operation.
 
 The topics: `events`, `events/forums` (a kind or another resource), `events/keys/7` (a record), `requests`, `requests/7` (with a
-key), `deliveries`; and `*`, anything, where there is too much to look at or the position is of another database. A role is told of
-what it may read, and of no other log how long that is.
+key), `deliveries`; and `*` for anything, if there is too much to look at or the position is from another database. An actor gets
+the topics that their role may read, and does not learn the length of other logs.
 """
 
 import re
@@ -17,38 +17,38 @@ from trellis.store.news import Heads, find_events, find_heads, find_keys_of_requ
 
 Position = Heads
 ANYTHING: Final = "*"
-_MOST_ROWS: Final = 500  # of a log that are looked at
+_MOST_ROWS: Final = 500  # rows of a log that are looked at
 _MOST_TOPICS: Final = 40
-_MANY_REQUESTS: Final = "requests/*"  # with more keys than were looked at
+_MANY_REQUESTS: Final = "requests/*"  # with so many requests that not all keys were looked at
 _LOGS: Final[Mapping[str, tuple[str, ...]]] = {"requests": ("request",), "deliveries": ("delivery", "attempt")}  # their positions
 _POSITION: Final = re.compile(r"\d{1,18}(?:\.\d{1,18}){3}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The topics of what has happened up to a position. There may be none."""
+    """The topics in which something has happened, up to a position. There may be none."""
 
     position: Position
     topics: frozenset[str] = frozenset()
 
 
 def parse_position(text: str) -> Position | None:
-    """Read a position that was formatted; None stands for anything else."""
+    """Parse a formatted position; return None for any other text."""
     return Position(*map(int, text.split("."))) if _POSITION.fullmatch(text) else None
 
 
 def format_position(position: Position) -> str:
-    """Write a position: its numbers with points between."""
+    """Format a position: its numbers, separated by dots."""
     return ".".join(map(str, position))
 
 
 def read_position(gate: Gate, actor: Actor | None = None) -> Position:
-    """Return the position of everything that has happened, or of what an actor may read of."""
+    """Return the position after everything that has happened, limited to the logs that an actor may read if one is given."""
     return _limit_position(gate.store.read_single(find_heads), actor)
 
 
 def read_news(gate: Gate, since: Position, actor: Actor | None = None) -> News:
-    """Return what has happened since a position, or what of that an actor may read of."""
+    """Return what has happened since a position, limited to what an actor may read if one is given."""
     since = _limit_position(since, actor)
     with gate.store.reading() as tx:
         now = _limit_position(find_heads(tx), actor)
@@ -57,7 +57,7 @@ def read_news(gate: Gate, since: Position, actor: Actor | None = None) -> News:
 
 
 def limit_news(news: News, actor: Actor) -> News:
-    """Return of news what an actor may read of."""
+    """Return the part of news that an actor may read."""
     topics = {topic for topic in news.topics if topic == ANYTHING or _is_seen(topic, actor)}
     topics |= {"events"} if any(topic.startswith("events/") for topic in topics) else set()
     is_much = _MANY_REQUESTS in topics or len(topics) > _MOST_TOPICS
@@ -70,7 +70,7 @@ def _is_seen(topic: str, actor: Actor) -> bool:
 
 
 def _limit_position(position: Position, actor: Actor | None) -> Position:
-    """Return a position with 0 for the logs that an actor does not see."""
+    """Return a position with 0 for the logs that an actor may not read."""
     unseen = [name for log, names in _LOGS.items() if actor is not None and not actor.sees(log) for name in names]
     return position._replace(**dict.fromkeys(unseen, 0))
 

@@ -12,9 +12,9 @@ _READS: Final = frozenset(("get", "list"))  # the verbs that read the records of
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """What an administrator may do who is no owner: by a role, which may be for some kinds only (none named: for all).
+    """What an administrator who is not an owner may do: by a role, which may be for some kinds only (none named: for all).
 
-    `resources` are those whose records the role may read, and so whatever the log of events has of them.
+    `resources` are the resources whose records the role may read, and so whatever the event log contains about them.
     """
 
     role: Role
@@ -26,7 +26,7 @@ class Permit:
 class Permits:
     """The permits of all roles, in a community with these operations and kinds of nodes. Each is resolved once.
 
-    `load` returns the operations, the names of all kinds, and of those whose nodes are groups.
+    `load` returns the operations, the names of all kinds, and the names of the kinds whose nodes are groups.
     """
 
     def __init__(self, load: Callable[[], tuple[Iterable[Named], Collection[str], Collection[str]]]) -> None:
@@ -39,7 +39,7 @@ class Permits:
         return tuple(operations), frozenset(kinds), frozenset(groups)
 
     def find(self, role: str, kinds: str | None = None) -> Permit | None:
-        """Return what a role lets one do, for some kinds, with commas between, or for all if there are none. None: everything."""
+        """Return the permit of a role, for some kinds, separated by commas, or for all. None: an owner, who may do everything."""
         if (role, kinds) not in self._found:
             self._found[role, kinds] = self._resolve(find_role(role), tuple(kinds.split(",")) if kinds else ())
         return self._found[role, kinds]
@@ -56,7 +56,7 @@ class Permits:
         return Permit(role, kinds, names, frozenset(resources))
 
     def list_roles(self, name: str) -> list[Role]:
-        """Return the roles that may run an operation, for all kinds."""
+        """Return the roles that may run an operation if they are for all kinds."""
         operations, known, _ = self._all
         those = [one for one in operations if one.name == name]
         return [role for role in ROLES.values() if any(is_match(pattern, one, known) for one in those for pattern in role.patterns)]

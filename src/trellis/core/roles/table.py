@@ -1,8 +1,8 @@
-"""The table of roles: patterns over the names of operations, which say what each role may run.
+"""The table of roles: patterns over the names of operations that define what each role may run.
 
-A pattern is `resource.verb`. For the resource it may have `*`, any; `{kind}`, the kinds of nodes that the role is for; and
-`{groups}`, the groups, where they are not among these: permissions name them. For the verb it may have `*`, any, and `{read}`,
-those that change nothing. A new kind or operation fits in by its name. What no pattern has is for owners alone.
+A pattern is `resource.verb`. The resource may be `*` (any), `{kind}` (the kinds of nodes that the role is for), or `{groups}` (the
+groups if they are not among these kinds: permissions name them). The verb may be `*` (any) or `{read}` (any operation that changes
+nothing). A new kind or operation is covered by its name. Operations that match no pattern are reserved for owners.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 
 class Named(Protocol):
-    """What a pattern is compared with: an operation."""
+    """An operation, as far as it is compared with patterns."""
 
     @property
     def name(self) -> str: ...
@@ -21,7 +21,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One role. `doc` says what it may do. A role that is `for_kinds` may be for some kinds of nodes only."""
+    """One role. `doc` describes what it may do. A role that is `for_kinds` can be limited to some kinds of nodes."""
 
     name: str
     title: str
@@ -31,17 +31,17 @@ class Role:
 
     @property
     def word(self) -> str:
-        """What it is called within a sentence."""
+        """The name of the role within a sentence."""
         return self.title.lower()
 
     @property
     def one(self) -> str:
-        """One who has it: `an owner`."""
+        """One administrator with the role: `an owner`."""
         return f"{'an' if self.word[0] in 'aeiou' else 'a'} {self.word}"
 
     @property
     def several(self) -> str:
-        """Those who have it: `owners`."""
+        """Several administrators with the role: `owners`."""
         return f"{self.word}s"
 
     @property
@@ -58,7 +58,7 @@ _EVERYBODY: Final = (
     "search.{read}",
     "alarms.view",
     "filters.*",
-)  # these show what the role may read otherwise
+)  # these show only what the rest of the role may read
 _OWN_FILTERS: Final = ("filters.create", "filters.update", "filters.delete")
 _STRUCTURE: Final = ("{kind}.{read}", "structure.{read}", "access.{read}")
 OWNER: Final = "owner"
@@ -140,12 +140,12 @@ OWN: Final = frozenset(
 
 
 def find_role(name: str) -> Role:
-    """Return a role. One that this release does not know, since a newer one has given it, may do nothing."""
+    """Return the role with a name. A role that only a newer release knows may do nothing."""
     return ROLES.get(name) or Role(name, name, "Unknown to this release.", ())
 
 
 def is_match(pattern: str, operation: Named, kinds: Collection[str], groups: Collection[str] = ()) -> bool:
-    """Return whether a pattern has an operation, for a role that is for these kinds. `groups` are those that are not among them."""
+    """Return whether a pattern of a role for these kinds covers an operation. `groups` are the groups that are not among them."""
     resource, _, does = operation.name.partition(".")
     wanted, _, done = pattern.partition(".")
     resources: Mapping[str, Any] = {"*": (resource,), "{kind}": kinds, "{groups}": groups}

@@ -1,4 +1,4 @@
-"""Search: one read that looks in everything an administrator may be after."""
+"""Search: one operation that looks through all records that an administrator may want to find."""
 
 from trellis.core.search.find import FIND, TEXT, operations
 

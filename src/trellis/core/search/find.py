@@ -1,4 +1,4 @@
-"""Finding records of all sorts by what somebody types: a name, a number, the public part of a key, the id of a request."""
+"""Finding records of all resources by a name, a number, the public part of a key, or the id of a request."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,14 +24,14 @@ from trellis.store.nodes import Node
 from trellis.store.webhooks import endpoints
 
 FIND: Final = "search.find"
-_FEW: Final = 6  # records of one sort
+_FEW: Final = 6  # records of one resource
 _MOST: Final = 50
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{8,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchText:
-    """What somebody is looking for. A whole key is refused, since its secret part has no business in a search."""
+    """The text that somebody searches for. A whole key is refused, since its secret part has no business in a search."""
 
     longest: int = 200
     widget: str = "text"
@@ -59,10 +59,10 @@ class Found(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is looked for: the text, what it may be besides a name, and how many records of a sort at most."""
+    """A search: the text, what it may stand for besides a name, and the number of records of each resource at most."""
 
     text: str
-    number: int | None  # a record's
+    number: int | None  # the number of a record
     public: str  # the public part of a key
     limit: int
 
@@ -131,7 +131,7 @@ def _read(text: str, limit: int) -> Wanted:
 
 
 def _find_nodes(kind: NodeKind, context: Context, wanted: Wanted) -> Found:
-    """Find nodes: the one with the number, those whose names begin with the text, and those that have it in theirs."""
+    """Find nodes: the one with the number, then those whose names begin with the text, then those whose names contain it."""
     if wanted.public:
         return Found([])
     tx, folded = context.tx, nodes.fold_name(wanted.text)

@@ -1,4 +1,4 @@
-"""Subscriptions: what a webhook can name, and what it gets by it."""
+"""Subscriptions: the patterns that a webhook can subscribe to, and the events that each covers."""
 
 from trellis.core.subscriptions.patterns import (
     ALARM,

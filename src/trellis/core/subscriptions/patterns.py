@@ -1,4 +1,4 @@
-"""What webhooks subscribe to: patterns over types of events, and alarms, which are never meant unless they are named."""
+"""Patterns over the types of events that webhooks subscribe to. Alarms are only covered by patterns that name them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -8,23 +8,23 @@ ALARM: Final = "alarm"  # what the types of alarms begin with: `alarm.new_key`
 
 
 def is_subscribed(patterns: Iterable[str], event_type: str) -> bool:
-    """Return whether one of these patterns covers an event. `*` covers no alarm: these tell of people and how they sign in."""
+    """Return whether one of these patterns covers an event. `*` covers no alarms: these are about people and their sign-ins."""
     wide = {f"{event_type.partition('.')[0]}.*", event_type} | (set() if is_alarm(event_type) else {EVERYTHING})
     return any(pattern in wide for pattern in patterns)
 
 
 def is_alarm(event_type: str) -> bool:
-    """Return whether a type is that of an alarm, or a pattern over such."""
+    """Return whether a type is that of an alarm, or a pattern over types of alarms."""
     return event_type.partition(".")[0] == ALARM
 
 
 def find_alarm_patterns(patterns: Iterable[str]) -> frozenset[str]:
-    """Return those of some patterns that cover alarms."""
+    """Return the patterns that cover alarms."""
     return frozenset(filter(is_alarm, patterns))
 
 
 def is_webhook_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a change of a webhook sends its events elsewhere, or more of them."""
+    """Return whether a change makes a webhook send its events elsewhere, or send more of them."""
     return after["url"] != before["url"] or not all(is_subscribed(before["events"], pattern) for pattern in after["events"])
 
 

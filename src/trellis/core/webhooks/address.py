@@ -15,7 +15,7 @@ Network = IPv4Network | IPv6Network
 # Names that always mean this machine or this network (RFC 6761, 6762, 8375; ICANN's .internal).
 _LOCAL_NAMES: Final = re.compile(r"(^|\.)(localhost|local|internal|intranet|lan|home\.arpa|localdomain)$")
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
-# A host and perhaps a port. Without this, `[::1]25` would have no port for `urlsplit`, and port 25 for what sends.
+# A host and perhaps a port. Without this, `[::1]25` would have no port for `urlsplit`, but port 25 for the client that sends.
 _AUTHORITY: Final = re.compile(r"(\[[^\[\]]*\]|[^\[\]:]*)(:[0-9]*)?", re.ASCII)
 # Special networks that `is_global` reports as global in some Python versions.
 _CLOSED: Final = tuple(
@@ -46,11 +46,11 @@ _FIRST_FREE_PORT: Final = 1024
 
 
 class NotAllowed(Exception):
-    """A webhook may not be sent there; the text completes a sentence and says where and why."""
+    """Raised if a webhook may not be sent to a URL or an address. The text completes a sentence, and says where and why."""
 
 
 def check_url(url: str, allowed: tuple[Network, ...], hosts: tuple[str, ...] = (), *, https_only: bool = False) -> None:
-    """Check a URL: where there are `hosts`, its host must be one of them, and `https_only` says what it must begin with.
+    """Check a URL. If there are `hosts`, its host must be one of them; with `https_only`, it must begin with https.
 
     Raises NotAllowed. The addresses of a host name are checked after it is resolved.
     """
@@ -94,14 +94,15 @@ def _check_scheme(scheme: str, *, https_only: bool) -> None:
 
 
 def _is_listed(host: str, hosts: tuple[str, ...]) -> bool:
-    """Return whether a host is one of these, or below one that begins with `*.`."""
+    """Return whether a host is in a list, or below an entry that begins with `*.`."""
     return any(host == listed or (listed.startswith("*.") and host.endswith(listed[1:])) for listed in hosts)
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
-    """Check an address and return the one to connect to: it itself, or what a mapped or 6to4 one has inside. Raises NotAllowed.
+    """Check an address and return the one to connect to: itself, or the one inside a mapped or 6to4 address. Raises NotAllowed.
 
-    Behind NAT64 it stays as it is: a machine without IPv4 has no other way to what is inside.
+    A NAT64 address on the public internet is returned as it is: a machine without IPv4 has no other way to the address inside. If
+    the operator allows it, or the address inside, the address inside is returned.
     """
     unwrapped = _unwrap(address)
     if any(one in network for network in allowed for one in {address, unwrapped} if one.version == network.version):

@@ -115,7 +115,7 @@ def _rest_operation(
         answers=() if verb.response is Response.NULL else RECORD,
         once=(SECRET,) if verb.creates else (),
         trace=_trace if verb.creates else None,
-        varies=not verb.writes,  # with the time: an old secret expires
+        varies=not verb.writes,  # it changes with the time: an old secret expires
         granted_alone=verb.writes and verb.body is not None,  # it sends whole records to wherever the caller likes
     )
 
@@ -281,7 +281,7 @@ def _disable(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["disable"])
     given = require((_BECAUSE,), context.input)
     raise_faults(given.faults)
-    is_outdated = context.call.actor == DELIVERY and not old.failures  # cleared while this waited, as by another address
+    is_outdated = context.call.actor == DELIVERY and not old.failures  # failures were cleared while this waited, as by a new URL
     if not old.enabled or is_outdated:
         return Outcome(serialize_webhook(old, context.now), happened=False)
     return _save(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
@@ -298,7 +298,7 @@ def _save(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = 
 
 
 def _judge_alarms(context: Context, wanted: Collection[str]) -> None:
-    """Refuse to send alarms anywhere, somewhere else, or again, for anybody but owners and the terminal. Raises Refused."""
+    """Refuse to let anybody but owners and the terminal send alarms to a new address, or send them again. Raises Refused."""
     actor = context.call.actor
     if wanted and not (actor.type == "terminal" or (actor.type == "admin" and actor.permit is None)):
         raise Refused(

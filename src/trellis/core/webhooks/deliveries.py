@@ -181,5 +181,5 @@ def _redeliver(context: Context) -> Outcome:
 
 
 def _describe(webhook: Webhook) -> dict[str, str]:
-    """Return what an event tells of the webhook that it is about, so that it need not be called by its number."""
+    """Return the members that describe the webhook in an event, so that people need not identify it by its number."""
     return {"url": webhook.url, "description": webhook.description}

@@ -22,7 +22,7 @@ _LOOKS_LIKE_ONE: Final = re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,}")
 
 
 class SecretUnavailable(Exception):
-    """A secret was derived from another key than the one that is set now, or from one that is no longer set."""
+    """Raised if a secret was derived from a key that is no longer set, or that is not the one that is set now."""
 
 
 def generate_secret(key: str | None) -> str:
@@ -53,7 +53,7 @@ def redact_secrets(text: str) -> str:
 
 
 def _fingerprint(key: str) -> str:
-    """Return a short text that identifies a key without revealing anything of it."""
+    """Return a short text that identifies a key without revealing anything about it."""
     return _digest(key, b"mark").hex()[:12]
 
 

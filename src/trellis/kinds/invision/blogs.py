@@ -28,9 +28,9 @@ _OWNER: Final = {
 
 
 def _describe_owner(record: Record, _: FindGroups) -> dict[str, Any]:
-    """Describe a member of whom the name is all that is known."""
+    """Describe a member of whom only the name is known."""
     return {
-        "id": 0,  # as the suite has it for those who are no members; its typed clients take no null for it
+        "id": 0,  # as the suite has it for people who are not members; its typed clients do not accept null
         "name": record["owner"],
         "title": None,
         "timeZone": None,

@@ -1,4 +1,4 @@
-"""The members that several records of the dialect have, and its permissions."""
+"""The members that several records of the dialect share, and its permissions."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -37,16 +37,16 @@ def declare_parent(root: int | None) -> Member:
 
 
 def number_options(*options: str) -> Mapping[str, str]:
-    """Return the names under which these permissions may be sent, and answered: their own, and those with their numbers.
+    """Return the names under which these permissions may be sent and are returned: their own names, and names with numbers.
 
-    The first is perm_view, the second perm_2, and so on.
+    The first name with a number is perm_view, the second perm_2, and so on.
     """
     numbered = {_FIRST if number == 1 else f"perm_{number}": option for number, option in enumerate(options, 1)}
     return MappingProxyType({option: option for option in options} | numbered)
 
 
 def declare_permissions(number: int, options: Mapping[str, str]) -> Member:
-    """Declare the permissions of a kind; `number`, below ten, is its own, so that no `perm_id` is that of another kind's node."""
+    """Declare the permissions of a kind. `number`, below ten, is unique to the kind, so that `perm_id` is unique to the node."""
     names = (_FIRST, *(f"perm_{place}" for place in range(2, _LAST + 1)))
     schema = {
         "type": "object",

@@ -166,7 +166,7 @@ def _list(context: Context) -> Outcome:
 
 
 def serialize_request(logged: LoggedRequest) -> dict[str, Any]:
-    """Serialize a request; the duration in milliseconds."""
+    """Serialize a request, with its duration in milliseconds."""
     request = logged.request
     return {
         "id": logged.id,
@@ -203,7 +203,7 @@ def _get(context: Context) -> Outcome:
 
 
 def _find_event(context: Context, request: Request) -> int | None:
-    """Return the number of the event that a request caused, or of the first one."""
+    """Return the number of the event that a request caused, the first if there are several; None if there is none."""
     operations = {one.name: one for one in context.environment.load_operations()}
     operation = operations.get(request.operation or "")
     if operation is None or request.key_id is None or request.status >= 400:

@@ -9,7 +9,7 @@ _LONGEST: Final = 100  # characters; a longer name is not a misspelt one
 
 
 class Suggestions:
-    """The nearest known name for the first few unknown ones of a request."""
+    """Finds the nearest known name for the first few unknown names of a request."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = tuple(known)
@@ -17,7 +17,7 @@ class Suggestions:
 
     @property
     def are_used_up(self) -> bool:
-        """Whether nothing is suggested any more."""
+        """Whether the request has had so many unknown names that nothing more is suggested."""
         return not self._left
 
     def find(self, name: str) -> str | None:

@@ -19,8 +19,8 @@ from trellis.store import filters
 from trellis.store.counters import next_number
 from trellis.store.filters import SavedFilter
 
-MOST: Final = 50  # of one administrator
-LISTS: Final[Mapping[str, str]] = {  # with the operation that reads each
+MOST: Final = 50  # filters of one administrator
+LISTS: Final[Mapping[str, str]] = {  # each with the operation that reads it
     "requests": "requests.list",
     "events": "events.search",
     "deliveries": "deliveries.list",

@@ -20,7 +20,7 @@ from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
 from trellis.store.mail import Mail, Reader, reasons
 
-_MINUTES: Final = (2, 5, 15, 30, 60, 120, 240, 480, 720, 720)  # from an attempt to the next: two days in all
+_MINUTES: Final = (2, 5, 15, 30, 60, 120, 240, 480, 720, 720)  # from an attempt to the next: ten attempts in about 29 hours
 _JITTER: Final = 0.1
 _APART: Final = timedelta(minutes=1)  # between two mails with alarms to one administrator
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)

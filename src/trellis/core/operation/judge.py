@@ -1,4 +1,4 @@
-"""How the gate judges administrators by their role, and reads anew for every write what an administrator or a key may do."""
+"""How the gate judges administrators by their role, and reads again before every write what its actor may do."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from trellis.store.keys import Key
 
 
 class SessionEnded(Refused):
-    """A write of an administrator whose session was ended while it waited for its turn."""
+    """Raised for a write of an administrator whose session was ended while the write waited for its turn."""
 
     def __init__(self) -> None:
         super().__init__("NO_PERMISSION", say("Your session was ended while this waited. Nothing was changed. Sign in again."))

@@ -127,7 +127,7 @@ ROLES: Final[Mapping[str, Role]] = {
     )
 }
 
-# What every administrator may run on themselves, whatever their role.
+# The operations that every administrator may run on themselves, whatever their role.
 OWN: Final = frozenset(
     f"admins.{name}"
     for name in (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 EVERYTHING: Final = "*"
-ALARM: Final = "alarm"  # what the types of alarms begin with: `alarm.new_key`
+ALARM: Final = "alarm"  # the first part of the types of alarms: `alarm.new_key`
 
 
 def is_subscribed(patterns: Iterable[str], event_type: str) -> bool:

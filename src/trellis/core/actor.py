@@ -104,7 +104,7 @@ _SERVICES: Final = {
 
 
 def describe_actor(actor: Mapping[str, Any]) -> str:
-    """Return the name to show for an actor that an event names. A key or an administrator can have the name of another actor."""
+    """Return the name to show for an actor that an event names. Its type decides: a key or an administrator may have any name."""
     name = str(actor["name"])
     if actor["type"] == TERMINAL.type:
         return say("one-time link") if name == _LINK else say("The terminal")

@@ -24,7 +24,10 @@ class WebhookPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SecondFactorPolicy:
-    """The operator's settings for second factors: whether all administrators must have one, and the key for secrets of apps."""
+    """The operator's settings for second factors.
+
+    `required`: every administrator must have one. `key` is the key that the secrets of authenticator apps are derived from.
+    """
 
     required: bool = False
     key: str | None = field(default=None, repr=False)

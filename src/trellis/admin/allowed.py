@@ -1,11 +1,11 @@
-"""What a page shows to an administrator whose role has not everything: no link, button or form that would be refused.
+"""Removes from a page every link, button and form that would be refused to an administrator because of their role.
 
-Pages name the operations that they need, and everything follows from that: links in a row of buttons and forms without fields are
-left out, other links become their text, and other forms show their values and take none. Templates ask `allows(…)` only for
-what is neither a link nor a form.
+Pages name the operations that they need, and the rest follows from that: links in a row of buttons and forms without fields are
+left out, other links are replaced by their text, and other forms show their values but are disabled. Templates call `allows(…)`
+only for what is neither a link nor a form.
 
-A page is read tag by tag, with quoted values as wholes, so that text and values stay as they are: templates escape what is in them.
-The standard library's parser would need a quarter of a second for a tree of a thousand nodes.
+A page is read tag by tag, with each quoted value as a whole, so that text and values stay unchanged: templates escape them. The
+standard library's parser would need a quarter of a second for a tree of a thousand nodes.
 """
 
 import re
@@ -33,30 +33,30 @@ _HREF: Final = re.compile(r"""(?:\s+(?!href=)[^\s"'<>/=]++(?:="[^"]*")?+)*+\s+hr
 _ALONE: Final = re.compile(rf"<p(?=[\s>]){_ATTRIBUTES}>\s*(<a(?=[\s>]){_ATTRIBUTES}>(?:(?!</a>|</p>).)*</a>)\s*</p>", re.DOTALL)
 _FORM: Final = re.compile(rf"<form(?=[\s>]){_ATTRIBUTES}>{_INNER.format('form')}")
 _BUTTON: Final = re.compile(rf"<button(?=[\s>]){_ATTRIBUTES}>{_INNER.format('button')}")
-_OUTER: Final = re.compile(rf'<(input|select|textarea)(?=[^<>]*\sform="){_ATTRIBUTES}>')  # of a form that it does not stand in
+_OUTER: Final = re.compile(rf'<(input|select|textarea)(?=[^<>]*\sform="){_ATTRIBUTES}>')  # outside its form
 _CONTROLS: Final = frozenset(
     ("input", "select", "textarea", "button")
-)  # each is shut: a fieldset would do for browsers, not for axe
-_PLAIN: Final = frozenset(("data-row", "data-part", "data-time", "data-ago"))  # by which scripts add nothing to press
-_PATH: Final = re.compile(rf'"({PREFIX}[^"<>?#\s]*)')  # of an address; templates put all in double quotes
+)  # each is disabled: a disabled fieldset would do for browsers, but not for axe
+_PLAIN: Final = frozenset(("data-row", "data-part", "data-time", "data-ago"))  # they may stay: scripts add no controls for them
+_PATH: Final = re.compile(rf'"({PREFIX}[^"<>?#\s]*)')  # templates put every address in double quotes
 _NUMBER: Final = re.compile(r"(?<=/)[0-9]+(?=[/\n]|$)")
 _MOST_SHAPES: Final = 2000
 _MOST_SUSPECTED: Final = 100
 
 
 class Allowed:
-    """Knows of each address which operations its page needs."""
+    """Judges addresses by the operations that their pages need."""
 
     def __init__(self, pages: Iterable[Page]) -> None:
         self._routes = [(page.method, compile_path(PREFIX + page.path)[0], page.needs) for page in pages]
         self._find = lru_cache(_MOST_SHAPES)(self._match)
 
     def may(self, request: PageRequest, operation: str, target: int | None = None) -> bool:
-        """Return whether whoever is signed in may run an operation, on a record."""
+        """Return whether the administrator who is signed in may run an operation, on the record `target` if one is given."""
         return request.me is not None and is_allowed(request.catalogue.find(operation), request.me.actor, target)
 
     def may_open(self, request: PageRequest, path: str, method: str = "GET") -> bool:
-        """Return whether an address, without /admin, is of a page that whoever is signed in may open; there may be none."""
+        """Return whether the administrator may open the page at an address, given without /admin. True if there is no such page."""
         path = _clean(path)
         route, needs = self._find(method, _NUMBER.sub("0", path))
         if route is None or not needs:
@@ -67,34 +67,34 @@ class Allowed:
         return all(self.may(request, name, target) for name in needs)
 
     def asks_whose(self, path: str, method: str) -> bool:
-        """Return whether it matters whose record an address is of: some operations are everybody's on their own account."""
+        """Return whether it matters whose record an address is about: everybody may run some operations on their own account."""
         return not OWN.isdisjoint(self._find(method, _NUMBER.sub("0", _clean(path)))[1])
 
     def _match(self, method: str, path: str) -> tuple[re.Pattern[str] | None, tuple[str, ...]]:
-        """Find the first route of a path, as the panel does. No route asks for a certain number, so 0 may stand for any."""
+        """Return the first route that matches a path, as the panel does. No route has a fixed number, so 0 stands for any."""
         found = ((route, needs) for one, route, needs in self._routes if one == method and route.match(path))
         return next(found, (None, ()))
 
     def leave_out(self, html: str, request: PageRequest) -> str:
-        """Return a page without what would be refused. Owners see all of it."""
+        """Return a page without the parts that would be refused. Owners see the whole page."""
         return html if request.me is None or request.me.permit is None else _Rewriter(self, request).rewrite(html)
 
 
 def _clean(path: str) -> str:
-    """Return the whole path of an address as the panel matches it."""
+    """Return the path of an address, with /admin, as the panel matches it."""
     return PREFIX + unquote(path.partition("#")[0].partition("?")[0]).rstrip("/")
 
 
 class _Rewriter:
-    """One page for one role."""
+    """Rewrites one page for one role."""
 
     def __init__(self, allowed: Allowed, request: PageRequest) -> None:
         self._allowed = allowed
         self._request = request
         self._judged: frozenset[str] = frozenset()
-        self._suspected: list[str] = []  # paths, with 0 for any number, that are closed to GET
+        self._suspected: list[str] = []  # paths that may not be opened with GET, with 0 for any number
         self._closed: dict[str, set[str]] = {"GET": set(), "POST": set()}
-        self._forms: dict[str, tuple[str, str, bool]] = {}  # by id: where it leads, how, and whether it is shut
+        self._forms: dict[str, tuple[str, str, bool]] = {}  # by id: its action, its method, and whether it is disabled
 
     def rewrite(self, html: str) -> str:
         self._judge(html)
@@ -106,7 +106,7 @@ class _Rewriter:
         return self._find_links().sub(self._change_link, _ALONE.sub(self._change_alone, html))
 
     def _judge(self, html: str) -> None:
-        """Judge every address of the page: those that differ only by a number together, since a tree has thousands."""
+        """Judge every address on the page. Those that differ only by a number are judged together, since a tree has thousands."""
         paths = [*_PATH.findall(html), self._request.http.url.path]
         alike = _NUMBER.sub("0", "\n".join(paths)).split("\n")
         self._judged = frozenset(paths)
@@ -119,21 +119,21 @@ class _Rewriter:
                 self._suspected = sorted(shut | (one_by_one & {like for path, like in both if path in closed}))
 
     def _find_links(self) -> re.Pattern[str]:
-        """Return what finds the links that may lead where one may not: asking about each one of thousands takes too long."""
+        """Return a pattern for the links that may have to be removed: judging each of thousands of links would take too long."""
         if len(self._suspected) > _MOST_SUSPECTED:
             return _LINK
         paths = "|".join(re.escape(path).replace("/0", "/[0-9]+") for path in self._suspected)
         return re.compile(rf"""<a(?=[^<]*?"(?:{paths})[?#"])(?=[\s>]){_ATTRIBUTES}>{_INNER.format("a")}""")
 
     def _leads(self, to: str, method: str = "GET") -> bool:
-        """Return whether an address leads somewhere that may be opened."""
+        """Return whether an address may be opened."""
         path = to.partition("#")[0].partition("?")[0]
         if path in self._judged and method in self._closed:
             return path not in self._closed[method]
         return self._may_open(path, method)
 
     def _may_open(self, path: str, method: str) -> bool:
-        """Judge a path. Those of others are not for the panel to judge."""
+        """Return whether a path may be opened. Paths outside the panel always may."""
         is_ours = path == PREFIX or path.startswith(f"{PREFIX}/")
         return not is_ours or self._allowed.may_open(self._request, path.removeprefix(PREFIX), method)
 
@@ -173,7 +173,7 @@ class _Rewriter:
         return self._leads(button.get("formaction") or action, (button.get("formmethod") or method).upper())
 
     def _leave_out_buttons(self, html: str, action: str, method: str) -> str:
-        """Leave out the buttons that would send a form where one may not."""
+        """Leave out the buttons that would send the form to an address that is not allowed."""
 
         def change(found: re.Match[str]) -> str:
             button = _read(found[1])
@@ -193,7 +193,7 @@ class _Rewriter:
 
 
 def _read(attributes: str) -> dict[str, str]:
-    """Read the attributes of a tag; the first of two counts."""
+    """Read the attributes of a tag. If a name occurs twice, the first one counts."""
     found: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(attributes):
         found.setdefault(name.lower(), unescape(double or single or bare))
@@ -210,7 +210,7 @@ def _has_control(html: str) -> bool:
 
 
 def _shut(found: re.Match[str]) -> str:
-    """Shut a control, and take off a tag what scripts would go by."""
+    """Disable a control, and remove the attributes of any tag that scripts act on."""
     name, attributes = found[1], found[2]
     is_control = name.lower() in _CONTROLS
 

@@ -1,7 +1,7 @@
 """The panel as a web application: the checks before every page, and the headers and cookies of every response.
 
-Order of checks: the session, or the token of a visitor → the body's size → the site that sent the form → the form's token → the
-page. Without a session or such a token no body is read.
+Order of checks: the session, or the visitor's token → the site that sent the form → the body's size → the form's token → the page.
+The body is read only if there is a session or such a token.
 """
 
 import logging
@@ -51,9 +51,9 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
-_PAGED: Final = frozenset(("before", "page"))  # in the address of an older part of a list, to which nothing is added
-_FIRST_STEPS: Final = (  # what of a session has to be done before anything else, where, and what scripts are told
+_MAX_PATH: Final = 1000  # characters; no page has a longer path, and Python does not convert numbers of several thousand digits
+_PAGED: Final = frozenset(("before", "page"))  # parameters that select an older part of a list, to which nothing is added
+_FIRST_STEPS: Final = (  # what a session may have to do first: its attribute, the page for it, and the message to scripts
     ("must_change_password", CHOOSE, say("Choose your own password first.")),
     ("must_add_factor", FACTORS, say("Set up a second factor first.")),
 )
@@ -108,7 +108,7 @@ class Panel:
         self.app.router.redirect_slashes = False
 
     def end(self) -> None:
-        """End what would go on for long: the process is about to end."""
+        """End the streams of news, which would otherwise stay open: the process is about to end."""
         self.watcher.end()
 
     async def __call__(self, outer: Scope, receive: Receive, send: Send) -> None:
@@ -117,7 +117,7 @@ class Panel:
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             nonlocal answered, status
             if message["type"] == "http.response.start":
-                answered, status = time.perf_counter_ns(), message["status"]  # a stream of news goes on for hours after it
+                answered, status = time.perf_counter_ns(), message["status"]  # a stream of news can stay open for hours
                 headers = message["headers"]
                 present = {name.lower() for name, _ in headers}
                 headers.extend(pair for pair in self.headers if pair[0] not in present)
@@ -197,7 +197,7 @@ class Panel:
         return await self._run_page(page, request)
 
     async def _run_page(self, page: Page, request: PageRequest) -> Response:
-        """Run a page, or ask first for what it turns out to need."""
+        """Run a page, or ask first for what it turns out to need: a fresh form, the password or a new session."""
         try:
             return await page.run(request)
         except StaleForm as stale:
@@ -213,12 +213,15 @@ class Panel:
             return self._sign_in_first(request)
 
     def _require_role(self, page: Page, request: PageRequest) -> None:
-        """Refuse a page whose operations the role does not have. Raises Refused (ROLE_NEEDED)."""
+        """Refuse a page that needs an operation which the role does not have. Raises Refused (ROLE_NEEDED)."""
         for name in page.needs:
             self.runner.gate.authorise(name, request.actor, request.http.path_params.get("id"))
 
     async def _prepare(self, page: Page, request: PageRequest) -> None:
-        """Find what the layout shows, and from where on a page is kept up to date: before the page, which may show more."""
+        """Read what the layout shows, and the position from which the page is kept up to date.
+
+        This comes before the page, which may show later changes as well.
+        """
         request.waiting = {"alarms": await self.runner.read(count_unread, request.actor)}
         request.waiting |= {"proposals": await self.runner.read(count_open)} if request.actor.may("proposals.list") else {}
         if page.live and _PAGED.isdisjoint(request.query):
@@ -226,9 +229,9 @@ class Panel:
             request.position = format_position(await self.runner.read(read_position, request.actor))
 
     async def _find_session(self, request: PageRequest, *, records: bool = True) -> bool:
-        """Find the session of the cookie, and note its use, or give the visitor a token for the forms that are open to all.
+        """Find the session of the cookie and record its use, or give the visitor a token for the forms that are open to all.
 
-        Return whether there was a session, or such a token, before.
+        Return whether the request came with a session or such a token.
         """
         if token := request.read_cookie("session"):
             request.me = await self.sessions.find(token, request.address, records=records)
@@ -236,7 +239,7 @@ class Panel:
         return request.me is not None or await self._welcome_visitor(request)
 
     async def _welcome_visitor(self, request: PageRequest) -> bool:
-        """Give whoever has no session a token for the forms that are open to all; return whether they had one before."""
+        """Give a visitor without a session a token for the forms that are open to all; return whether they had one already."""
         request.me = None
         visitor = request.read_cookie("visitor")
         is_known: bool = visitor != "" and await self.runner.read(is_visitor_token, visitor)
@@ -271,7 +274,7 @@ class Panel:
         )
 
     def _find_first_step(self, request: PageRequest) -> Response | None:
-        """Lead to what has to be done before anything else; None if there is nothing."""
+        """Return a response that leads to what has to be done before anything else; None if there is nothing."""
         for must, path, detail in _FIRST_STEPS:
             if getattr(request.me, must):
                 return (
@@ -319,7 +322,7 @@ class Panel:
         return response
 
     async def _no_such_page(self, http: Request, error: Exception) -> Response:
-        """Respond to an address or a method that no page has."""
+        """Respond to an address or a method for which there is no page."""
         request = self._page_request(http)
         try:
             await self._find_session(request)
@@ -331,7 +334,7 @@ class Panel:
             refused = Refused("BAD_METHOD", detail, facts={"allow": methods})
             return _finish(request, self._refusal(request, refused))
         detail = say("This page does not exist. It may have been deleted, or the address may be incomplete.")
-        # Whoever looks for a page knows of no endpoints.
+        # The usual title of this refusal mentions endpoints, but the reader is looking for a page.
         return _finish(request, self._refusal(request, Refused("NO_ENDPOINT", detail), title=say("Page not found")))
 
 
@@ -344,13 +347,13 @@ def _finish(request: PageRequest, response: Response) -> Response:
 
 
 async def _choose_language(request: PageRequest) -> None:
-    """Choose the language of the page: what its reader has chosen, or else what their browser asks for."""
+    """Choose the language of the page: the one that its reader has chosen, or else one that their browser asks for."""
     chosen = (request.me.language if request.me else "", request.read_cookie(LANGUAGE))
     request.language = await find_language(choose_language(*chosen, accepted=request.http.headers.get("accept-language", "")))
 
 
 def _require_same_site(request: PageRequest) -> None:
-    """Refuse a write that another site has sent: by Fetch Metadata if the browser sends them, otherwise by Origin."""
+    """Refuse a form that another site has sent, judged by Fetch Metadata if the browser sends them, otherwise by Origin."""
     headers = request.http.headers
     site = headers.get("sec-fetch-site")
     if site is not None:

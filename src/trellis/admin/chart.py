@@ -27,7 +27,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One span of time: its bars, its short label and its full title, and when it begins and ends, as filters have it."""
+    """One span of time: its bars, its short label and full title, and its beginning and end as values for filters."""
 
     label: str
     title: str
@@ -41,7 +41,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart. `top` is the value at its upper edge, `most` that of its highest stack."""
+    """A chart. `top` is the value at its upper edge, `most` the value of its highest stack."""
 
     stacks: tuple[Stack, ...]
     top: int
@@ -51,7 +51,7 @@ class Chart:
 
     @property
     def ticks(self) -> tuple[Stack, ...]:
-        """The spans that are named below the chart: some, evenly spread from the first one on."""
+        """The spans that are labelled below the chart: a few, evenly spread, starting with the first."""
         step = -(-len(self.stacks) // _MOST_TICKS) or 1
         return self.stacks[::step]
 
@@ -82,7 +82,7 @@ def build_chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class UseLine:
-    """A small chart of one number a day: its bars as (x, y, width, height), their sum, and the last of them."""
+    """A small chart of one number a day: its bars as (x, y, width, height), the sum of the numbers, and the last number."""
 
     bars: tuple[tuple[float, float, float, float], ...]
     total: int
@@ -94,7 +94,7 @@ LINE_HEIGHT: Final = 20
 
 
 def build_use_line(counts: Sequence[int]) -> UseLine:
-    """Lay out numbers beside each other, by the highest of them."""
+    """Lay out numbers as bars side by side, scaled to the highest number."""
     most, width = max(counts, default=0), LINE_WIDTH / max(1, len(counts))
     heights = [max(2.0, count / most * LINE_HEIGHT) if count else 1.0 for count in counts]
     bars = tuple(
@@ -105,9 +105,9 @@ def build_use_line(counts: Sequence[int]) -> UseLine:
 
 
 def _find_spans(spans: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str]]:
-    """Return the beginning and the end of each span, as moments; those without a `to` are all as long."""
+    """Return the beginning and the end of each span as timestamps. Spans without a `to` are as long as the first one."""
     begins = [datetime.fromisoformat(span["at"]) if "at" in span else None for span in spans]
-    if len(begins) < 2 or begins[0] is None or begins[1] is None:  # nothing says how long they are
+    if len(begins) < 2 or begins[0] is None or begins[1] is None:  # their length is unknown
         return [{}] * len(spans)
     length = begins[1] - begins[0]
     ends = [span.get("to") or (format_timestamp(at + length) if at else "") for span, at in zip(spans, begins, strict=True)]
@@ -126,7 +126,7 @@ def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, 
 
 
 def _round_up(value: int) -> int:
-    """Return the next round number: 1, 2 or 5 times a power of ten."""
+    """Round up to 1, 2 or 5 times a power of ten, and to at least 4."""
     step = 1
     while True:
         for digit in (1, 2, 5):

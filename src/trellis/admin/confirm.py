@@ -22,12 +22,12 @@ def _build_empty_form(typed: Submitted | None) -> Form:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A confirmation page for an operation on one record: to rotate, revoke or delete it.
+    """A confirmation page for an operation on one record, such as rotating, revoking or deleting it.
 
-    The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch`
-    reads the record, with a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form. With
-    `needs_password` the password must have been entered recently; with `shows_secret` too. Sending the same form again has no
-    effect, even where it `deletes` the record. `find_objection` returns why there is nothing to confirm, or "".
+    The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch` reads
+    the record, which must have a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form.
+    With `needs_password` or `shows_secret`, the password must have been entered recently. Sending the same form again has no
+    effect, even if it `deletes` the record. `find_objection` returns why there is nothing to confirm, or "".
     """
 
     section: str
@@ -53,7 +53,7 @@ class Confirmation:
         return Page("GET", path, self.show, self.section, needs=needs), Page("POST", path, self.run, self.section, needs=needs)
 
     async def show(self, request: PageRequest) -> Response:
-        """Ask."""
+        """Ask for confirmation, or go back to the record if there is nothing to confirm."""
         if self.needs_password or self.shows_secret:
             request.require_recent_password()
         record = await self.fetch(request)
@@ -79,7 +79,7 @@ class Confirmation:
         return self.respond(request, record, result)
 
     async def _respond_again(self, request: PageRequest) -> Response:
-        """Respond to the form that has deleted the record and is sent again. Raises Refused for any other."""
+        """Respond to a form that deleted the record and was sent again. Raises Refused for any other form."""
         raw = {**self.build_form(request.form).raw(), **self.raw}
         await request.perform_once(self.operation, raw, request.number("id"), reason=_find_reason(request, raw))
         return request.redirect(f"/{self.section}", say("It was deleted."))
@@ -102,7 +102,7 @@ def _find_reason(request: PageRequest, raw: Mapping[str, Any]) -> str:
 
 
 async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int) -> list[dict[str, Any]]:
-    """Return the webhooks that are on and that an actor has made, each with a `name`."""
+    """Return the enabled webhooks that an actor has created, each with a `name`."""
     webhooks = (await request.fetch("webhooks.list", {"perPage": 1000}))["results"]
     made = [one for one in webhooks if one["enabled"] and one["maker"]]
     made = [one for one in made if (one["maker"]["type"], one["maker"]["id"]) == (actor_type, actor)]
@@ -128,7 +128,7 @@ async def create_once(
     show: Callable[[int], Response],
     respond: Callable[[Mapping[str, Any]], Response],
 ) -> Response:
-    """Create a record with a secret; the same form sent again creates no other. `show` shows the form of a refusal."""
+    """Create a record with a secret; the same form sent again creates no second one. `show` shows the form after a refusal."""
     try:
         created = await request.perform_once(operation, form.settings())
     except Refused as refused:

@@ -10,13 +10,13 @@ from trellis.core.version import record_version
 from trellis.errors import Refused
 from trellis.sentences import say
 
-VERSION: Final = "_version"  # the name under which a form carries the version that it was made from
+VERSION: Final = "_version"  # the field in which a form carries the version of the record that it was made from
 _MAX_TRIES: Final = 5
 _PLACE: Final = frozenset(("parentId", "position", "before", "after"))
 
 
 class Conflict(Exception):
-    """The record is not the one that the page showed; `record` is its current state."""
+    """The record has changed since the page showed it; `record` is its current state."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Conflict(Exception):
 
 
 async def fetch_last_event(request: PageRequest, resource: str, number: int) -> dict[str, Any] | None:
-    """Return the last event of a record; None if there is none any more. Raises Refused."""
+    """Return the last event of a record; None if none is left. Raises Refused."""
     about = {"resource": resource, "resourceId": number, "order": "newest", "limit": 1}
     last: dict[str, Any] | None = next(iter((await request.fetch("events.list", about))["results"]), None)
     return last
@@ -37,10 +37,10 @@ async def update_if_unchanged(
     resource: str,
     version_of: Callable[[Mapping[str, Any]], str],
 ) -> Result:
-    """Update a record if `version_of` is still what the form showed. Raises Conflict otherwise, and Refused.
+    """Update a record if its version, by `version_of`, is still the one that the form showed. Raises Conflict if not, and Refused.
 
-    `record` is the record as it was read for this request. Members that `version_of` leaves out may change meanwhile; then
-    the update is retried on the newest version.
+    `record` is the record as it was read for this request. Members that `version_of` leaves out may change in the meantime; the
+    update is then retried with the newest version.
     """
     request.require_fresh_form()
     shown = request.form.get(VERSION, "")
@@ -66,13 +66,13 @@ async def find_saved(
     version_of: Callable[[Mapping[str, Any]], str],
     settle: Callable[[Mapping[str, Any], str], Mapping[str, Any]] = lambda raw, _at: raw,
 ) -> Result | None:
-    """Return the update that this administrator made last, if it saved all of this: their form was sent twice. None otherwise.
+    """Return this administrator's latest update of the record if it saved all of `raw`: their form was sent twice. None otherwise.
 
-    `settle` returns what was sent as it was meant at the time of that update, such as "in 30 days" as a time.
+    `settle` returns the values as they were meant at the time of that update; for example, it turns "in 30 days" into a time.
     """
     update = f"{resource}.update"
     if any(raw.get(name) for name in request.catalogue.find(update).secrets):
-        return None  # no record tells which password it has
+        return None  # no record shows which password it has
     last = await fetch_last_event(request, resource, record["id"])
     if last is None or last["operation"] != update or not request.actor.is_named(last["actor"]):
         return None
@@ -80,7 +80,7 @@ async def find_saved(
     if version_of({name: planned.get(name) for name in record}) != version_of(record):
         return None
     if not _PLACE.isdisjoint(raw) and planned["position"] != record["position"]:
-        return None  # the versions of nodes leave their positions out, since siblings shift them
+        return None  # the version of a node does not include its position, since siblings shift it
     return Result(record, last["seq"])
 
 

@@ -36,9 +36,9 @@ _TIME: Final = "datetime-local"
 class Control:
     """One field of a form. `value` is text (for a checkbox, a bool); `chosen` are the ticked values if there can be several.
 
-    `when` is another field and those of its values with which this one counts, if it does not always: a script shows it only then.
-    `applies` says whether it does; `is_plain` that it is as it is by default, and nothing is wrong with it. `zone` is the time zone
-    of a time, and `exact` the moment that it is, where the control cannot say which.
+    `when` names another field and the values of it with which this field counts, if it does not always count: a script shows the
+    control only then. `applies` is whether it counts now; `is_plain` is whether it has its default value and no fault. `zone` is
+    the time zone of a time, and `exact` its timestamp if the value of the control is ambiguous.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Control:
     value: Any = ""
     chosen: tuple[str, ...] = ()
     choices: tuple[tuple[str, str], ...] = ()
-    options: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # of permissions: name, description, ticked values
+    options: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # for permissions: name, description, ticked values
     fault: str = ""
     when: str = ""
     applies: bool = True
@@ -60,12 +60,12 @@ class Control:
 
     @property
     def id(self) -> str:
-        """The id of its element."""
+        """The id of the control's element."""
         return "field-" + self.name.replace(".", "-")
 
     @property
     def described_by(self) -> str:
-        """The ids of the texts that belong to it."""
+        """The ids of the elements that describe the control: its help text and its fault."""
         return " ".join(f"{self.id}-{part}" for part, there in (("help", self.help), ("fault", self.fault)) if there)
 
 
@@ -90,7 +90,7 @@ class Form:
         self.clock = clock
         self.title = ""  # shown above the faults
         self.faults: tuple[Fault, ...] = ()
-        self.more_faults = 0  # that are not told
+        self.more_faults = 0  # how many others are not listed
         self._typed = values if isinstance(values, Submitted) else None
         self._values = values
         self._choices = {name: tuple((str(v), t) for v, t in pairs) for name, pairs in (choices or {}).items()}
@@ -126,7 +126,7 @@ class Form:
         return raw
 
     def _moment(self, name: str) -> str:
-        """Return the moment that a typed time stands for; what is none stays as it is."""
+        """Return the timestamp that a typed time stands for. Text that is not a time is returned unchanged."""
         typed = self._typed or Submitted()
         return self.clock.reading(typed).read_typed(typed.get(name, "").strip(), typed.get(EXACT + name, ""))
 
@@ -156,14 +156,14 @@ class Form:
         return self.controls[name]
 
     def widget(self, name: str) -> str:
-        """Return the control with which a field is shown."""
+        """Return the name of the widget that shows a field."""
         if name in self._widgets:
             return self._widgets[name]
         return "select" if name in self._choices else self.fields[name].type.widget
 
     @cached_property
     def controls(self) -> dict[str, Control]:
-        """All controls by name. Read them once the form is complete: later faults do not reach them."""
+        """All controls by name. Read them only when the form is complete: faults that are added later do not appear in them."""
         return {name: self._control(f) for name, f in self.fields.items()}
 
     def _control(self, f: Field) -> Control:
@@ -192,7 +192,7 @@ class Form:
         )
 
     def _applies(self, f: Field) -> bool:
-        """Return whether a field counts with what the form has, or something is wrong with it."""
+        """Return whether a field counts with the current values of the form. A field with a fault always counts."""
         if f.applies is None or f.applies[0] not in self.fields or self._is_faulty(f):
             return True
         return self._text(self.fields[f.applies[0]], "select") in f.applies[1]
@@ -275,18 +275,18 @@ class Form:
 
 
 def _read_groups(values: Sequence[str]) -> str | list[str]:
-    """Read the ticks of an option: every group, or some. An empty value only means that the option was on the form."""
+    """Read the ticked groups of an option: all groups, or a list. An empty value only shows that the option was on the form."""
     chosen = split_values(values)
     return EVERYONE if EVERYONE in chosen else [value for value in chosen if value]
 
 
 def split_values(values: Iterable[str]) -> tuple[str, ...]:
-    """Split values that stand for several: one tick may be for many groups, and the groups of an option may come as one text."""
+    """Split values at commas: one tick may stand for many groups, and the groups of an option may come as one text."""
     return tuple(dict.fromkeys(part for value in values for part in value.split(",")))
 
 
 def read_ids(values: Iterable[str]) -> list[int]:
-    """Read the ids in such values, each once and in their order. What is no id is passed over."""
+    """Return the ids in comma-separated values, each once and in their order. Anything that is not an id is skipped."""
     numbers = (parse_whole_number(value) for value in split_values(values))
     return list(dict.fromkeys(number for number in numbers if number is not None and 0 < number <= MAX_ID))
 

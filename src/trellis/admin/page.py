@@ -18,7 +18,7 @@ A new page is a function and one line in its module's PAGES:
 
 and, for a new section, a line in `admin/sections.py`. Paths are written without /admin. Before a page runs, the panel has made sure
 that there is a session (unless the page is `open`), and that a POST came from this site and is a form of at most 1 MiB, unless the
-page says more. A POST whose token does not match still runs, with `request.stale` set: its writes are refused with StaleForm.
+page allows more. A POST whose token does not match still runs, with `request.stale` set: its writes are refused with StaleForm.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
 FACTORS: Final = "/account/second-factor"
-LANGUAGE: Final = "language"  # the cookie with the one that was chosen before signing in
+LANGUAGE: Final = "language"  # the cookie with the language that was chosen before signing in
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 
 
@@ -76,7 +76,7 @@ class Renderer(Protocol):
         """Return the HTML of a template."""
 
     def may_open(self, request: "PageRequest", path: str) -> bool:
-        """Return whether a page may be opened."""
+        """Return whether the administrator may open the page at a path."""
 
     def menu_of(self, request: "PageRequest") -> Any:
         """Return the entries of the menu, by heading."""
@@ -87,8 +87,8 @@ class PageRequest:
     """One request for a page, and everything that a page may do.
 
     `http` is Starlette's request, `form` the form of a POST. `me` is None only on pages that are open to all. Texts are in
-    `language`. `cookies` are set on the response. `waiting` is how much waits for somebody, by section of the menu. `live` are the
-    topics whose news the page is kept up to date with, and `position` that of the news that it has.
+    `language`. `cookies` are set on the response. `waiting` is the number of things that wait for somebody, by section of the menu.
+    `live` are the topics of the news that keep the page up to date, and `position` is the position of the news that it includes.
     """
 
     runner: Runner
@@ -110,7 +110,7 @@ class PageRequest:
     position: str = ""
 
     def number(self, name: str) -> int:
-        """Return a number from the path; one that is too large to be an id is refused as unknown."""
+        """Return a number from the path. Raises Refused (INVALID_ID) if it is too small or too large to be an id."""
         number = int(self.http.path_params[name])
         if not 1 <= number <= MAX_ID:
             raise Refused("INVALID_ID", say("There is no record with the id {id}.", id=number))
@@ -128,7 +128,7 @@ class PageRequest:
 
     @property
     def reason(self) -> str:
-        """Why something is done, as it was typed beside the button that does it: its event keeps that."""
+        """The reason that was typed beside the button of an action. The event of the action records it."""
         return tidy_reason(self.form.get("_reason", ""))
 
     @property
@@ -138,12 +138,12 @@ class PageRequest:
         return url.path + (f"?{url.query}" if url.query else "")
 
     def trace(self, call: Call) -> Call:
-        """Return a call with the id of this request and its trace, as its event and the log will tell them."""
+        """Return a call with the id and the trace of this request, which its event and the log contain."""
         return call._replace(request_id=self.request_id, traceparent=find_traceparent(self.http.headers.raw))
 
     @property
     def log_fields(self) -> dict[str, str | None]:
-        """What a line of the log tells of it."""
+        """The fields that identify this request in a line of the log."""
         return log_fields(self.request_id, find_traceparent(self.http.headers.raw))
 
     @property
@@ -158,7 +158,7 @@ class PageRequest:
 
     @property
     def is_background(self) -> bool:
-        """Whether the page sent this by itself: that is no use of the session, and shows nobody the message of the last page."""
+        """Whether the page sent this by itself: it neither counts as use of the session nor shows the last page's message."""
         return "x-panel-background" in self.http.headers
 
     @property
@@ -185,7 +185,7 @@ class PageRequest:
 
     @property
     def signed_in(self) -> SignedIn:
-        """Who is signed in, on a page that is not open to all."""
+        """The administrator who is signed in. Raises Refused (NO_PERMISSION) if nobody is, as on pages that are open to all."""
         if self.me is None:
             raise Refused("NO_PERMISSION", say("Sign in first."))
         return self.me
@@ -197,7 +197,7 @@ class PageRequest:
 
     @cached_property
     def clock(self) -> Clock:
-        """The time zone in which pages show times and take them."""
+        """The time zone in which pages show and read times."""
         zone, shows_utc = (self.me.zone, self.me.shows_utc) if self.me else ("", False)
         return find_clock(zone, self.read_cookie("zone"), shows_utc=shows_utc, language=self.language)
 
@@ -208,14 +208,15 @@ class PageRequest:
 
     @property
     def agent(self) -> str:
-        """What the browser says of itself, without control characters."""
+        """The User-Agent header of the browser, shortened to 300 characters, without control characters and keys."""
         return redact_keys("".join(c for c in self.http.headers.get("user-agent", "") if c.isprintable())[:300])
 
     def require_recent_password(self) -> None:
         """Require that the password was entered less than 15 minutes ago.
 
-        The panel asks for it and comes back: to a page at once, to a form after showing that it kept what was typed. Call it
-        in the page that shows a form as well as in the one that takes it, so that it is asked for before the typing.
+        If it was not, the panel asks for it and then comes back: to a page at once, to a form after showing that it kept what was
+        typed. Call this both in the page that shows a form and in the one that receives it, so that the password is asked for
+        before anything is typed.
         """
         if self.me is None or not self.me.has_confirmed(self.now):
             raise PasswordNeeded
@@ -235,7 +236,7 @@ class PageRequest:
     ) -> Result:
         """Run an operation as this administrator. Raises Refused, and StaleForm for a write by a stale form.
 
-        A read that may take more than about 10 ms is `slow`: it does not block the other requests of this process.
+        Pass `slow` for a read that may take more than about 10 ms, so that it does not block the other requests of this process.
         """
         if self.catalogue.find(operation).writes:
             self.require_fresh_form()
@@ -253,7 +254,7 @@ class PageRequest:
     async def fetch(
         self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None, *, slow: bool = False
     ) -> Any:
-        """Return the value of an operation that reads, like `perform`."""
+        """Run an operation that reads, as `perform` does, and return its value."""
         return (await self.perform(operation, raw, target, slow=slow)).value
 
     async def dry_run(self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None) -> Any:
@@ -293,7 +294,7 @@ class PageRequest:
         return await self.runner.write(function, *args, **kwargs)
 
     def require_fresh_form(self) -> None:
-        """Refuse a stale form; `perform` and `write` do this by themselves."""
+        """Refuse a stale form, and a request that is not a POST. Raises StaleForm. `perform` and `write` do this by themselves."""
         if self.stale or self.http.method != "POST":
             raise StaleForm
 
@@ -311,7 +312,7 @@ class PageRequest:
         """Respond to a script."""
         return Response(self.language.encode(value), status, media_type="application/json")
 
-    def redirect(  # what a message may lead to
+    def redirect(  # the links that a message may have
         self,
         path: str,
         message: str = "",
@@ -322,7 +323,8 @@ class PageRequest:
     ) -> Response:
         """Redirect to another page of the panel, and show a message there. Tones: good, note, bad.
 
-        The message has a link to undo the event `undo`, to the events of `change_set`, or `back`, a text and a path.
+        The message can have a link that undoes the event `undo`, a link to the events of `change_set`, or the link `back`, given as
+        a text and a path.
         """
         if message:
             link, way = back or (None, None)
@@ -333,7 +335,7 @@ class PageRequest:
         return RedirectResponse(PREFIX + path, 303)
 
     def take_flash(self) -> dict[str, str] | None:
-        """Return the message that the last page left, once."""
+        """Return the message that the last page left, and remove it."""
         from_cookie = self.read_cookie("flash")
         if not from_cookie or self.is_background:
             return None
@@ -347,7 +349,7 @@ class PageRequest:
         return self.http.url.scheme == "https" or self.runner.settings.is_https
 
     def cookie(self, name: str) -> str:
-        """Return the full name of one of the panel's cookies: session, visitor, browser, flash."""
+        """Return the full name of one of the panel's cookies, such as session, visitor, browser or flash."""
         return ("__Host-" if self.is_secure else "") + f"trellis_{name}"
 
     def read_cookie(self, name: str) -> str:
@@ -377,10 +379,10 @@ Handler = Callable[[PageRequest], Awaitable[Response]]
 class Page:
     """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked.
 
-    A page that is not `first` waits until a password that somebody else has chosen is changed, and a second factor set up where one
-    is required. `most_bytes` is how large its forms may be if they are sent as multipart/form-data, which other pages do not take.
-    `live` are the topics of `core.news` that it shows, with {id} for that in its path. A page in the `background` is for scripts
-    that ask by themselves. `needs` are the operations without which nobody may open it.
+    A page that is not `first` is shown only after a password that somebody else has chosen was changed, and a second factor was set
+    up where one is required. `most_bytes` is how large its forms may be if they are sent as multipart/form-data, which other pages
+    do not accept. `live` are the topics of `core.news` that it shows; `{id}` in a topic stands for the id in the path. A
+    `background` page is called by scripts on their own. `needs` are the operations without which nobody may open it.
     """
 
     method: str

@@ -14,16 +14,16 @@ from trellis.sentences import say
 _MAX_FORM: Final = 1_048_576  # bytes
 _MAX_READ: Final = 33_554_432  # bytes of a larger form that are read and discarded, so that the browser shows the response
 _MAX_FIELDS: Final = 500  # names
-_MAX_VALUES: Final = 2_000  # a field has several where several boxes are ticked
+_MAX_VALUES: Final = 2_000  # a field has several if several boxes are ticked
 _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
 
 
 async def read_form(http: Request, most_multipart: int = 0) -> Submitted:
-    """Read a form of at most 1 MiB, or one of several parts of at most `most_multipart` bytes, for a page that takes such.
+    """Read a form of at most 1 MiB, or a multipart form of at most `most_multipart` bytes. Raises Refused.
 
-    A larger one is read to its end, within limits, and refused. Percent-encoded forms stay small on every page: decoding one
-    holds up all threads.
+    A larger form is read to its end, within limits, and refused. Percent-encoded forms stay small on every page, because decoding
+    one blocks all threads.
     """
     content_type = http.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()

@@ -20,21 +20,21 @@ from trellis.settings import Settings
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_WAITS = 50  # how often a write that is sent twice looks whether the first has ended
-_WAIT = 0.1  # seconds between
-_MOST_PROBLEMS = 100  # that a check lists
+_WAITS = 50  # how often a write that was sent twice checks whether the first one has ended
+_WAIT = 0.1  # seconds between two checks
+_MOST_PROBLEMS = 100  # how many a check lists
 
 
 class SignInNeeded(Exception):
-    """The session of whoever sent a form has ended while its write waited; the panel asks them to sign in."""
+    """The session of the administrator who sent a form ended while its write waited; the panel asks them to sign in."""
 
 
 class Runner:
     """Passes operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
 
-    On SQLite a read runs in place, since a thread would cost more than the read; on PostgreSQL it runs in a thread. Writes
-    wait for the one writer without blocking anything else. With `receive`, as ASGI has it, those of a client that has gone
-    are withdrawn before they begin.
+    On SQLite a read runs in place, since a thread would cost more than the read; on PostgreSQL it runs in a thread. Writes wait for
+    the one writer without blocking anything else. With the `receive` of an ASGI request, a write whose client has disconnected is
+    withdrawn if it has not begun.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Runner:
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
 
     def serving(self, receive: Receive) -> Self:
-        """Return a runner for one request, whose body is read before anything is written."""
+        """Return a runner for one request, whose body must be read before anything is written."""
         return type(self)(self.gate, self.settings, receive, self._checking)
 
     async def check(self) -> Result:
-        """Check the database for somebody who may: one at a time for all, since each reads every row. Raises Refused."""
+        """Check the database for somebody who may. Callers share one check at a time, since it reads every row. Raises Refused."""
         try:
             async with asyncio.timeout(None if self.gate.store.reads_inline else self._read_seconds):
                 return await self._checking.run()
@@ -63,8 +63,8 @@ class Runner:
     async def perform(self, call: Call, *, slow: bool = False, size: int = 0) -> Result:
         """Run an operation; a `slow` read runs in a thread on either engine.
 
-        Raises Refused, and SignInNeeded where the session has ended, in which case nothing has changed. `size` is the size of the
-        form that the call is made from, in bytes.
+        Raises Refused, and SignInNeeded if the session has ended, in which case nothing has changed. `size` is the size in bytes of
+        the form that caused the call.
         """
         operation = self.gate.catalogue.find(call.operation)
         if operation.writes:
@@ -77,7 +77,7 @@ class Runner:
         return await asyncio.to_thread(self.gate.run, call) if slow else self.gate.run(call)
 
     async def perform_once(self, call: Call, *, size: int) -> Result:
-        """Run a write with a token, once another with the same one has ended: a form may be sent twice at once.
+        """Run a write with a token, after waiting for an earlier one with the same token: a form may be sent twice at once.
 
         Raises Refused, and SentBefore if the token belongs to other values.
         """
@@ -85,12 +85,12 @@ class Runner:
         try:
             return await self.perform(call, size=size)
         except Refused as refused:
-            if refused.status != 422:  # a token of other values, told in words for programs
+            if refused.status != 422:  # the token belongs to other values; the text of this refusal is for programs
                 raise
             raise SentBefore from None
 
     async def find_response(self, call: Call) -> Any:
-        """Return what the same write with the same token has caused already, once that has ended; None if it has not."""
+        """Return the response to an earlier write with the same token, once that write has ended; None if there was none."""
         await self._wait_until_ended(call)
         return await self.read(Gate.find_response, call)
 

@@ -28,19 +28,19 @@ from trellis.core.admins import (
 from trellis.errors import Refused
 from trellis.openid import Provider
 
-_PATIENCE: Final = 2.0  # seconds that a page waits for the record that its session is used
+_PATIENCE: Final = 2.0  # seconds that a page waits until the use of its session is recorded
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of an attempt: who it is, or for how many seconds to wait before the next one is checked."""
+    """The outcome of an attempt: who it is, or how many seconds to wait before the next one is checked; neither if it failed."""
 
     proven: Proven | None = None
     wait: int = 0
 
 
 class Sessions:
-    """Finds the session of a cookie, and checks passwords. `provider` is where else people can sign in, if there is one."""
+    """Finds the session of a cookie, and checks passwords. `provider` is the OpenID provider for single sign-on, if any."""
 
     def __init__(self, runner: Runner, provider: Provider | None = None) -> None:
         self._runner = runner
@@ -49,7 +49,8 @@ class Sessions:
     async def find(self, token: str, address: str, *, records: bool = True) -> SignedIn | None:
         """Find the live session of a cookie, and record, at most once a minute, that it was used.
 
-        What cannot be written soon is left to the next request: a page is read while others write, or nobody can.
+        If the use cannot be recorded soon, that is left to the next request: pages can be read while others write, or while nobody
+        can.
         """
         me = await self._runner.read(find_session, token)
         if records and me is not None and not me.use_is_recorded:
@@ -61,13 +62,14 @@ class Sessions:
     async def attempt(self, credentials: Credentials, check: Callable[[], Proven | None], *, counts: bool = True) -> Attempt:
         """Check what was typed, unless there were too many failures lately. Raises Refused (TOO_MANY_PASSWORDS).
 
-        The first of two steps does not count as an attempt: nobody learns how it went, and whoever has to wait between attempts
-        could never take both.
+        The first of two steps does not count as an attempt: its outcome is not revealed, and somebody who has to wait between
+        attempts could never complete both steps.
 
-        What is right clears no failures: whoever knows the password could guess the second factor for ever. `settle` does.
+        A correct password does not clear the failures: somebody who knows it could then guess the second factor for ever. `settle`
+        clears them.
         """
         gate, lane = self._runner.gate, await self._runner.read(find_lane, credentials)
-        gate.lanes.require_room(lane)  # before it is counted: what is not checked is no failure
+        gate.lanes.require_room(lane)  # before it is counted: an attempt that is not checked is no failure
         wait = await (self._runner.write(count_attempt, credentials) if counts else self._runner.read(find_wait, credentials))
         if wait:
             return Attempt(wait=wait)
@@ -77,7 +79,7 @@ class Sessions:
         return Attempt(proven)
 
     async def settle(self, credentials: Credentials) -> None:
-        """Forget the failures of somebody who has shown all that is asked for."""
+        """Clear the failures of somebody who has given everything that is asked for."""
         await self._runner.write(clear_attempts, credentials)
 
 
@@ -97,13 +99,13 @@ def is_equal(one: str, other: str) -> bool:
 
 
 def seal(token: str, values: Mapping[str, str]) -> str:
-    """Return texts as a cookie can carry them, signed with the value of another one."""
+    """Return texts as the value of a cookie, signed with the value of another cookie."""
     text = base64.urlsafe_b64encode(orjson.dumps(values)).decode()
     return f"{text}.{sign(token, text)}"
 
 
 def unseal(token: str, sealed: str) -> dict[str, str] | None:
-    """Return the texts of a cookie that was sealed, or None if it was not."""
+    """Return the texts of a cookie that `seal` made; None if its signature does not match or it cannot be read."""
     text, _, signature = sealed.partition(".")
     if not is_equal(sign(token, text), signature):
         return None

@@ -20,7 +20,7 @@ _TEXTS: Final = re.compile(r"texts-([A-Za-z-]{2,20})\.json")
 class Static:
     """All files, in memory. Their path contains one digest of all files, so modules can import each other by plain names.
 
-    Beside them are the texts of scripts in each language: `texts-de.json`.
+    The texts of scripts in each language are served with them, such as `texts-de.json`.
     """
 
     def __init__(self, base: str) -> None:
@@ -32,7 +32,7 @@ class Static:
         self._base = base
 
     def address(self, name: str) -> str:
-        """Return the URL of a file; an unknown name is a programming error."""
+        """Return the URL of a file. Raises LookupError for an unknown name, which is a programming error."""
         if name not in self._files:
             raise LookupError(name)
         return f"{self._base}/{self._digest}/{name}"

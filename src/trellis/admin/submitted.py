@@ -12,15 +12,15 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 ACTION: Final = "_action"  # the name of a form's buttons, whose values name what is to be done; Enter sends none
-RETYPE: Final = "_retype."  # before the name of a password that was typed, and is neither carried nor sent back
+RETYPE: Final = "_retype."  # precedes the name of a typed password, which is neither carried nor sent back
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
-_MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; encoded, each may take three
-_MAX_PAIRS: Final = 750  # of a form that are carried; each comes back as two
+_MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; each may take three when encoded
+_MAX_PAIRS: Final = 750  # fields of a form that are carried; each comes back as two
 
 
 def find_last_page(query: Mapping[str, str], shown: Mapping[str, Any]) -> str | None:
-    """Return the end of the address of a list's last page to whoever is beyond it, since rows have gone; None to others."""
+    """Return the query of a list's last page if the page asked for is beyond it because rows are gone; None otherwise."""
     last = shown["totalPages"]
     if shown["page"] <= last:
         return None
@@ -42,7 +42,7 @@ class StaleForm(Refused):
 
 
 class SentBefore(Refused):
-    """A form that took effect when it was sent before, with other values. Its page has a new token for it."""
+    """A form that already took effect with other values. Its page shows it again with a new token."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class SentBefore(Refused):
 
 
 def find_form_status(refused: Refused) -> int:
-    """Return the status of a page that shows its form again."""
+    """Return the status of a page that shows a refused form again: 409 for SentBefore, otherwise 400."""
     return 409 if isinstance(refused, SentBefore) else 400
 
 
@@ -83,7 +83,7 @@ class Submitted(Mapping[str, str]):
 
     @classmethod
     def filters(cls, query: Mapping[str, str], clock: Clock) -> "Submitted":
-        """Read the filters in an address, without the empty ones; times as moments, so that they mean the same in every zone."""
+        """Read the filters in an address, except empty ones. Times become UTC timestamps, which mean the same in every zone."""
         pairs = ((name, value.strip()) for name, value in query.items() if not name.startswith("_"))
         typed = clock.reading(query)
         return cls(
@@ -98,15 +98,15 @@ class Submitted(Mapping[str, str]):
         return blake2b(orjson.dumps([path, sent]), digest_size=16).hexdigest()
 
     def carried(self) -> tuple[tuple[str, str], ...]:
-        """Return what may be carried through another page: everything but tokens and passwords, unless it is too much.
+        """Return the fields to carry through another page: all but the CSRF token and passwords; none if they are too large.
 
-        That there was a password is carried: its form asks for it again.
+        For a password, only the fact that there was one is carried: its form asks for it again.
         """
         return () if self.is_too_large_to_carry else self._find_typed()
 
     @property
     def is_too_large_to_carry(self) -> bool:
-        """Whether a form has so much that it cannot be carried, as a long document."""
+        """Whether a form is too large to be carried, such as one with a long document."""
         kept = self._find_typed()
         return len(kept) > _MAX_PAIRS or sum(len(f"{n}{v}".encode(errors="replace")) for n, v in kept) > _MAX_CARRIED
 

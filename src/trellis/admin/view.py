@@ -1,12 +1,12 @@
 """Renders templates: the environment, the context of every template, and the formats of times and numbers.
 
-Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
-when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many proposals are open and alarms
-unread, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if
-none can be), `sso` (what is set of single sign-on), `now`, `clock` (the time zone of the page: times/zone.py), `language` (what its
-texts are in: languages/), `languages` (those that one may choose, by code), `theme` and `ui` (the macros of macros.html, which are
-made once for a page). Texts are marked with `{% trans %}`, `ngettext` and `_`: languages/marks.py. There are no inline scripts or
-styles: the content security policy forbids them.
+Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None if
+nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (the numbers of open proposals and unread
+alarms, by section of the menu), `allows(operation, id)` (whether the administrator's role has it), `party` (the relying party that
+passkeys are made for; None if none can be made), `sso` (the settings of single sign-on), `now`, `clock` (the time zone of the page:
+times/zone.py), `language` (the language of its texts: languages/), `languages` (those that can be chosen, by code), `theme` and
+`ui` (the macros of macros.html, which are made once for each page). Texts are marked with `{% trans %}`, `ngettext` and `_`:
+languages/marks.py. There are no inline scripts or styles: the content security policy forbids them.
 """
 
 from collections.abc import Mapping
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from jinja2.runtime import Context as JinjaContext
 
 _NEVER: Final = say("never")
-_SHORT: Final = 100  # milliseconds below which a tenth of one is shown
+_SHORT: Final = 100  # milliseconds below which tenths are shown
 _LONG: Final = 10_000  # milliseconds from which seconds are shown
-_HUES: Final = 6  # in base.css
+_HUES: Final = 6  # how many base.css has
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
@@ -128,7 +128,7 @@ class View:
     @cached_property
     def environment(self) -> "Environment":
         """The configuration of Jinja2."""
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  # start-up time: for the first page
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  # deferred to keep start-up fast
 
         environment = Environment(
             loader=FileSystemLoader((_TEMPLATES, SHARED)),
@@ -141,7 +141,7 @@ class View:
             extensions=["jinja2.ext.i18n"],
         )
         environment.policies["ext.i18n.trimmed"] = True
-        environment.newstyle_gettext = True  # type: ignore[attr-defined]  # the extension's
+        environment.newstyle_gettext = True  # type: ignore[attr-defined]  # the extension adds it
         environment.globals.update(
             _=translate,
             gettext=translate_marked,
@@ -206,13 +206,13 @@ class View:
         return self._allowed.leave_out(self.environment.get_template(template).render(whole), request)
 
     def _find_hue(self, section: str) -> str:
-        """Return the class of a kind's colour, "" for what is no kind. Colours only help: an icon and a name stand beside each."""
+        """Return the CSS class of a kind's colour; "" for other sections. Colours only help: an icon and a name accompany each."""
         names = [kind.name for kind in self._kinds]
         return f"hue{names.index(section) % _HUES + 1}" if section in names else ""
 
     def _find_many_actions(self, request: PageRequest, known: dict[str, list[Any]], kind: NodeKind) -> list[Any]:
-        """Return what whoever is signed in may do with many nodes."""
-        if kind.name not in known:  # each row of a page asks
+        """Return the actions on several nodes of a kind that the administrator may run."""
+        if kind.name not in known:  # each row of a page calls this
             found = find_many_actions(self._catalogue, kind)
             known[kind.name] = [
                 action for action in found if self._allowed.may_open(request, f"/{kind.name}/many/{action.name}", "POST")
@@ -220,11 +220,11 @@ class View:
         return known[kind.name]
 
     def may_open(self, request: PageRequest, path: str) -> bool:
-        """Return whether an address, without /admin, is of a page that whoever is signed in may open."""
+        """Return whether the administrator may open the page at an address, given without /admin."""
         return self._allowed.may_open(request, path)
 
     def menu_of(self, request: PageRequest) -> list[tuple[str, list[MenuEntry]]]:
-        """Return the entries of the menu whose pages may be opened."""
+        """Return the menu with only the entries whose pages the administrator may open."""
         entries = (
             (heading, [one for one in those if self._allowed.may_open(request, one.path.removeprefix(PREFIX))])
             for heading, those in self._menu
@@ -233,14 +233,14 @@ class View:
 
 
 def _find_here(request: PageRequest) -> str:
-    """Return the address to come back to after a switch: that of the page, unless a form was sent to it or a key is in it."""
+    """Return the address to return to after a switch: the page's own, or the overview if it received a form or contains a key."""
     is_plain = request.http.method == "GET" and redact_keys(request.path) == request.path
     return request.path if is_plain else PREFIX
 
 
 @pass_context
 def _show_time(context: "JinjaContext", moment: str | None, otherwise: str = _NEVER) -> Markup:
-    """Show a time to the minute; `otherwise` stands for none."""
+    """Show a time to the minute; `otherwise` is shown if there is none."""
     if not moment:
         return Markup('<span class="quiet">{}</span>').format(translate(context, otherwise))
     return Markup('<time datetime="{}" data-time>{}</time>').format(moment, context["clock"].full(moment))
@@ -248,13 +248,13 @@ def _show_time(context: "JinjaContext", moment: str | None, otherwise: str = _NE
 
 @pass_context
 def _show_second(context: "JinjaContext", moment: str) -> Markup:
-    """Show a time to the second, as logs have it."""
+    """Show a time to the second, as in logs."""
     return Markup('<time datetime="{}" data-time="seconds">{}</time>').format(moment, context["clock"].exact(moment))
 
 
 @pass_context
 def _show_minute(context: "JinjaContext", moment: str) -> Markup:
-    """Show a time to the minute, as logs have it."""
+    """Show a time to the minute, as in logs."""
     return Markup('<time datetime="{}">{}</time>').format(moment, context["clock"].short(moment))
 
 
@@ -293,6 +293,6 @@ def _show_duration(context: "JinjaContext", milliseconds: float) -> str:
 
 
 def format_query(values: Mapping[str, Any], **changes: Any) -> str:
-    """Format parameters as the end of an address, some of them changed; None removes one: `?page=2&q=x`."""
+    """Format parameters as a query, such as `?page=2&q=x`, with some of them changed; None or "" removes one."""
     merged = {name: value for name, value in {**values, **changes}.items() if value not in (None, "")}
     return "?" + urlencode(merged) if merged else "?"

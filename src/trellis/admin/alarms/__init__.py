@@ -1,4 +1,4 @@
-"""Alarms: what somebody should look at."""
+"""Alarms: events that somebody should look at."""
 
 from trellis.admin.alarms.pages import PAGES, fetch_unread
 

@@ -12,11 +12,11 @@ from trellis.sentences import say
 _HERE: Final = "/alarms"
 _NEEDS: Final = ("alarms.view",)
 _MOST_UNREAD: Final = 5  # on the overview
-_LONGEST: Final = 15  # digits of a number of an event
+_LONGEST: Final = 15  # digits of an event number
 
 
 async def show(request: PageRequest) -> Response:
-    """Show the newest alarms, or those before one."""
+    """Show the newest alarms, or those before a given one."""
     before = request.query.get("before", "")
     asked = {"before": before} if before else {}
     page = await request.fetch("alarms.view", asked)
@@ -26,7 +26,7 @@ async def show(request: PageRequest) -> Response:
 
 
 async def fetch_unread(request: PageRequest) -> list[dict[str, Any]]:
-    """Return the newest alarms that whoever is signed in has not read, as a page shows them."""
+    """Return the newest alarms that the administrator has not read, as a page shows them."""
     return _describe((await request.fetch("alarms.view", {"limit": _MOST_UNREAD, "unread": True}))["results"])
 
 
@@ -35,7 +35,7 @@ def _describe(alarms: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 async def read(request: PageRequest) -> Response:
-    """Mark those as read that were shown."""
+    """Mark the alarms that were shown as read."""
     request.require_fresh_form()
     until = request.form.get("until", "")
     if until.isascii() and until.isdigit() and len(until) <= _LONGEST:

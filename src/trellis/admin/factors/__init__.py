@@ -1,4 +1,4 @@
-"""One's own second factor: passkeys, the authenticator app, recovery codes."""
+"""An administrator's own second factor: passkeys, the authenticator app, recovery codes."""
 
 from typing import Final
 

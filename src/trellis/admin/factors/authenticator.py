@@ -1,4 +1,4 @@
-"""One's own authenticator app: setting it up with a QR code, and removing it."""
+"""An administrator's own authenticator app: setting it up with a QR code, and removing it."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ _SET_UP_BEFORE: Final = say(
 
 
 async def new(request: PageRequest) -> Response:
-    """Show what to enter into an app."""
+    """Show the QR code and the secret to enter into an app."""
     request.require_recent_password()
     return await _show(request, 200, Form((CODE,)))
 
@@ -45,13 +45,13 @@ async def _show(request: PageRequest, status: int, form: Form) -> Response:
 
 def _draw(text: str) -> Markup:
     """Return a QR code as inline SVG: black on white in either theme, as cameras want it."""
-    import segno  # noqa: PLC0415  # start-up time: for the first code
+    import segno  # noqa: PLC0415  # deferred to keep start-up fast
 
     return Markup(segno.make_qr(text).svg_inline(scale=4, dark="#000", light="#fff"))  # noqa: S704  # the library escapes
 
 
 async def set_up(request: PageRequest) -> Response:
-    """Take the code that the app shows, and ask for its codes from then on."""
+    """Check the code that the app shows, and require its codes from then on."""
     request.require_fresh_form()
     request.require_recent_password()
     me = request.signed_in
@@ -68,7 +68,7 @@ async def set_up(request: PageRequest) -> Response:
 
 
 async def remove(request: PageRequest) -> Response:
-    """Ask for its codes no more."""
+    """Remove the app, so that its codes are no longer required."""
     request.require_fresh_form()
     request.require_recent_password()
     me = request.signed_in

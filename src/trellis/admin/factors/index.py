@@ -1,4 +1,4 @@
-"""One's own second factor at a glance, and the recovery codes that stand in for it."""
+"""An overview of an administrator's own second factor, and the recovery codes that can replace it."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,13 +12,13 @@ _SECTION: Final = "account"
 
 
 async def show(request: PageRequest) -> Response:
-    """Show what there is."""
+    """Show the second factors that are set up."""
     factors = await request.fetch("admins.factors", target=request.signed_in.id)
     return request.page("factors/index.html", title=say("Second factor"), factors=factors)
 
 
 async def renew_recovery_codes(request: PageRequest) -> Response:
-    """Make new recovery codes."""
+    """Create new recovery codes."""
     request.require_fresh_form()
     request.require_recent_password()
     made = await request.perform("admins.renew_recovery_codes", target=request.signed_in.id)
@@ -26,7 +26,7 @@ async def renew_recovery_codes(request: PageRequest) -> Response:
 
 
 def conclude(request: PageRequest, done: str, codes: Sequence[str]) -> Response:
-    """Show recovery codes that were made, or go back to what there is."""
+    """Show new recovery codes, or return to the overview if there are none."""
     if not codes:
         return request.redirect(FACTORS, done)
     return request.page("factors/recovery_codes.html", title=say("Recovery codes"), done=done, codes=codes)

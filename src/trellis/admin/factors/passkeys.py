@@ -1,4 +1,4 @@
-"""One's own passkeys: adding one, its name, removing it."""
+"""An administrator's own passkeys: adding, renaming and removing one."""
 
 import asyncio
 from typing import Any, Final
@@ -16,7 +16,7 @@ from trellis.sentences import say
 
 _SECTION: Final = "account"
 _HERE: Final = f"{FACTORS}/passkeys"
-_ANSWER: Final = "passkey"  # the name of what a script adds to the form
+_ANSWER: Final = "passkey"  # the field in which a script adds the new passkey to the form
 _NEW: Final = say("Add a passkey")
 
 
@@ -31,7 +31,7 @@ def _form(typed: Submitted | None = None, passkey: dict[str, Any] | None = None)
 
 
 async def options(request: PageRequest) -> Response:
-    """Tell the script what to ask the browser for."""
+    """Return the options with which the script asks the browser for a passkey."""
     request.require_recent_password()
     me = request.signed_in
     await asyncio.to_thread(load)
@@ -40,12 +40,12 @@ async def options(request: PageRequest) -> Response:
 
 
 async def add(request: PageRequest) -> Response:
-    """Add what the browser has made."""
+    """Add the passkey that the browser has made."""
     request.require_fresh_form()
     request.require_recent_password()
     me = request.signed_in
     form = _form(Submitted(pair for pair in request.form.pairs if pair[0] != _ANSWER))
-    await asyncio.to_thread(load)  # rather than in the writer
+    await asyncio.to_thread(load)  # here rather than in the writer
     try:
         answer = {_ANSWER: request.form.get(_ANSWER, ""), "binding": request.csrf, "session": me.session_id}
         added = await request.perform("admins.add_passkey", {**form.raw(), **answer}, me.id)
@@ -60,7 +60,7 @@ async def add(request: PageRequest) -> Response:
 
 
 async def show(request: PageRequest) -> Response:
-    """Show one, with a form for its name."""
+    """Show a passkey, with a form for its name."""
     return await _show(request, 200, None)
 
 
@@ -80,7 +80,7 @@ async def _fetch(request: PageRequest) -> dict[str, Any]:
 
 
 async def rename(request: PageRequest) -> Response:
-    """Give one another name."""
+    """Rename a passkey."""
     form = _form(request.form)
     request.require_fresh_form()
     request.require_recent_password()
@@ -95,7 +95,7 @@ async def rename(request: PageRequest) -> Response:
 
 
 async def remove(request: PageRequest) -> Response:
-    """Remove one."""
+    """Remove a passkey."""
     request.require_fresh_form()
     request.require_recent_password()
     me = request.signed_in

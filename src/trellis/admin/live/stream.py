@@ -13,18 +13,18 @@ from trellis.core.news import News, format_position
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_BEAT_EVERY: Final = 20.0  # seconds: proxies give up an answer of which nothing comes, most after a minute
-_BEAT: Final = b"event: beat\ndata: 1\n\n"  # no comment: the page hears it, and knows that the stream goes on
-_RETRY: Final = b"retry: 2000\n\n"  # milliseconds after which a browser opens it again
-_MOST_BYTES: Final = 65_536  # then the browser opens another one; so much fits into the buffers even if nobody reads
+_BEAT_EVERY: Final = 20.0  # seconds: proxies close a response that sends nothing, most of them after a minute
+_BEAT: Final = b"event: beat\ndata: 1\n\n"  # no comment: the page receives it and knows that the stream is alive
+_RETRY: Final = b"retry: 2000\n\n"  # milliseconds after which a browser opens the stream again
+_MOST_BYTES: Final = 65_536  # then the browser opens another stream; this much fits into the buffers even if nobody reads
 _HEADERS: Final = {
     "cache-control": "no-store, no-transform",
-    "x-accel-buffering": "no",  # nginx passes on what comes at once
+    "x-accel-buffering": "no",  # makes nginx pass everything on at once
 }
 
 
 class EventStream(StreamingResponse):
-    """The response: it ends with its stream, which it closes, and when the browser has gone."""
+    """The response for one stream. It ends when the stream ends or the browser has gone, and closes the stream."""
 
     def __init__(self, stream: Stream, close: Callable[[Stream], None]) -> None:
         super().__init__(_nothing(), headers=_HEADERS, media_type="text/event-stream")
@@ -57,7 +57,7 @@ def describe_news(news: News) -> dict[str, Any]:
 
 
 def format_news(news: News) -> bytes:
-    """Format news as an event. Its id is the position: a browser that comes again sends it as Last-Event-ID."""
+    """Format news as a server-sent event. Its id is the position, which a browser sends as Last-Event-ID when it reconnects."""
     told = describe_news(news)
     return b"id: %b\nevent: news\ndata: %b\n\n" % (told["position"].encode(), orjson.dumps(told["topics"]))
 

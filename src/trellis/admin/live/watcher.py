@@ -1,7 +1,7 @@
-"""Looks for news, once for all streams of a process, and ends those whose session has ended.
+"""Looks for news, once for all streams of a process, and ends the streams whose session has ended.
 
-While there are streams, one task looks whether anything was committed, which is no query; only then does it read what that was. On
-PostgreSQL, where the commits of the request log tell nobody, it also reads once a second.
+While there are streams, one task checks whether anything was committed, which takes no query; only then does it read what has
+changed. On PostgreSQL, where commits of the request log are not announced, it also reads once a second.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from trellis.sentences import say
 log = logging.getLogger(__name__)
 
 _LOOK_EVERY: Final = 0.25  # seconds
-_READ_EVERY: Final = 1.0  # seconds, where not every commit is told
-_REST: Final = 10.0  # seconds after something that nobody expected has gone wrong
-_JUDGE_EVERY: Final = 60.0  # seconds between two looks at whether the sessions are live
+_READ_EVERY: Final = 1.0  # seconds, where not every commit is announced
+_REST: Final = 10.0  # seconds to wait after an unexpected error
+_JUDGE_EVERY: Final = 60.0  # seconds between two checks that the sessions are live
 _SESSIONS_CHANGE_BY: Final = frozenset((ANYTHING, "events/admins"))
 PER_ADMINISTRATOR: Final = 4  # a browser opens six connections to one address; the others are for pages
-_SHARE: Final = 8  # of all connections this part may be streams
+_SHARE: Final = 8  # at most one in this many connections may be a stream
 
 
 class Stream:
-    """One page that is told of news. `woken` is set when there is something to tell, or when it is to end."""
+    """One page that receives news. `woken` is set when there is news for it, or when the stream should end."""
 
     def __init__(self, me: SignedIn) -> None:
         self.me = me
@@ -37,20 +37,20 @@ class Stream:
         self._position: Position | None = None
 
     def add(self, news: News) -> None:
-        """Note news, together with what was not told yet."""
+        """Add news to the news that was not sent yet."""
         self._position = news.position
         self._topics = self._topics | news.topics if ANYTHING not in self._topics else {ANYTHING}
         self.woken.set()
 
     def take(self) -> News | None:
-        """Return what is to be told, once; None is nothing."""
+        """Return the news to be sent, and forget it; None if there is none."""
         self.woken.clear()
         position, topics = self._position, frozenset(self._topics)
         self._position, self._topics = None, set()
         return None if position is None else News(position, topics)
 
     def end(self) -> None:
-        """Let it end."""
+        """Ask the stream to end."""
         self.is_ended = True
         self.woken.set()
 
@@ -75,13 +75,13 @@ class Watcher:
         return len(self._streams)
 
     def end(self) -> None:
-        """End all streams and take no more: the process is about to end."""
+        """End all streams and accept no more: the process is about to end."""
         self._is_ended = True
         for stream in self._streams:
             stream.end()
 
     async def open(self, me: SignedIn, since: Position | None) -> Stream:
-        """Open a stream, to be closed; it begins with what happened since a position. Raises Refused where there are too many."""
+        """Open a stream with the news since a position. The caller has to close it. Raises Refused if there are too many."""
         if self._is_ended:
             raise Refused("BUSY", say("The service is shutting down. Try again."))
         if self._held[me.id] >= self._per_administrator or self.count >= self._most:
@@ -96,7 +96,7 @@ class Watcher:
             async with self._beginning:
                 if self._watching is None:
                     self._watching = asyncio.create_task(self._watch(await self._runner.read(read_position)))
-            # What comes after this reading is told to it by the one that watches, who has read before: at worst it is told twice.
+            # The watching task has read its position before this, and adds whatever comes later: at worst, news is sent twice.
             if since is None:
                 news = News(await self._runner.read(read_position, me.actor))
             else:
@@ -127,12 +127,12 @@ class Watcher:
                         news = await self._runner.read(read_news, position)
                         if not _SESSIONS_CHANGE_BY.isdisjoint(news.topics):
                             self._judge_at = 0.0
-                            await self._judge(now)  # before anybody is told by a role that they had
+                            await self._judge(now)  # before news is sent according to a role that somebody no longer has
                         commit, read_at, position = last, now + _READ_EVERY, news.position
                         self._tell(news)
                     await self._judge(now)
                     has_failed = False
-                except Refused:  # it is read again
+                except Refused:  # the next round reads again
                     commit = None
                 except Exception:
                     if not has_failed:
@@ -142,14 +142,14 @@ class Watcher:
             self._watching = None
 
     def _tell(self, news: News) -> None:
-        """Tell each stream of news, if there is any that its administrator's role may read of."""
+        """Add news to each stream, as far as its administrator's role may read about it."""
         if news.topics:
             for stream in self._streams:
                 if not stream.is_ended and (seen := limit_news(news, stream.me.actor)).topics:
                     stream.add(seen)
 
     async def _judge(self, now: float) -> None:
-        """End the streams of sessions that have ended or have another role now, if it is time to look. Raises Refused."""
+        """If a check is due, end the streams whose session has ended or has another role now. Raises Refused."""
         if now < self._judge_at or not self._streams:
             return
         live = await self._runner.read(find_live_sessions, {stream.me.session for stream in self._streams})

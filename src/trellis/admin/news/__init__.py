@@ -1,4 +1,4 @@
-"""What pages that are kept up to date are told."""
+"""The address from which pages get news, so that they can stay up to date."""
 
 from trellis.admin.news.pages import PAGES
 

@@ -1,4 +1,4 @@
-"""Where pages are told of news."""
+"""The address from which pages get news."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _STREAM: Final = "text/event-stream"
 
 
 async def tell(request: PageRequest) -> Response:
-    """Tell what has happened since a position: in a stream, for as long as the session lasts, or at once, as JSON."""
+    """Return the news since a position: as a stream, for as long as the session lasts, or at once, as JSON."""
     since = parse_position(request.http.headers.get("last-event-id", "") or request.query.get("since", ""))
     if _STREAM in request.http.headers.get("accept", ""):
         return EventStream(await request.watcher.open(request.signed_in, since), request.watcher.close)

@@ -1,4 +1,4 @@
-"""What of the service needs somebody: the answer to 'is anything wrong?', from what the overview has read."""
+"""Finds what in the service needs attention, from the data that the overview has read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from trellis.admin.view import format_age
 from trellis.sentences import say, say_many
 
 _OLD_BACKUP: Final = timedelta(days=7)
-_SOON: Final = timedelta(days=7)  # in which a key that expires has to be seen to; the list below looks further ahead
-_MANY_REFUSED: Final = 10  # and at least a quarter of all: some refusals are everyday
+_SOON: Final = timedelta(days=7)  # a key that expires within this time needs attention; the list below looks further ahead
+_MANY_REFUSED: Final = 10  # and at least a quarter of all requests: some refusals are normal
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """One thing: how urgent it is (bad, warn, note), in a sentence, and where it is seen to, without /admin."""
+    """One thing that needs attention: how urgent it is (bad, warn, note), a sentence, and a link with its path, without /admin."""
 
     tone: str
     text: str
@@ -26,7 +26,7 @@ class Concern:
 
 
 def find_concerns(request: PageRequest, found: Mapping[str, Any]) -> list[Concern]:
-    """Return what needs somebody, the most urgent first. What a role may not see is null in what was read, and left out."""
+    """Return what needs attention. Data that a role may not see is null in `found`, and left out."""
     now = datetime.fromisoformat(request.now)
     return [
         *_of_webhooks(found["failing"]),
@@ -63,7 +63,7 @@ def _of_requests(hours: list[Mapping[str, Any]] | None) -> Iterator[Concern]:
 
 
 def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:
-    first = (expiring or {}).get("keys", ())  # of perhaps more
+    first = (expiring or {}).get("keys", ())  # there may be more
     soon = [key for key in first if datetime.fromisoformat(key["expiresAt"]) <= now + _SOON]
     has_more = len(soon) == len(first) < (expiring or {}).get("count", 0)
     for key in soon[:1]:
@@ -84,7 +84,10 @@ def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, request: PageReq
 
 
 def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:
-    """PostgreSQL has tools of its own, which leave no trace here: only SQLite is known to have no other backup."""
+    """Report an old backup or, on SQLite, a missing one.
+
+    PostgreSQL has tools of its own, which leave no trace here: only of SQLite is it known that there is no other backup.
+    """
     if backup is None:
         return
     if backup["at"] is None:

@@ -18,7 +18,7 @@ async def show(request: PageRequest) -> Response:
     """Show the overview."""
     found = await request.fetch("overview.get", slow=True)
     found |= {"lacksLocalOwner": request.signed_in.permit is None and await request.runner.read(lacks_local_owner)}
-    events = await request.fetch("events.search", {"limit": _MAX_EVENTS}, slow=True)  # a role may see few of very many
+    events = await request.fetch("events.search", {"limit": _MAX_EVENTS}, slow=True)  # a role may see only a few of very many
     counted = found["hours"] or ()
     labels = [(f"{request.clock.at(hour['at']):%H:%M}", request.clock.full(hour["at"])) for hour in counted]
     return request.page(
@@ -34,7 +34,7 @@ async def show(request: PageRequest) -> Response:
 
 
 async def offer(request: PageRequest) -> Response:
-    """Say what the check of the database does, with the button that starts it: it reads every row, which no page does unasked."""
+    """Explain the check of the database, with the button that starts it: it reads every row, so no page runs it unasked."""
     return request.page("check.html", title=say("Check"), found=None)
 
 

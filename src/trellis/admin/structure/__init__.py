@@ -1,4 +1,4 @@
-"""Structure documents: exporting one, planning what one would change, and applying that plan. Notes on nodes that one manages."""
+"""Structure documents: exporting one, planning what one would change, and applying that plan."""
 
 from trellis.admin.structure.pages import PAGES
 from trellis.admin.structure.plan import Plan, describe_plan

@@ -1,4 +1,4 @@
-"""The page of structure documents: export as a file; plan a document, and apply exactly that plan."""
+"""The page for structure documents: export as a file; plan a document, and apply exactly that plan."""
 
 import asyncio
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _PLAN: Final = "structure.plan"
 _APPLY: Final = "structure.apply"
 _EXPORT: Final = "structure.export"
 _TOKEN: Final = "_plan"  # noqa: S105  # the name of the plan's token in the form
-_MOST_BYTES: Final = 17 * 2**20  # of a form: a document has 8 MiB, and a browser ends each of its lines with two bytes
+_MOST_BYTES: Final = 17 * 2**20  # of a form: a document may have 8 MiB, and a browser sends each line end as two bytes
 _REASON: Final = Field("reason", Text(500), say("Other administrators see it in the event log."))
 _DONE: Final = {
     "create": mark("{count:,} created"),
@@ -56,7 +56,7 @@ async def show(request: PageRequest) -> Response:
 
 
 async def export(request: PageRequest) -> Response:
-    """Send the chosen sections, or what is below one node, as a file."""
+    """Send the chosen sections, or everything below one node, as a file."""
     known = {kind.name for kind in request.kinds}
     form = request.query.get("format", "yaml")
     name, _, media_type = next((one for one in _FORMATS if one[0] == form), _FORMATS[0])
@@ -85,7 +85,7 @@ def _encode(value: Any) -> bytes:
 
 
 async def submit(request: PageRequest) -> Response:
-    """Plan the document, or carry out the plan that the page has shown."""
+    """Plan the document, or apply the plan that the page has shown."""
     form = _build_form(request, request.form)
     try:
         raw = await run_by_size(request.form.size, form.raw)
@@ -121,9 +121,9 @@ async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reaso
 
 
 def _parse_document(request: PageRequest, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what was typed with the document parsed: for one with keys the password is asked as on their own pages.
+    """Return the typed values with the document parsed: one with keys requires the password, as the pages for keys do.
 
-    Raises Refused for whatever is wrong with it.
+    Raises Refused if a value is invalid.
     """
     given = request.catalogue.find(_APPLY).form.read(raw)
     given.raise_faults()
@@ -140,7 +140,7 @@ def _tell(result: Mapping[str, Any]) -> str:
 
 
 async def _show_plan(request: PageRequest, form: Form, raw: Mapping[str, Any], outdated: Refused | None = None) -> Response:
-    """Show what would be done now; `outdated` is why an earlier plan was not carried out."""
+    """Show what would be done now; `outdated` is the reason why an earlier plan was not carried out."""
     try:
         result = (await request.perform(_PLAN, raw)).value
     except Refused as refused:
@@ -154,7 +154,7 @@ async def _show_plan(request: PageRequest, form: Form, raw: Mapping[str, Any], o
 
 
 async def _find_applied(request: PageRequest, outdated: Refused) -> int | None:
-    """Return the change set that is all that has changed since a plan, if it is one's own: the plan's form was sent twice."""
+    """Return the change set with all changes since a plan, if this administrator made it: the form was sent twice."""
     changes = outdated.facts.get("changes", ())
     if not changes:
         return None

@@ -1,4 +1,4 @@
-"""What a plan would do, as the page shows it: a row for each change, with ids as names."""
+"""Describes what a plan would do, as the page shows it: a row for each change, with names in place of ids."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,19 +13,19 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 MAX_ROWS: Final = 500
-_MAX_NAMES: Final = 8  # of the nodes that stay, the first are named
+_MAX_NAMES: Final = 8  # of the nodes that are kept, the first are named
 _LINE: Final = re.compile(r"(?:.*, )?line (\d{1,9}): ", re.DOTALL)
 _PARENT: Final = "parentId"
-_PARENT_LABEL: Final = "Parent id"  # as events have it
+_PARENT_LABEL: Final = "Parent id"  # as in events
 _DERIVED: Final = frozenset({"url"})  # it follows from the name
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One change. `record` is the path of the page of the record, without /admin, if there is the record already.
+    """One change. `record` is the path of the record's page, without /admin, if the record exists already.
 
-    `drift` is the event that has changed it since the last apply. A delete takes `deleted` nodes, with those below, and changes
-    `touched` others.
+    `drift` is the event that has changed the record since the last apply. A delete removes `deleted` nodes, including those below,
+    and changes `touched` others.
     """
 
     action: str
@@ -45,8 +45,8 @@ class Row:
 class Plan:
     """A plan: its `token`, how many changes of each action there are, the first changes as `rows`, and how many `more` there are.
 
-    `kept` are the names of the first nodes that the document does not have, `kept_count` how many there are; `adoptable` is how
-    many entries have the path of a node that could be taken over.
+    `kept` are the first nodes that the document does not have, each with its type, name and id, and `kept_count` is how many there
+    are. `adoptable` is how many entries have the path of a node that could be taken over.
     """
 
     token: str
@@ -67,7 +67,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault of the document: the line that it is in, if known, and a sentence."""
+    """A fault of the document: the line with the fault, if known, and a sentence."""
 
     line: int | None
     detail: str
@@ -105,7 +105,7 @@ async def describe_plan(request: PageRequest, result: Mapping[str, Any]) -> Plan
 async def _fetch_parents(
     request: PageRequest, kinds: Mapping[str, NodeKind], changes: Iterable[Mapping[str, Any]]
 ) -> dict[tuple[str, int], str]:
-    """Return the paths of the nodes that others move away from or to."""
+    """Return the paths of the nodes from which or to which others move."""
     wanted: dict[str, dict[int, None]] = {}
     for one in changes:
         for difference in one["differences"]:

@@ -1,4 +1,4 @@
-"""Times as whoever is signed in sees and types them: in one time zone on every page."""
+"""Times as an administrator sees and types them: in one time zone on every page."""
 
 from trellis.admin.times.zone import EXACT, UTC_CLOCK, ZONE, Clock, find_clock
 

@@ -1,6 +1,6 @@
-"""One time zone, in which the server writes every time that a page shows and reads every time that is typed.
+"""The time zone in which the server writes every time that a page shows, and reads every time that is typed.
 
-No script knows of it: pages are the same without scripts, and the browser's own zone is only what is chosen where nothing else is.
+No script is involved: pages are the same without scripts, and the browser's own zone is used only if no other was chosen.
 """
 
 import re
@@ -15,17 +15,17 @@ from trellis.core.fields import PLAIN_ZONE, find_zone, format_timestamp
 from trellis.languages import ENGLISH, Language
 from trellis.sentences import adapt
 
-ZONE: Final = "_zone"  # beside a time that is typed: the time zone in which the form showed it
-EXACT: Final = "_exact."  # and the moment that it stands for: an hour that is there twice would not say which
+ZONE: Final = "_zone"  # the field beside a typed time: the time zone in which the form showed it
+EXACT: Final = "_exact."  # precedes the field with its exact timestamp: an hour that occurs twice is ambiguous
 _STORED: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")  # as `format_timestamp` writes a moment
 _TYPED: Final = 16  # characters of a time as a browser's control has it: 2026-03-29T02:30
 
 
 @dataclass(frozen=True)  # without slots: the cached property needs a __dict__
 class Clock:
-    """A time zone by its name. `home` is the one that is chosen, which this is unless UTC is shown instead.
+    """A time zone by its name. `home` is the time zone that was chosen, which is the same unless UTC is shown instead.
 
-    `language` is that of the dates that people read.
+    `language` is the language of the dates that people read.
     """
 
     name: str = PLAIN_ZONE
@@ -38,9 +38,10 @@ class Clock:
         return find_zone(self.name) or ZoneInfo(PLAIN_ZONE)
 
     def at(self, moment: str) -> datetime:
-        """Return a moment in this time zone. It may be without an offset, and is in UTC then.
+        """Return a moment in this time zone. A moment without an offset is in UTC.
 
-        One so near to an end of the calendar that this zone has no date for it is in UTC: a key may expire at the end of 9999.
+        A moment so close to the end of the calendar that this zone has no date for it is returned in UTC: a key may expire at the
+        end of 9999.
         """
         when = datetime.fromisoformat(moment)
         when = (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
@@ -67,15 +68,15 @@ class Clock:
         return f"{self.language.date(at)}, {at:%H:%M} {self.offset(moment)}"
 
     def short(self, moment: str) -> str:
-        """Format a moment to the minute, as lists and logs have it: `2026-03-29 03:30 UTC+2`."""
+        """Format a moment to the minute, as in lists and logs: `2026-03-29 03:30 UTC+2`."""
         return f"{self.at(moment):%Y-%m-%d %H:%M} {self.offset(moment)}"
 
     def exact(self, moment: str) -> str:
-        """Format a moment to the second, as logs have it."""
+        """Format a moment to the second, as in logs."""
         return f"{self.at(moment):%Y-%m-%d %H:%M:%S} {self.offset(moment)}"
 
     def tell(self, sentence: str) -> str:
-        """Return what is wrong with a value, with each moment in it that is stored or will be as logs have it, in this zone."""
+        """Return a sentence, such as a fault, with each timestamp in it formatted as in logs, in this time zone."""
         if _STORED.search(sentence) is None:
             return sentence
         return adapt(sentence, lambda said, _: _STORED.sub(lambda found: self.exact(found[0]), said))
@@ -83,17 +84,18 @@ class Clock:
     # --- what is typed ----------------------------------------------------------------------------------------------
 
     def show_typed(self, moment: str) -> str:
-        """Return a moment as a browser's control takes it; what is none stays as it is."""
+        """Return a moment as a browser's control expects it. Text that is not a time is returned unchanged."""
         try:
             return f"{self.at(moment):%Y-%m-%dT%H:%M}"
         except (ValueError, OverflowError):
             return moment
 
     def read_typed(self, text: str, exact: str = "") -> str:
-        """Return the moment that a typed time stands for, in UTC; `exact` is the one that its form had.
+        """Return the moment that a typed time stands for, in UTC; `exact` is the moment that its form showed.
 
-        An hour that is there twice is the first of both, unless the form had the second; one that is skipped is as if the clocks
-        had not been changed. What is no time stays as it is, for the operation to refuse.
+        In an hour that occurs twice, the first of the two is meant, unless the form showed the second; a time in an hour that is
+        skipped is read as if the clocks had not been changed. Text that is not a time is returned unchanged, for the operation to
+        refuse.
         """
         try:
             when = datetime.fromisoformat(text)
@@ -106,14 +108,14 @@ class Clock:
             return text
 
     def is_twice(self, moment: str) -> bool:
-        """Return whether the control cannot say which moment it has: it leaves out seconds, and an hour may be there twice."""
+        """Return whether a moment is ambiguous in the control, which leaves out seconds, and in which an hour may occur twice."""
         try:
             return self.read_typed(self.show_typed(moment)) != format_timestamp(self.at(moment))
         except (ValueError, OverflowError):
             return False
 
     def reading(self, typed: Mapping[str, str]) -> "Clock":
-        """Return the clock in which a form was filled in: that of the form, which was perhaps shown before another was chosen."""
+        """Return the clock for reading a form: in the form's own zone, since another may have been chosen after it was shown."""
         name = typed.get(ZONE, "")
         return self if find_zone(name) is None else Clock(name, self.home, self.language)
 
@@ -122,6 +124,6 @@ UTC_CLOCK: Final = Clock()
 
 
 def find_clock(chosen: str, browser: str, *, shows_utc: bool, language: Language = ENGLISH) -> Clock:
-    """Return the clock of whoever chose a time zone, or whose browser tells of one, or UTC."""
+    """Return the clock for the time zone that was chosen, or else the one that the browser reports, or else UTC."""
     home = next((name for name in (chosen, browser) if find_zone(name) is not None), PLAIN_ZONE)
     return Clock(PLAIN_ZONE if shows_utc else home, home, language)

@@ -15,14 +15,14 @@ from trellis.core.nodes import NodeKind
 from trellis.sentences import say
 
 _MAX_SHORT: Final = 60  # characters; longer texts are compared word by word
-_MAX_WORDS: Final = 3000  # beyond, comparing takes too long
-_MAX_STEPS: Final = 1_000_000  # of all comparisons on a page: a tenth of a second
+_MAX_WORDS: Final = 3000  # texts with more words take too long to compare
+_MAX_STEPS: Final = 1_000_000  # in all comparisons on a page: a tenth of a second
 _MAX_SHOWN: Final = 2000  # characters shown of a text that is not compared
 _WORD: Final = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")  # with the spaces after it
 _PIECE: Final = re.compile(r"\w+|[^\w\s]|\s+")  # without them
 _CONTEXT: Final = 60  # characters of unchanged text shown around a change
 _HIDDEN: Final = frozenset({"id", "url", "createdAt", "updatedAt", "state", "builtIn", "lastUsedAt", "public", "etag"})
-_BOUNDS: Final = "bounds"  # of a key: as they are recorded, or told already
+_BOUNDS: Final = "bounds"  # of a key: as recorded, or already as a list of texts
 
 _LABELS: Final = {  # of members that no operation takes as a field
     "pausedAt": say("Paused at"),
@@ -53,7 +53,7 @@ Part = tuple[str, str]  # "same", "removed" or "added", and the text
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One member: the `parts` of a text, what was `removed` from and `added` to a list, or `rows` of permissions.
+    """The change of one member: the `parts` of a text, what was `removed` from and `added` to a list, or `rows` of permissions.
 
     A member with none of these is secret: it is only known to have changed.
     """
@@ -66,15 +66,15 @@ class Change:
 
     @property
     def secret(self) -> bool:
-        """Whether its value is not recorded."""
+        """Whether the value of the member is not recorded."""
         return not (self.parts or self.removed or self.added or self.rows)
 
 
 @dataclass(slots=True)
 class Effort:
-    """How many steps comparing the texts of a page word by word may still take; once they are used up, texts are shown whole.
+    """How many steps comparing the texts of a page word by word may still take. Once they are used up, texts are shown whole.
 
-    Without this, words that come often would take the cube of how often they come.
+    Without this limit, the steps for a word that occurs often would grow with the cube of the number of its occurrences.
     """
 
     left: int = _MAX_STEPS
@@ -89,7 +89,7 @@ def event_changes(
 
 
 def changed_labels(event: Mapping[str, Any], kinds: Iterable[NodeKind]) -> list[str]:
-    """Return what an event changed by the names that forms have for it; none of a record that it created or deleted."""
+    """Return the labels of the members that an event changed, as forms have them; none if it created or deleted the record."""
     if not (event["before"] and event["after"]):
         return []
     titles = _titles(_find_kind(event, kinds))
@@ -169,7 +169,7 @@ class _TooLongError(Exception):
 
 
 class _Comparison(SequenceMatcher[str]):
-    """A comparison that is given up before it takes long."""
+    """A comparison that raises _TooLongError before it takes too long."""
 
     def __init__(self, old: list[str], new: list[str], effort: Effort) -> None:
         super().__init__(None, old, new, autojunk=False)
@@ -207,7 +207,7 @@ def diff_texts(old: str, new: str, effort: Effort) -> tuple[Part, ...]:
 
 
 def _narrow(old: str, new: str) -> list[Part]:
-    """Return what of an old text was replaced by what of a new one, without what both begin or end with: mostly a space."""
+    """Return the parts that an old and a new text differ in, and those that both begin or end with, which are mostly a space."""
     if old == new:
         return [("same", old)]
     before, after = _PIECE.findall(old), _PIECE.findall(new)
@@ -237,10 +237,10 @@ def _shorten_middle(text: str, *, first: bool, last: bool) -> str:
 def _format(value: Any) -> str:
     if isinstance(value, bool):
         return say("yes") if value else say("no")
-    if isinstance(value, Mapping):  # whoever has made something
+    if isinstance(value, Mapping):  # somebody who has made something
         return say("The terminal") if value.get("type") == "terminal" else str(value.get("name", ""))
     if isinstance(value, str):
-        return value  # a sentence stays one
+        return value  # a Sentence stays one, so that it can be translated
     return "" if value is None else str(value)
 
 

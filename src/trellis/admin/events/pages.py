@@ -56,7 +56,7 @@ async def index(request: PageRequest) -> Response:
 
 
 async def _fetch_actors(request: PageRequest) -> list[tuple[str, str]]:
-    """Return who can have done something: the administrators, the terminal, the service, the newest keys."""
+    """Return the choices for who did something: the administrators, the terminal, the service, the newest keys."""
     admins = (await request.fetch("admins.list", {"perPage": 200}))["results"] if request.actor.may("admins.list") else ()
     people = [(f"admin:{admin['id']}", admin["name"]) for admin in admins]
     keys = [
@@ -109,7 +109,7 @@ async def show(request: PageRequest) -> Response:
 
 
 def _record_path(event: Mapping[str, Any]) -> str:
-    """Return the path of the page of the record that an event is about, if it was not deleted by it."""
+    """Return the path of the page of an event's record; "" if there is no record, or if the event deleted it."""
     number, resource = event["resourceId"], event["resource"]
     if number is None or event["after"] is None:
         return ""

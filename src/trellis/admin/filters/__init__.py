@@ -1,4 +1,4 @@
-"""Filters of lists that are saved under a name: beside the list, and all of them."""
+"""Saved filters of lists: those of a list, beside it, and the page with all of them."""
 
 from trellis.admin.filters.pages import PAGES
 from trellis.admin.filters.saved import fetch_saved

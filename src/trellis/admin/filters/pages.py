@@ -21,13 +21,13 @@ _HELP: Final = {"name": "", "shared": say("Other administrators see it too. It s
 
 
 async def index(request: PageRequest) -> Response:
-    """List one's own filters and those that others share."""
+    """List the administrator's own filters and those that others share."""
     found = await request.fetch("filters.list")
     return request.page("filters/index.html", title=say("Saved filters"), filters=found)
 
 
 async def open_list(request: PageRequest) -> Response:
-    """Open the list with a filter."""
+    """Open the list of a filter with that filter."""
     saved = await _fetch(request)
     return request.redirect(f"/{saved['list']}?{saved['query']}&{OPENED}={saved['id']}".replace("?&", "?"))
 
@@ -78,7 +78,7 @@ def _show(request: PageRequest, saved: Mapping[str, Any], form: Form, status: in
 
 
 async def update(request: PageRequest) -> Response:
-    """Rename a filter, share it or not, or put the one in its place that its list shows."""
+    """Rename a filter, change whether it is shared, or replace it with the filter that its list shows."""
     saved = await _fetch(request)
     raw = {name: request.form[name] for name in ("name", "shared", "query") if name in request.form}
     try:
@@ -89,7 +89,7 @@ async def update(request: PageRequest) -> Response:
 
 
 async def delete(request: PageRequest) -> Response:
-    """Delete a filter. The form that has deleted it and is sent again is told so."""
+    """Delete a filter. If the form is sent again, the page reports that the filter was deleted."""
     try:
         told = say("The filter {name} was deleted.", name=(await _fetch(request))["name"])
     except Refused:  # a form that has not deleted it is refused below

@@ -1,4 +1,4 @@
-"""The saved filters of one list, as its page shows them, and what of the one that is open is not understood any more."""
+"""The saved filters of one list, as its page shows them, and what is no longer valid in the one that is open."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import parse_whole_number, quote
 from trellis.sentences import say
 
-OPENED: Final = "_filter"  # in the address of a list: the saved filter that it was opened by
+OPENED: Final = "_filter"  # in the address of a list: the id of the saved filter that it was opened with
 _PLACES: Final = frozenset(("before", "page"))
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The saved filters of a list; `query` is the filter that it shows, `opened` the one that it was opened by.
+    """The saved filters of a list; `query` is the filter that the list shows, `opened` the saved one that it was opened with.
 
-    `differs`: another is shown by now. `problems` says what of the one that is open is not understood.
+    `differs` is whether the list shows another filter by now. `problems` are the parts of the open filter that are not understood.
     """
 
     list: str
@@ -31,12 +31,12 @@ class Saved:
 
     @property
     def carried(self) -> dict[str, str]:
-        """What of it the addresses of the list's other pages have."""
+        """The parameter that links to other pages of the list have to carry."""
         return {} if self.opened is None else {OPENED: str(self.opened["id"])}
 
 
 async def fetch_saved(request: PageRequest, name: str, form: Form, query: Submitted) -> Saved:
-    """Return the saved filters of a list, whose form has been sent already."""
+    """Return the saved filters of a list. `form` is the list's form, to which any refusal has already been added."""
     found = [one for one in await request.fetch("filters.list") if one["list"] == name]
     number = parse_whole_number(request.query.get(OPENED, ""))
     opened = next((one for one in found if one["id"] == number), None)
@@ -46,7 +46,7 @@ async def fetch_saved(request: PageRequest, name: str, form: Form, query: Submit
 
 
 def _find_problems(form: Form) -> list[str]:
-    """Return what is wrong with a form that was read, and what was chosen that is not among its choices any more."""
+    """Return the faults of a form that was read, and the chosen values that are no longer among its choices."""
     faults = [form.text_of(fault) for fault in form.faults]
     lost = (
         say("{label}: {value} no longer exists.", label=control.label, value=quote(control.value))
@@ -58,5 +58,5 @@ def _find_problems(form: Form) -> list[str]:
 
 
 def _is_record(value: str) -> bool:
-    """Return whether a choice stands for a record: only the newest of them are listed, and the others can still be looked for."""
+    """Return whether a choice stands for a record: only the newest are listed, but the others can still be searched for."""
     return value.rpartition(":")[2].isdecimal()

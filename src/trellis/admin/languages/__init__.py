@@ -1,8 +1,7 @@
-"""Which language a page is in, and how its template says texts and shows values in it. `trellis.languages` has the texts.
+"""Chooses the language of a page, and shows its texts and values in it. `trellis.languages` has the texts.
 
-From outside: what templates mark texts with: `translate`, `translate_marked`, `count_marked` and `count_nodes`; `format_text` and
-`show`, through which they show values; and how the language of a page is chosen: `list_languages`, `choose_language` and
-`find_language`.
+Templates mark texts with `translate`, `translate_marked`, `count_marked` and `count_nodes`, and show values through `format_text`
+and `show`. `list_languages`, `choose_language` and `find_language` choose the language of a page.
 """
 
 from trellis.admin.languages.choosing import choose_language, find_language, list_languages

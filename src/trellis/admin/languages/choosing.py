@@ -1,4 +1,4 @@
-"""Which language a page is in: the one that was chosen, on the account page or before signing in, or that of the browser."""
+"""Chooses the language of a page: the one chosen on the account page or before signing in, or that of the browser."""
 
 import asyncio
 import re
@@ -15,33 +15,33 @@ _loaded: dict[tuple[str, str], Language] = {}
 
 
 def list_languages() -> Mapping[str, str]:
-    """Return the languages that one may choose: each code with the language's own name."""
+    """Return the languages to choose from: each code with the language's own name."""
     return catalogues.OFFERED
 
 
 def choose_language(*chosen: str, accepted: str = "") -> str:
-    """Return the code of the first of these languages that is offered, or else of the one that Accept-Language asks for most."""
+    """Return the code of the first of these languages that is offered, or the one that Accept-Language prefers, or English."""
     offered = {code.lower(): code for code in catalogues.OFFERED}
     wanted = (*chosen, *_rank(accepted))
     return next((offered[code.lower()] for code in wanted if code.lower() in offered), ENGLISH.code)
 
 
 def _rank(accepted: str) -> list[str]:
-    """Return the languages of Accept-Language, those first that are wanted most, each with the language that it is a form of."""
+    """Return the languages of Accept-Language, the most wanted first, each followed by those that it is a variant of."""
     ranges = [found for one in accepted.split(",")[:_MOST_RANGES] if (found := _RANGE.fullmatch(one))]
     ranked = sorted(ranges, key=lambda found: -float(found[2] or 1))
     return [code for found in ranked if float(found[2] or 1) for code in _widen(found[1])]
 
 
 def _widen(code: str) -> Iterator[str]:
-    """Return a language and those that it is a form of: `de-CH`, `de` (RFC 4647, lookup)."""
+    """Yield a language and those that it is a variant of: `de-CH`, `de` (RFC 4647, lookup)."""
     while code:
         yield code
         code = code.rpartition("-")[0]
 
 
 async def find_language(code: str) -> Language:
-    """Return a language; its texts are read in a thread, once."""
+    """Return a language. Its texts are read once, in a thread."""
     if code == ENGLISH.code:
         return ENGLISH
     key = (code, str(catalogues.FOLDER))

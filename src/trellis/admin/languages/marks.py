@@ -1,8 +1,9 @@
-"""What templates mark their texts with. Each looks its text up in the language of the page, which is in the template's context.
+"""Functions that templates mark texts with. Each looks its text up in the language of the page, found in the template's context.
 
 `{% trans name=key.name %}Created by <b>{{ name }}</b>{% endtrans %}` calls `gettext`; with `{% pluralize %}`, or written as
 `ngettext("%(num)s key", "%(num)s keys", count)`, it is the form for the number; `_("Save")` is for texts without HTML, in
-attributes and as arguments of macros. Values are escaped, numbers get thousands separators, and texts a direction of their own.
+attributes and as arguments of macros. Values are escaped, numbers get thousands separators, and the direction of each text is
+isolated.
 """
 
 from typing import Any
@@ -33,29 +34,29 @@ def translate_marked(context: Context, text: str, /, **values: Any) -> Markup:
 
 @pass_context
 def count_marked(context: Context, one: str, many: str, count: int, /, **values: Any) -> Markup:
-    """Return the form of a text that belongs to a number, which is the value `num` in it."""
+    """Return the form of a text for a number, which is the value `num` in the text."""
     language = _language_of(context)
     return Markup(language.counted(one, many, count)) % _prepare(language, {"num": count} | values)  # noqa: S704  # the same
 
 
 @pass_context
 def count_nodes(context: Context, kind: NodeKind, count: int) -> Markup:
-    """Return how many nodes of a kind: `1 forum`, `3 forums`."""
+    """Return the number of nodes of a kind as a text: `1 forum`, `3 forums`."""
     return count_marked(context, f"%(num)s {kind.singular}", f"%(num)s {kind.title.lower()}", count)
 
 
 @pass_context
 def format_text(context: Context, template: str, *values: Any) -> str:
-    """Format a text as Jinja's `format` does, each value in a direction of its own, and sentences in the language of the page."""
+    """Format a text as Jinja's `format` does, with the direction of each value isolated, and sentences in the page's language."""
     language = _language_of(context)
     return soft_str(template) % tuple(_say(language, value) for value in values)
 
 
 @pass_context
 def show(context: Context, value: Any) -> Any:
-    """Return a value as a page shows it: sentences in its language, and text in a direction of its own, unless it is HTML.
+    """Return a value as a page shows it: sentences in its language, and text with its direction isolated, unless it is HTML.
 
-    `|exact` shows it as it is.
+    `|exact` shows a value unchanged.
     """
     return _say(_language_of(context), value) if isinstance(value, str) and not isinstance(value, Markup) else value
 

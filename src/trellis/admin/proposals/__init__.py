@@ -1,4 +1,4 @@
-"""Proposals: what keys want to do and may not do alone; approving and rejecting it, one by one or several at once."""
+"""Proposals: the calls that keys have proposed; approving and rejecting them, one by one or several at once."""
 
 from trellis.admin.proposals.index import PAGES as LIST
 from trellis.admin.proposals.proposal import PAGES as ONE

@@ -1,4 +1,4 @@
-"""What one can decide on proposals, and how a page has it done."""
+"""The decisions on proposals, and how a page carries them out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from trellis.core.gate import Result
 from trellis.core.keys import tidy_reason
 from trellis.sentences import Sentence, say, say_many
 
-UNDECIDED: Final = say("Nothing was decided yet: press Approve or Reject.")  # as by Enter in the reason, which must decide nothing
+UNDECIDED: Final = say("Nothing was decided yet: press Approve or Reject.")  # as after Enter in the reason: it must decide nothing
 REASON: Final = Field("reason", Text(500), say("The proposer can read the reason, and it is recorded in the event log."))
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision: its operation, the word for what was `done`, and whether it `needs_reason` and `carries_out` the call."""
+    """A decision: its operation, the state `done` that it leads to, and whether it `needs_reason` and `carries_out` the call."""
 
     operation: str
     done: str
@@ -24,13 +24,13 @@ class Decision:
     carries_out: bool = False
 
     def tell(self, number: int) -> Sentence:
-        """Say what was done to a proposal."""
+        """Return the message that a proposal was approved or rejected."""
         if self.carries_out:
             return say("Proposal {id:,} was approved.", id=number)
         return say("Proposal {id:,} was rejected.", id=number)
 
     def tell_many(self, count: int) -> Sentence:
-        """Say what was done to so many proposals."""
+        """Return the message that so many proposals were approved or rejected."""
         if self.carries_out:
             return say_many(count, "{count:,} proposal was approved.", "{count:,} proposals were approved.")
         return say_many(count, "{count:,} proposal was rejected.", "{count:,} proposals were rejected.")
@@ -53,12 +53,12 @@ async def decide(request: PageRequest, decision: Decision, number: int, reason: 
 
 
 def is_decided(request: PageRequest, decision: Decision, proposal: Mapping[str, Any]) -> bool:
-    """Return whether one has decided so already oneself: the form was sent twice."""
+    """Return whether the administrator has already decided so: the form was sent twice."""
     closed_by = proposal["closedBy"]
     return proposal["state"] == decision.done and closed_by is not None and request.actor.is_named(closed_by)
 
 
 def needs_password(request: PageRequest, proposal: Mapping[str, Any]) -> bool:
-    """Return whether one has to enter the password before: where it touches more than nodes, as on the pages for that."""
+    """Return whether the password is required first: if more than nodes would be affected, as on the pages for that."""
     kinds = {kind.name for kind in request.kinds}
     return any(one["resource"] not in kinds for one in proposal["effects"])

@@ -30,7 +30,7 @@ _HERE: Final = "/proposals"
 _SECTION: Final = "proposals"
 _CHOSEN: Final = "proposal"
 _STATE: Final = "state"
-_ANY: Final = "any"  # a word: an address without a state is that of the open ones
+_ANY: Final = "any"  # a word of its own, since an address without a state lists the open ones
 _STATES: Final = (
     ("open", say("Open")),
     (_ANY, say("Any state")),
@@ -43,7 +43,7 @@ _LABELS: Final = {"keyId": say("Proposed by"), "reason": say("Why")}
 
 
 class Failure(NamedTuple):
-    """A proposal that was not decided on as wanted, and why."""
+    """A proposal for which the decision failed, and why."""
 
     proposal: int
     detail: str
@@ -131,7 +131,7 @@ async def decide_on_several(request: PageRequest) -> Response:
     told = decision.tell_many(done)
     if failures:
         return await _show(request, 409, failures=failures, done=told if done else "")
-    shown = request.http.url.query  # the filters and the page, which the form was on
+    shown = request.http.url.query  # the filters and the page number of the list
     return request.redirect(f"{_HERE}?{shown}" if shown else _HERE, told)
 
 
@@ -170,7 +170,7 @@ async def _ask_for_password(request: PageRequest, numbers: Sequence[int]) -> Non
         try:
             proposal = await request.fetch("proposals.get", target=number)
         except Refused:
-            continue  # it is told when it is decided on
+            continue  # it is reported when the proposal is decided on
         if proposal is not None and needs_password(request, proposal):
             request.require_recent_password()
 

@@ -1,4 +1,4 @@
-"""One proposal: what goes, moves and changes, whether it can be approved now, and the decision."""
+"""One proposal: what it would delete, move and change, whether it can be approved now, and the decision."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ from trellis.sentences import say
 
 _HERE: Final = "/proposals/{id:int}"
 _SECTION: Final = "proposals"
-_SHOWN: Final = 20  # of the events that it would leave
+_SHOWN: Final = 20  # of the events that the call would record
 _LONGEST: Final = 4000  # characters of the input
-_OUTDATED: Final = "differences"  # the member of the refusal of what has changed meanwhile
+_OUTDATED: Final = "differences"  # the member of a refusal that lists what has changed in the meantime
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One event that the call would leave, as the event log describes events, and what it changes."""
+    """One event that the call would record, as the event log describes events, and the changes in it."""
 
     event: Mapping[str, Any]
     changes: tuple[Change, ...]
@@ -38,7 +38,7 @@ class Effect:
 class Preview:
     """What a call would do, in one of three forms: the delete of a node, the plan of a document, or its events.
 
-    `kind` is that of the node; `more` is how many events are not among the `effects`.
+    `kind` is the kind of the node; `more` is how many events are not among the `effects`.
     """
 
     kind: NodeKind | None = None
@@ -83,7 +83,7 @@ async def _show(
 
 
 async def _find_obstacle(request: PageRequest, proposal: Mapping[str, Any]) -> Refused | None:
-    """Return why a proposal could not be approved now, if so, by trying it."""
+    """Return why a proposal could not be approved now, found by a dry run; None if it could be."""
     try:
         await request.dry_run(DECISIONS["approve"].operation, {}, proposal["id"])
     except Refused as refused:
@@ -94,7 +94,7 @@ async def _find_obstacle(request: PageRequest, proposal: Mapping[str, Any]) -> R
 
 
 async def _preview(request: PageRequest, proposal: Mapping[str, Any]) -> Preview:
-    """Describe what the call would do, as the page for that does it where there is one."""
+    """Describe what the call would do, in the same way as the page for its operation if there is one."""
     operation = request.catalogue.find(proposal["operation"])
     plan, effects = proposal["plan"], proposal["effects"]
     if operation.name in _PLANS and plan:
@@ -147,7 +147,7 @@ async def decide_on_one(request: PageRequest) -> Response:
 
 
 def _is_undoable(request: PageRequest, result: Any) -> bool:
-    """Return whether what was done left one event about a node, which can be undone by itself."""
+    """Return whether the decision left exactly one event, about a node, which can be undone by itself."""
     kinds = {kind.name for kind in request.kinds}
     return (
         result.value["event"] is not None and len(result.value["effects"]) == 1 and result.value["effects"][0]["resource"] in kinds

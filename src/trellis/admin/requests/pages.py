@@ -1,4 +1,4 @@
-"""The request log: searching the requests to the API, and one of them with its error and its event."""
+"""The request log: searching the requests to the API, and one request with its error and its event."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -24,7 +24,7 @@ _SECTION: Final = "requests"
 _BEFORE: Final = Field("before", Text(60), "")
 _NO_KEY: Final = "0"
 _COUNTED_BY: Final = frozenset({"address", "from", "to"})
-_COUNTS: Final = 20  # of requests without a key that are shown
+_COUNTS: Final = 20  # how many counts of requests without a key are shown
 _CLASS_LABELS: Final = {
     "2xx": say("2xx: successful"),
     "3xx": say("3xx: unchanged"),
@@ -66,7 +66,7 @@ async def index(request: PageRequest) -> Response:
 
 def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form:
     asked = dict.fromkeys(route.operation.name for route in build_routes(request.catalogue))
-    asked |= dict.fromkeys(box.name for box in Grid(request.catalogue).boxes)  # what an address that forks leads to, too
+    asked |= dict.fromkeys(box.name for box in Grid(request.catalogue).boxes)  # also those that an address with a fork leads to
     keys = [(number, f"{isolate(name)} ({number})") for number, name in names.items()]
     return Form(
         (*FILTERS, _BEFORE),
@@ -111,12 +111,12 @@ async def show(request: PageRequest) -> Response:
 
 
 async def _find_missing(request: PageRequest, found: Mapping[str, Any]) -> MissingGrant | None:
-    """Return the grant for want of which a request was refused; None if there is none."""
+    """Return the missing grant because of which a request was refused; None if that was not the reason."""
     if found["keyId"] is None:
         return None
     try:
         key = await request.fetch("keys.get", target=found["keyId"])
-    except Refused:  # a log that was brought here without its keys
+    except Refused:  # the log was brought here without its keys
         return None
     return find_refused_grant(Grid(request.catalogue), key, found)
 
@@ -130,7 +130,7 @@ def _reference(request: PageRequest, operation: str | None) -> str:
 
 
 def _find_refusal(request: PageRequest, code: str | None) -> Refusal | None:
-    """Find what an error code means, among the codes of all resources, also those that only a dialect has."""
+    """Find the refusal with an error code, among the codes of all resources, including those that only a dialect has."""
     if not code:
         return None
     codes = {refusal.code: refusal for refusal in REFUSALS.values()}

@@ -1,4 +1,4 @@
-"""The search of everything: what is found by a text, the pages of the menu, and what can be done."""
+"""The search for everything: records, saved filters, the pages of the menu, and actions."""
 
 from trellis.admin.search.pages import PAGES
 

@@ -1,4 +1,4 @@
-"""What can be done, as somebody would type it: `new forum under News`, `revoke Calendar sync`. A new one is one row here."""
+"""Actions as somebody would type them: `new forum under News`, `revoke Calendar sync`. A new one is one row here."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from trellis.core.nodes import NodeKind
 from trellis.languages import Language
 from trellis.sentences import say
 
-_SHORTEST: Final = 3  # letters of a word that is not the last one, and stands for a longer one
+_SHORTEST: Final = 3  # letters that a word needs to stand for a longer one, unless it is the last word
 
 
 def _always(_: Mapping[str, Any]) -> bool:
@@ -29,11 +29,13 @@ def _can_go(kind: NodeKind, record: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that can be done, by the words that it is typed with; `optional` are those of them that may be left out.
+    """An action, named by the words that it is typed with; `optional` is the word that may be left out.
 
-    `also` are other words for it, which are understood and not shown. Each of them may be typed with an ending, as in German.
+    `also` are other words for the action, which are understood but not shown. Each of them may be typed with an ending, as in
+    German.
 
-    `resource` is what it is done to, if it is done to a record; `path` then has its {id}, and `applies` says to which.
+    If the action needs a record, `resource` is the record's resource, `path` contains {id}, and `applies` decides whether the
+    action is possible for a record.
     """
 
     words: str
@@ -45,7 +47,7 @@ class Action:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """The title of the action."""
         return self.words[:1].upper() + self.words[1:]
 
     def said_in(self, language: Language) -> "Action":
@@ -54,7 +56,7 @@ class Action:
         return replace(self, words=words, optional=optional, also=also)
 
     def read(self, text: str) -> str | None:
-        """Return what follows the words of this action in a text; None if the text is not, or not the beginning of, this action."""
+        """Return what follows the words of this action in a text; None if the text is neither this action nor its beginning."""
         rest = self._read(self.words, text)
         return self._read(self.also, text, has_endings=True) if rest is None else rest
 
@@ -76,7 +78,7 @@ class Action:
         return None if at == 0 else " ".join(typed[at:])
 
     def is_named(self, text: str) -> bool:
-        """Return whether a text holds all words of this action but the optional one, so that what follows them says to what."""
+        """Return whether a text contains all words of this action except the optional one, so that what follows names a record."""
         typed = [one.casefold() for one in text.split()]
         needed = [word for word in self.words.casefold().split() if word != self.optional.casefold()]
         others = self.also.casefold().split()
@@ -142,5 +144,5 @@ _ON_PROGRAMS: Final = (
 
 
 def build_actions(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> tuple[Action, ...]:
-    """Return everything that can be done."""
+    """Return all actions."""
     return (*_on_nodes(catalogue, kinds), *_ON_PROGRAMS)

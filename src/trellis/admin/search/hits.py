@@ -1,4 +1,4 @@
-"""What a search finds, as it is shown: one line with a link for each record, page and action."""
+"""The results of a search: one line with a link for each record, page and action."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from trellis.core.search import FIND
 from trellis.sentences import join, say
 
 _MOST_SAVED: Final = 6
-_MOST_ACTIONS: Final = 6  # that are named, and with a record
+_MOST_ACTIONS: Final = 6  # that are only named; twice as many are shown with a record
 _STATES: Final = {"paused": say("paused"), "expired": say("expired"), "revoked": say("revoked")}  # of keys that are not active
-_LISTS: Final = {  # with filters that are saved
+_LISTS: Final = {  # whose filters can be saved
     "requests": say("requests"),
     "events": say("events"),
     "deliveries": say("deliveries"),
@@ -29,7 +29,7 @@ _RESOURCES: Final = {"keys": say("API keys"), "webhooks": say("Webhooks"), "requ
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One line. `note` is what tells it from others like it; with `fill`, choosing it only completes the text."""
+    """One line. `note` distinguishes it from similar ones; with `fill`, choosing it only completes the text."""
 
     title: str
     note: str
@@ -40,7 +40,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines of one sort; `more` is how many there are beside them, which `all` leads to."""
+    """Lines of one sort; `more` is how many others there are, and `all` the path of the page that lists them."""
 
     title: str
     hits: tuple[Hit, ...]
@@ -49,7 +49,7 @@ class Section:
 
 
 async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
-    """Find what a text stands for. Raises Refused."""
+    """Find everything that a text can stand for. Raises Refused."""
     records = await request.fetch(FIND, {"text": text}, slow=True)
     saved = await _find_saved(request, text)
     titles = {kind.name: kind.title for kind in request.kinds} | _RESOURCES
@@ -69,7 +69,7 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
 
 
 def describe(resource: str, record: Mapping[str, Any], clock: Clock, path: str = "") -> Hit:
-    """Describe a record in a line; `path` is where that leads, if not to its own page."""
+    """Describe a record in a line; `path` is where the line leads, if not to the record's own page."""
     title, note, number = _TEXTS.get(resource, _describe_node)(record, clock)
     return Hit(title, note, path or f"/{resource}/{number}", find_icon(resource))
 
@@ -115,7 +115,7 @@ _TEXTS: Final = {
 
 
 def _find_pages(request: PageRequest, text: str) -> tuple[Hit, ...]:
-    """Find pages of one's menu whose titles have a word that begins with the text; without a text, all of them."""
+    """Find the pages of the menu whose titles, or a word in them, begin with the text; without a text, all of them."""
     wanted = text.casefold()
     entries = [(request.language.sentence(entry.title), entry) for _, found in request.view.menu_of(request) for entry in found]
     return tuple(
@@ -127,7 +127,7 @@ def _find_pages(request: PageRequest, text: str) -> tuple[Hit, ...]:
 
 
 async def _find_saved(request: PageRequest, text: str) -> Section:
-    """Find saved filters by their names; without a text, the first of one's own."""
+    """Find saved filters by their names; without a text, the first ones of the administrator's own."""
     found = await request.fetch("filters.list")
     chosen = [one for one in found if (text.casefold() in one["name"].casefold() if text else one["isOwn"])]
     hits = tuple(
@@ -138,7 +138,7 @@ async def _find_saved(request: PageRequest, text: str) -> Section:
 
 
 async def _find_actions(request: PageRequest, actions: Sequence[Action], text: str) -> Section:
-    """Find what can be done: with what was named, or to be completed."""
+    """Find actions: those on the record that the text names, and those that the text begins to name."""
     actions = [action.said_in(request.language) for action in actions]
     if not text:
         return Section(say("Actions"), tuple(_name(action) for action in actions if not action.resource))
@@ -159,7 +159,7 @@ def _name(action: Action) -> Hit:
 
 
 async def _apply(request: PageRequest, actions: Sequence[tuple[Action, str]]) -> Iterable[Hit]:
-    """Find what the actions are to be done to, in one read for each text that follows them."""
+    """Find the records for the actions, with one read for each text that follows the words of an action."""
     hits: list[Hit] = []
     for rest in dict.fromkeys(rest for _, rest in actions):
         chosen = [action for action, its_rest in actions if its_rest == rest]

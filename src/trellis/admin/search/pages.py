@@ -1,4 +1,4 @@
-"""The page of the search, which works without scripts, the part of it that scripts ask for, and the keyboard."""
+"""The search page, which works without scripts, the part of it that scripts load, and the page of keyboard shortcuts."""
 
 from typing import Final
 
@@ -24,11 +24,11 @@ _HELP: Final = {
 
 
 async def show(request: PageRequest) -> Response:
-    """Show what is found, beneath the form."""
+    """Show the search form with the results below it."""
     text = request.query.get(TEXT.name, "").strip()
     if redact_keys(text) == text:
         form, public = Form((TEXT,), Submitted(((TEXT.name, text),)), labels=_LABELS, help=_HELP), ""
-    else:  # it is not shown again: the address may be in somebody's sight, and in a proxy's log
+    else:  # a key is not shown again: others may see the address, also in a proxy's log
         form, public = Form((TEXT,), labels=_LABELS, help=_HELP), find_public_part(redact_keys(text))
     sections: tuple[Section, ...] = ()
     try:
@@ -42,13 +42,13 @@ async def show(request: PageRequest) -> Response:
 
 
 async def find(request: PageRequest) -> Response:
-    """Return what is found, for a script."""
+    """Return the results, for a script."""
     text = request.query.get(TEXT.name, "").strip()
     return request.page("search/hits.html", text=text, sections=await find_hits(request, text))
 
 
 async def keyboard(request: PageRequest) -> Response:
-    """Show which keys do what."""
+    """Show the keyboard shortcuts."""
     return request.page("search/keyboard.html", title=say("Keyboard"))
 
 

@@ -1,4 +1,4 @@
-"""Deliveries to webhooks: search, one with its attempts, and resending one or all failed ones."""
+"""Deliveries to webhooks: searching them, one with its attempts, and resending one or all failed ones."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -143,7 +143,7 @@ async def _show_count(request: PageRequest, webhook: dict[str, Any], typed: Subm
 
 
 async def resend_failed(request: PageRequest) -> Response:
-    """Send all deliveries again that have failed since a given time."""
+    """Send all deliveries that have failed since a given time again."""
     webhook = await fetch_webhook(request)
     typed = Submitted([(FAILED_SINCE.name, request.form.get(FAILED_SINCE.name, ""))])
     try:

@@ -36,7 +36,7 @@ class Row:
 
 
 def event_rows(kinds: Sequence[NodeKind], types: Sequence[str]) -> tuple[Row, ...]:
-    """Return all event types: those of each kind of node, then those of what else there is to subscribe to."""
+    """Return all event types: first those of each kind of node, then all others."""
     words: dict[str, list[tuple[str, str]]] = {}
     for name in types:
         resource, _, word = name.partition(".")
@@ -62,7 +62,7 @@ class WebhookForm(Form):
 
     @property
     def alarms(self) -> Row | None:
-        """The row of alarms, which is shown apart: no other box covers them."""
+        """The row of alarms, which is shown separately: no other box covers them."""
         return next((row for row in self.rows if is_alarm(row.every)), None)
 
     @property
@@ -71,15 +71,15 @@ class WebhookForm(Form):
         return tuple(name for name in self["events"].chosen if name and name not in self.known)
 
     def text_of(self, fault: Fault) -> str:
-        """Return the text of a fault; for a form without a tick, what to do about it."""
+        """Return the text of a fault. If no box is ticked, it tells what to do."""
         if fault.field == "events" and self._typed is not None and not any(self._typed.all("events")):
             return say("{label}: tick at least one box.", label=self._label("events"))
         return super().text_of(fault)
 
     def settings(self) -> dict[str, Any]:
-        """Return what was typed, as the operations on webhooks take it, without events that a wider box covers. Raises Refused."""
+        """Return the typed values as operations on webhooks expect them, without events that a wider box covers. Raises Refused."""
         raw = self.raw()
-        if raw.get("events") == EVERYONE:  # which covers no alarms
+        if raw.get("events") == EVERYONE:  # EVERYTHING covers no alarms
             raw["events"] = [EVERYTHING, *(name for name in self["events"].chosen if is_alarm(name))]
         if (events := raw.get("events")) is not None:
             raw["events"] = [name for name in events if name.endswith(".*") or f"{name.partition('.')[0]}.*" not in events]
@@ -107,5 +107,5 @@ def describe_webhook(webhook: Mapping[str, Any], environment: Environment) -> di
 
 
 def webhook_name(webhook: Mapping[str, Any]) -> str:
-    """Return a name for a webhook, which has none itself: its description, or its address without the scheme."""
+    """Return a name for a webhook, which has no name of its own: its description, or its address without the scheme."""
     return str(webhook["description"] or webhook["url"].partition("://")[2]).strip()[:80]

@@ -49,7 +49,7 @@ def _show_form(request: PageRequest, form: WebhookForm, status: int) -> Response
 
 
 def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> Response:
-    """Show a new secret, or, to a form that is sent again, that it was shown before. `how` it was made: created, rotated."""
+    """Show a new secret or, if the form was sent again, that it was shown before. `how` is how it was made: created or rotated."""
     described = describe_webhook(webhook, request.gate.environment)
     name = isolate(described["name"])
     is_new = "secret" in webhook

@@ -1,4 +1,4 @@
-"""One webhook: how it works, changing it, switching it on and off, a new secret, a test, deleting it."""
+"""One webhook: its state, changing it, switching it on and off, a new secret, a test, deleting it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -37,7 +37,7 @@ async def fetch_webhook(request: PageRequest) -> dict[str, Any]:
 
 
 async def show(request: PageRequest) -> Response:
-    """Show a webhook with the messages that were sent to it last."""
+    """Show a webhook with the latest messages to it, and its latest events."""
     webhook = await fetch_webhook(request)
     latest = await request.fetch("deliveries.list", {"webhook": webhook["id"], "limit": _MAX_ROWS}, slow=True)
     events = await request.fetch("events.search", {"resource": "webhooks", "resourceId": webhook["id"], "limit": _MAX_ROWS})
@@ -99,7 +99,7 @@ def _show_form(
 
 
 def _compare(request: PageRequest, form: WebhookForm, saved: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """Compare what was saved meanwhile with what was typed."""
+    """Compare what was saved in the meantime with what was typed."""
 
     def format_value(name: str, value: Any) -> str:
         if name == "events":
@@ -115,7 +115,7 @@ def _compare(request: PageRequest, form: WebhookForm, saved: Mapping[str, Any]) 
 
 
 async def switch_off(request: PageRequest) -> Response:
-    """Stop sending."""
+    """Switch the webhook off, so that nothing is sent."""
     number = request.number("id")
     await request.perform("webhooks.update", {"enabled": "0"}, number)
     return request.redirect(

@@ -1,7 +1,7 @@
-"""The languages that people are spoken to in: texts are in English where they are used, and looked up in a language's catalogue.
+"""The languages of texts for people: texts are in English where they are used, and looked up in the catalogue of a language.
 
-From outside: `ENGLISH` and `Language`; `load_language` and `load_offered`, and what scripts say in one: `encode_script_texts` and
-`read_script_catalogues`. Which language a page is in is the panel's concern (`trellis.admin.languages`).
+The package offers `ENGLISH` and `Language`, `load_language` and `load_offered`, and, for the texts of scripts,
+`encode_script_texts` and `read_script_catalogues`. The panel chooses the language of a page (`trellis.admin.languages`).
 """
 
 from trellis.languages.catalogues import encode_script_texts, load_language, load_offered, read_script_catalogues

@@ -1,4 +1,4 @@
-"""The catalogues of the languages that there are: gettext files, one for each area, read when first needed."""
+"""The catalogues of languages: gettext files, one for each area, read when first needed."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from babel.messages.catalog import Catalog
 
 OFFERED: Final[dict[str, str]] = {"en": "English", "de": "Deutsch"}
-"""The languages that one may choose, by code, each with its own name. One is added when it is whole: tests/languages says so."""
+"""The languages to choose from, by code, each with its own name. One is added when it is complete, as tests/languages checks."""
 
 FOLDER: Final = Path(__file__).parent
 SCRIPTS: Final = "scripts.po"  # the texts of the panel's scripts
-_FORMS_AMONG: Final = range(1000)  # numbers among which every form of a language is met
+_FORMS_AMONG: Final = range(1000)  # numbers among which every plural form of a language occurs
 
 
 @cache
 def load_language(code: str, folder: Path = FOLDER) -> Language:
-    """Return a language with its texts. The first time takes a quarter of a second, so that it belongs into a thread.
+    """Return a language with its texts. The first call takes a quarter of a second, so it belongs in a thread.
 
-    One that is English, or has no catalogue, has the texts of the code itself.
+    English, or a language without a catalogue, has the texts in the code itself.
     """
     if code == ENGLISH.code:
         return ENGLISH
@@ -45,12 +45,12 @@ def load_language(code: str, folder: Path = FOLDER) -> Language:
 
 
 def load_offered(code: str) -> Language:
-    """Return a language that is offered, as `load_language` does, and English in place of any other."""
+    """Return a language that is offered, as `load_language` does; English for any other code."""
     return load_language(code if code in OFFERED else ENGLISH.code, FOLDER)
 
 
 def read_catalogue(files: list[Path], code: str) -> "Catalog":
-    """Read the texts of some files into one catalogue. A text that is in several of them is translated by the first that has it."""
+    """Read the texts of some files into one catalogue. The first file with a translation of a text provides it."""
     from babel.messages.catalog import Catalog  # noqa: PLC0415  # as above
     from babel.messages.pofile import read_po  # noqa: PLC0415  # as above
 
@@ -81,7 +81,7 @@ def encode_script_texts(code: str) -> bytes | None:
 
 @cache
 def list_script_texts(code: str, folder: Path = FOLDER) -> Mapping[str, str | Mapping[str, str]]:
-    """Return the texts of the scripts in a language by those in English; counted ones by the second of these, by CLDR's form."""
+    """Return the texts of scripts in a language, by the English text; counted ones by the English plural and CLDR's form."""
     from babel import Locale  # noqa: PLC0415  # as above
 
     file = folder / code / SCRIPTS

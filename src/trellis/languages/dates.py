@@ -1,4 +1,4 @@
-"""How languages write dates, and how far away a time is. In English both are written here; elsewhere CLDR says how."""
+"""Formats dates and time spans in a language: in English by this module, in other languages by CLDR."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from trellis.sentences import say
 
 SPANS: Final[Mapping[str, int]] = {"year": 86_400 * 365, "month": 86_400 * 30, "day": 86_400, "hour": 3600, "minute": 60}
 _LONG_AHEAD: Final = 86_400 * 120  # seconds ahead from which months are exact enough
-_NEVER: Final = 1e9  # of a unit: before that no larger one is taken
+_NEVER: Final = 1e9  # of a unit: the number from which Babel would take a larger one
 _SKELETONS: Final = {"day": "MMMd", "date": "yMMMd"}  # of CLDR
 
 JUST_NOW: Final = say("just now")
@@ -16,9 +16,9 @@ IN_A_MOMENT: Final = say("in a moment")
 
 
 def find_unit(seconds: float) -> tuple[int, str]:
-    """Return a span of at least a minute in its largest unit, as a number below 0 for one ahead.
+    """Return a span of at least a minute in its largest unit; the number is negative for a time ahead.
 
-    One ahead is rounded, and in days up to four months: a new key of 90 days says so.
+    A span ahead is rounded, and is in days up to four months, so that a new key of 90 days expires in 90 days.
     """
     span = abs(seconds)
     if seconds < 0 and SPANS["day"] <= span < _LONG_AHEAD:
@@ -28,7 +28,7 @@ def find_unit(seconds: float) -> tuple[int, str]:
 
 
 def format_span(count: int, unit: str, code: str) -> str:
-    """Format how many units ago something was; a number below 0 is ahead."""
+    """Format how many units ago something was; a negative number is ahead."""
     if code == "en":
         counted = f"{abs(count):,} {unit}{'' if abs(count) == 1 else 's'}"
         return f"{counted} ago" if count >= 0 else f"in {counted}"

@@ -1,4 +1,4 @@
-"""A language, and its texts by those in English."""
+"""A language, in which texts are looked up by their English text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from trellis.sentences import say_in
 class Language:
     """A language: its code (BCP 47), its own name, and the catalogue of its texts.
 
-    `separators` are what it writes instead of , and . in numbers; `direction` is that of its script.
+    `separators` replace the , and . in numbers; `direction` is the direction of its script.
     """
 
     code: str
@@ -26,15 +26,15 @@ class Language:
     direction: str = "ltr"
 
     def text(self, text: str) -> str:
-        """Return a text in this language; one that the catalogue does not have stays in English."""
+        """Return a text in this language. A text that the catalogue does not have stays in English."""
         return self.catalogue.gettext(text) if text else text
 
     def counted(self, one: str, many: str, count: int) -> str:
-        """Return that of a text's forms which belongs to a number."""
+        """Return the form of a text for a number."""
         return self.catalogue.ngettext(one, many, count)
 
     def sentence(self, sentence: str) -> str:
-        """Return a sentence that knows how it was made (trellis.sentences) in this language; another text stays as it is."""
+        """Return a Sentence (trellis.sentences) in this language. Any other text is returned unchanged."""
         return say_in(sentence, self.text, self.counted, self.separators)
 
     def day(self, at: datetime) -> str:
@@ -60,7 +60,7 @@ class Language:
         return orjson.dumps(value, self._plain, orjson.OPT_PASSTHROUGH_SUBCLASS)
 
     def _plain(self, value: Any) -> Any:
-        """Return what JSON has for a value of a subclass of one that it has."""
+        """Return the plain value of a Sentence or a subclass of dict, neither of which orjson encodes by itself here."""
         if isinstance(value, str):
             return str(self.sentence(value))
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The mail server: one connection for each mail, encrypted as the operator says, and cut if it takes too long."""
+"""The mail server: one connection for each mail, encrypted as configured, and cut if it takes too long."""
 
 import re
 import smtplib
@@ -21,13 +21,13 @@ from trellis.store.mail import reasons
 
 _STEP: Final = 15.0  # seconds that each answer of the server may take
 _WHOLE: Final = 60.0  # seconds that the whole conversation may take
-_LONGEST: Final = 300  # characters of what is told of a failure
-_MOST: Final = 100_000  # bytes of what a server may answer in all
-_SECRETS: Final = re.compile(r"[\w-]{32,}|\w+://\S+")  # what may be a link that a server quotes of the mail that it refuses
+_LONGEST: Final = 300  # characters of the reason of a failure
+_MOST: Final = 100_000  # bytes that a server may answer in all
+_SECRETS: Final = re.compile(r"[\w-]{32,}|\w+://\S+")  # possible links in a refused mail that a server quotes
 
 
 class NotSent(Exception):
-    """A mail was not sent; the text says why. `is_final`: the server will never take it."""
+    """A mail was not sent; the text is the reason. If `is_final`, the server will never accept it."""
 
     def __init__(self, why: str, *, is_final: bool = False) -> None:
         super().__init__(why)
@@ -35,7 +35,7 @@ class NotSent(Exception):
 
 
 class _Answers:
-    """What a server answers, up to so many bytes of it."""
+    """The answers of a server, up to a limit in bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -53,7 +53,7 @@ class _Answers:
 
 
 class _Conversation(smtplib.SMTP):
-    """A connection that can be cut as soon as the server's greeting is waited for."""
+    """A connection that can be cut from the moment when it waits for the server's greeting."""
 
     def __init__(self, watch: Callable[[smtplib.SMTP], None], *given: Any, **named: Any) -> None:
         self._watch = watch
@@ -71,7 +71,7 @@ class _EncryptedConversation(_Conversation, smtplib.SMTP_SSL):
 
 
 class _Subject(str):
-    """A subject that says what it says: the library would decode what looks encoded in it, line ends among it."""
+    """A subject that is sent literally: the library would decode any part that looks encoded, including line ends."""
 
     __slots__ = ()
     name = "Subject"
@@ -83,7 +83,7 @@ class _Subject(str):
 
 
 class MailServer:
-    """The server that the settings name. `tls` checks its certificate, by default as the machine does."""
+    """The mail server in the settings. `tls` checks its certificate, by default as the machine does."""
 
     def __init__(self, settings: Settings, tls: ssl.SSLContext | None = None) -> None:
         self._host = settings.smtp_host or ""
@@ -99,7 +99,7 @@ class MailServer:
         self._is_cut = False
 
     def check(self) -> str:
-        """Connect, encrypt and sign in, and send nothing; return what was found. Raises NotSent."""
+        """Connect, encrypt and sign in, but send nothing; return a sentence about the connection. Raises NotSent."""
         with self._connect() as smtp:
             smtp.noop()
             signed = "signed in" if self._user else "nobody signs in"
@@ -112,7 +112,7 @@ class MailServer:
             smtp.send_message(message)
 
     def cut(self) -> None:
-        """Cut the connection that there is, from another thread: whoever waits for an answer stops waiting."""
+        """Cut the open connection, if any, from another thread: whoever waits for an answer stops waiting."""
         with self._guard:
             self._is_cut = True
             sock = None if self._open is None else self._open.sock
@@ -125,13 +125,13 @@ class MailServer:
         user, _, domain = sender.strip("<>").rpartition("@")
         if subject.splitlines() != [subject]:
             raise ValueError("A subject has no linefeed: a header could be added by it.")
-        message = EmailMessage(policy=SMTP.clone(cte_type="7bit"))  # not every server takes eight
+        message = EmailMessage(policy=SMTP.clone(cte_type="7bit"))  # not every server accepts eight
         message["From"] = Address(unquote(name), user, domain)
         message["To"] = Address(addr_spec=to)
         message["Subject"] = _Subject(subject)
         message["Date"] = formatdate()
         message["Message-ID"] = f"<{identity}@{domain}>"
-        message["Auto-Submitted"] = "auto-generated"  # nobody's absence is to be answered to it (RFC 3834)
+        message["Auto-Submitted"] = "auto-generated"  # so that no out-of-office reply is sent (RFC 3834)
         message.set_content(body)
         return message
 
@@ -152,7 +152,7 @@ class MailServer:
                 yield smtp
             finally:
                 with suppress(smtplib.SMTPException, OSError):
-                    smtp.quit()  # whatever the server says to that, what it has taken it has taken
+                    smtp.quit()  # whatever the server answers: a mail that it has accepted is sent
                 smtp.close()
         except smtplib.SMTPRecipientsRefused as refused:
             code, why = next(iter(refused.recipients.values()))
@@ -164,7 +164,7 @@ class MailServer:
             raise NotSent(_clean(say(reasons.NOT_SIGNED_IN, user=self._user, code=refused.smtp_code))) from None
         except smtplib.SMTPResponseException as refused:
             raise NotSent(_clean(say(reasons.REFUSED, code=refused.smtp_code, error=_decode(refused.smtp_error)))) from None
-        except UnicodeError:  # its text has a part of the password
+        except UnicodeError:  # its text contains a part of the password
             raise NotSent(say(reasons.NOT_WRITABLE)) from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
             raise NotSent(
@@ -200,5 +200,5 @@ def _decode(told: bytes | str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return one line of what is printable in what a server has said, without what may be the link of an invitation."""
+    """Return the printable part of a server's answer as one short line, without what may be the link of an invitation."""
     return _SECRETS.sub("…", "".join(one if one.isprintable() else " " for one in text))[:_LONGEST]

@@ -1,4 +1,4 @@
-"""The worker: a thread in each process that delivers, which makes mail of alarms and sends what is due, one after another."""
+"""The mail worker: a thread in each process that delivers, which turns alarms into mail and sends what is due, one by one."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ _GRACE: Final = 3.0  # seconds for a mail that is being sent when the worker sto
 
 
 class Mailer:
-    """Sends mail until it is stopped. Several share the work, each in a process of its own."""
+    """Sends mail until it is stopped. Several mailers share the work, each in a process of its own."""
 
     def __init__(self, gate: Gate, server: MailServer) -> None:
         self._gate = gate
@@ -32,7 +32,7 @@ class Mailer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop; a mail that is being sent has a few seconds, and is otherwise sent again later."""
+        """Stop. A mail that is being sent gets a few seconds to finish; otherwise it is sent again later."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(_GRACE)
@@ -52,7 +52,7 @@ class Mailer:
             self._gate.store.close_reader()
 
     def work(self) -> int:
-        """Make mail of new alarms, and send all that is due; return the number of mails that were sent."""
+        """Turn new alarms into mail, and send all mail that is due; return the number of mails that were sent."""
         store, environment = self._gate.store, self._gate.environment
         with store.reading() as tx:
             if not has_work(tx, self._gate.now()):
@@ -79,5 +79,5 @@ class Mailer:
 
 
 def find_mailer(gate: Gate, settings: Settings) -> Mailer | None:
-    """Return what sends mail, if there is a server for it."""
+    """Return a mailer; None if no mail server is set."""
     return None if settings.smtp_host is None else Mailer(gate, MailServer(settings))

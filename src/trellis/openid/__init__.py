@@ -1,6 +1,6 @@
-"""OpenID Connect: the client of the provider where administrators can sign in. It asks, and judges what it is told.
+"""OpenID Connect: the client of the provider where administrators can sign in. It asks the provider, and verifies its answers.
 
-Who that is here and what they may do is for the operations of `core.admins`.
+The operations of `core.admins` decide who that is in Trellis, and what they may do.
 """
 
 from trellis.openid.errors import ProviderRefused, ProviderUnavailable

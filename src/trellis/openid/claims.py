@@ -1,4 +1,4 @@
-"""What a provider says of somebody, as the operations take it. Nothing of it is trusted to be of any form."""
+"""Reads a provider's claims about somebody for the operations. None of them is trusted to have any form."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,12 +8,12 @@ from trellis.invisible import remove_invisible
 
 _MOST_GROUPS: Final = 5000
 _NAME: Final = 100  # characters that a name may have
-# Ways of showing who one is that are no password (RFC 8176).
+# Authentication methods other than a password (RFC 8176).
 _SECOND: Final = frozenset(("mfa", "otp", "hwk", "swk", "sc", "pop", "fpt", "face", "iris", "retina", "vbm"))
 
 
 def read_claims(issuer: str, told: Mapping[str, Any], groups_claim: str) -> Claims:
-    """Return what the claims of an ID token, and perhaps of UserInfo, say."""
+    """Return the claims of an ID token, and perhaps of UserInfo, as the operations expect them."""
     login = _text(told, "preferred_username") or _text(told, "email") or _text(told, "sub")
     time = told.get("auth_time")
     methods = told.get("amr")
@@ -29,7 +29,7 @@ def read_claims(issuer: str, told: Mapping[str, Any], groups_claim: str) -> Clai
 
 
 def find_groups(told: Mapping[str, Any], claim: str) -> tuple[str, ...] | None:
-    """Return the groups of a claim; None if there is no such claim. A name with points is that of a claim, or of one in another."""
+    """Return the groups of a claim; None if there is no such claim. Dots in a name may also lead to a claim inside another one."""
     value: Any = told.get(claim)
     if value is None and "." in claim:
         value = told
@@ -42,7 +42,7 @@ def find_groups(told: Mapping[str, Any], claim: str) -> tuple[str, ...] | None:
 
 
 def _text(told: Mapping[str, Any], name: str, longest: int = 255) -> str:
-    """Return a claim as a line of text; "" if it is none."""
+    """Return a claim as a line of text; "" if it is not a text."""
     value = told.get(name)
     printable = "".join(c for c in value if c.isprintable()).strip() if isinstance(value, str) else ""
-    return remove_invisible(printable[:longest])  # which a name or a login may not contain
+    return remove_invisible(printable[:longest])  # names and logins may not contain invisible ones

@@ -1,4 +1,4 @@
-"""The OAuth 2.0 client: Authlib's, whose requests end. Loading this module takes a while: not on an event loop."""
+"""The OAuth 2.0 client of Authlib, with bounded requests. Loading this module takes a while: not on an event loop."""
 
 import base64
 import ssl
@@ -17,9 +17,9 @@ from trellis.sentences import say
 
 
 def prepare_basic(auth: Any, _method: str, uri: str, headers: Mapping[str, str], body: str) -> tuple[str, dict[str, str], str]:
-    """Return a request with the client's id and secret by HTTP Basic, each encoded first (RFC 6749, 2.3.1).
+    """Return a request with the client's id and secret as HTTP Basic, each encoded first (RFC 6749, 2.3.1).
 
-    Authlib encodes neither, so that an id with a colon, such as an address, would end at it.
+    Authlib encodes neither, so an id with a colon, such as an address, would be cut off at the colon.
     """
     pair = ":".join(quote(one, safe="") for one in (auth.client_id, auth.client_secret))
     return uri, {**headers, "Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, body
@@ -33,7 +33,7 @@ class Client(OAuth2Client):  # type: ignore[misc]  # it has no types
         self._tls = tls
 
     async def exchange(self, address: str, code: str, verifier: str) -> Mapping[str, Any]:
-        """Return what the provider gives for a code. Raises ProviderRefused, ProviderUnavailable."""
+        """Return the tokens that the provider issues for a code. Raises ProviderRefused, ProviderUnavailable."""
         try:
             found = await self.fetch_token(address, grant_type="authorization_code", code=code, code_verifier=verifier)
         except OAuth2Error as error:

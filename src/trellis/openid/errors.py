@@ -1,4 +1,4 @@
-"""What can go wrong with a provider. The texts are for people, and hold nothing secret."""
+"""The errors of a provider. Their texts are for people, and contain nothing secret."""
 
 
 class ProviderError(Exception):
@@ -10,8 +10,8 @@ class ProviderError(Exception):
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider does not answer, or not as OpenID Connect has it: nobody can sign in there at the moment."""
+    """The provider does not answer, or not as OpenID Connect requires: nobody can sign in there at the moment."""
 
 
 class ProviderRefused(ProviderError):
-    """The provider has not let somebody in, or what it says of them is not to be believed."""
+    """The provider did not let somebody in, or its answer about them cannot be trusted."""

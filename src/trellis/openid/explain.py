@@ -1,4 +1,4 @@
-"""What people are told of an error that a provider names. Its own sentences are shown to nobody: anybody can write them."""
+"""Explains an error that a provider names. The provider's own sentences are never shown: anybody can write them."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ _DENIED: Final = frozenset(("access_denied", "login_required", "interaction_requ
 
 
 def explain_refusal(error: str) -> str:
-    """Return what an error means with which somebody came back."""
+    """Return what an error means with which the provider sent somebody back."""
     if error in _DENIED:
         return say("You cancelled, or it denied you access.")
     return say("It returned the error {code}.", code=error) if _is_code(error) else say("It returned an error without a code.")

@@ -1,4 +1,4 @@
-"""ID tokens: whether the provider has signed one, for this service, in answer to what was asked just now."""
+"""Verifies ID tokens: that the provider signed one, for this service, in answer to the request just made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ _NO_TOKEN: Final = say("It sent no ID token.")
 
 
 class UnknownKey(Exception):
-    """A token is signed with a key that is not among those that are known of the provider."""
+    """A token is signed with a key that is not among the known keys of the provider."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a token must say."""
+    """The values that a token must have, and the algorithms that may sign it."""
 
     issuer: str
     client: str
@@ -30,8 +30,8 @@ class Expected:
 
 
 def load() -> None:
-    """Load the library, which takes some tenths of a second: not on an event loop."""
-    import joserfc.jwt  # noqa: F401, PLC0415  # start-up time: where there is single sign-on
+    """Load the library, which takes some tenths of a second: do not call this on an event loop."""
+    import joserfc.jwt  # noqa: F401, PLC0415  # start-up time: only for single sign-on
 
 
 def verify_id_token(text: object, keys: Mapping[str, Any], expected: Expected, now: float) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def verify_id_token(text: object, keys: Mapping[str, Any], expected: Expected, n
 
 
 def _find_keys(text: str, keys: Mapping[str, Any], algorithms: Sequence[str]) -> list[Any]:
-    """Return the keys that a token can be signed with. Raises UnknownKey, ProviderRefused."""
+    """Return the keys that a token may be signed with. Raises UnknownKey, ProviderRefused."""
     from joserfc.errors import JoseError  # noqa: PLC0415  # start-up time, as above
     from joserfc.jwk import import_key  # noqa: PLC0415  # as above
     from joserfc.jws import extract_compact  # noqa: PLC0415  # as above
@@ -95,11 +95,11 @@ def _find_keys(text: str, keys: Mapping[str, Any], algorithms: Sequence[str]) ->
     return found
 
 
-_PUBLIC: Final = frozenset(("kty", "kid", "n", "e", "crv", "x", "y"))  # members of a key that verify a signature
+_PUBLIC: Final = frozenset(("kty", "kid", "n", "e", "crv", "x", "y"))  # the members of a key that verify a signature
 
 
 def _explain(error: Exception | None) -> str:
-    """Return which rule is broken, without a value of the token."""
+    """Return which rule was broken, without any value of the token."""
     claim = getattr(error, "claim", None)
     if isinstance(claim, str):
         return say(_WRONG_CLAIM, claim=claim)
@@ -111,7 +111,7 @@ def _refuse(reason: str) -> ProviderRefused:
 
 
 def _judge(claims: dict[str, Any], expected: Expected, now: float) -> dict[str, Any]:
-    """Judge what the library does not."""
+    """Check the claims that the library does not check. Raises ProviderRefused."""
     audience = claims["aud"]
     several = isinstance(audience, list) and len(audience) > 1
     if claims.get("azp", None if several else expected.client) != expected.client:

@@ -1,4 +1,4 @@
-"""What a provider says of itself (OpenID Connect Discovery 1.0): its addresses, and what it can do."""
+"""A provider's metadata (OpenID Connect Discovery 1.0): its addresses, and what it supports."""
 
 import re
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from trellis.openid.errors import ProviderUnavailable
 from trellis.sentences import say
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
-# With a key of the provider's alone: none of "none", or of those for which the client's secret is the key.
+# Only those with a key that the provider alone has: not "none", nor those with the client's secret as the key.
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What is used of it. `tells_issuer`: it names itself in the address that people come back to (RFC 9207)."""
+    """The metadata in use. If `tells_issuer`, the provider names itself in the address that people come back to (RFC 9207)."""
 
     authorization_endpoint: str
     token_endpoint: str
@@ -28,7 +28,7 @@ class Metadata:
 
 
 def read_metadata(issuer: str, told: Mapping[str, Any]) -> Metadata:
-    """Read what a provider says of itself. Raises ProviderUnavailable if it is not that of this issuer, or cannot be used."""
+    """Read a provider's metadata. Raises ProviderUnavailable if they are those of another issuer, or cannot be used."""
     if told.get("issuer") != issuer:
         raise ProviderUnavailable(say("The issuer in its metadata is not TRELLIS_SSO_ISSUER. They must be exactly the same."))
     signs = _words(told, "id_token_signing_alg_values_supported", ("RS256",))

@@ -1,7 +1,7 @@
-"""The provider: what it says of itself and its keys, kept for a while; sending people there, and asking who has come back.
+"""The provider: keeps its metadata and keys for a while, sends people there, and asks who has come back.
 
-Whatever strangers send, it is asked no more than so often: what it says of itself and its keys once an hour, after a failure every
-ten seconds, and for a key that is not known once a minute; and with the codes that people bring, four at a time.
+Whatever strangers send, requests to the provider are limited: its metadata and keys are fetched once an hour, every ten seconds
+after a failure, and once a minute for an unknown key; the codes that people bring are exchanged four at a time.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _WAITING: Final = 100
 
 @dataclass
 class _Kept(Generic[T]):
-    """Something that was fetched, for all who ask: fetched anew after a while, by one of them."""
+    """A fetched value, shared by all callers. When it is old, one of them fetches it again."""
 
     fetch: Callable[[], Awaitable[T]]
     value: T | None = None
@@ -50,7 +50,7 @@ class _Kept(Generic[T]):
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, *, since: float = 0.0) -> T:
-        """Return it; fetched after `since`, if it may be fetched again by now. Raises ProviderUnavailable."""
+        """Return the value, fetched after `since` if it may be fetched again by now. Raises ProviderUnavailable."""
         async with self.lock:
             now = time.monotonic()
             is_old = self.value is None or now - self.at >= _KEPT or (self.at < since and now - self.tried >= _AFTER_UNKNOWN_KEY)
@@ -66,7 +66,7 @@ class _Kept(Generic[T]):
 
 
 class Provider:
-    """The provider of the settings. Each process has one."""
+    """The provider in the settings. Each process has one."""
 
     def __init__(self, settings: Settings) -> None:
         self.name = settings.sso_name
@@ -82,15 +82,15 @@ class Provider:
         self._tls: ssl.SSLContext | None = None
 
     async def find_metadata(self) -> Metadata:
-        """Return what the provider says of itself. Raises ProviderUnavailable."""
+        """Return the provider's metadata. Raises ProviderUnavailable."""
         return await self._metadata.get()
 
     async def find_keys(self) -> Mapping[str, Any]:
-        """Return the keys that it signs with. Raises ProviderUnavailable."""
+        """Return the keys that the provider signs with. Raises ProviderUnavailable."""
         return await self._keys.get()
 
     async def build_address(self, request: SignOnRequest) -> str:
-        """Return the address to which somebody is sent. Raises ProviderUnavailable."""
+        """Return the address at the provider to which somebody is sent. Raises ProviderUnavailable."""
         metadata = await self.find_metadata()
         more = {"prompt": "login", "max_age": "0"} if request.asks_again else {}
         address, _ = (await self._build_client(metadata)).create_authorization_url(
@@ -99,9 +99,9 @@ class Provider:
         return str(address)
 
     async def build_sign_out_address(self) -> str | None:
-        """Return where somebody can sign out there; None if there is no such place. Raises ProviderUnavailable.
+        """Return the address where somebody can sign out at the provider; None if it has none. Raises ProviderUnavailable.
 
-        The ID token that would spare them a question is not there any more: none is kept.
+        No ID token is sent, which would spare them a question: none is kept.
         """
         endpoint = (await self.find_metadata()).end_session_endpoint
         if endpoint is None:
@@ -110,10 +110,10 @@ class Provider:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
 
     async def identify(self, request: SignOnRequest, query: Mapping[str, str], now: float) -> Claims:
-        """Return who has come back with this in their address, now in seconds. Raises ProviderRefused, ProviderUnavailable."""
+        """Return who came back with this query in the address; `now` is in seconds. Raises ProviderRefused, ProviderUnavailable."""
         metadata = await self.find_metadata()
         told = query.get("iss")
-        if told != self.issuer and (told is not None or metadata.tells_issuer):  # RFC 9207: another one's answer
+        if told != self.issuer and (told is not None or metadata.tells_issuer):  # RFC 9207: from another provider
             raise ProviderRefused(say("The answer came from another provider."))
         if error := query.get("error"):
             raise ProviderRefused(explain_refusal(error))
@@ -129,7 +129,7 @@ class Provider:
             self._asking -= 1
 
     async def _exchange(self, request: SignOnRequest, metadata: Metadata, code: str, now: float) -> Claims:
-        """Exchange a code for what the provider says of somebody. Its tokens are forgotten on return."""
+        """Exchange a code for the provider's claims about somebody. The tokens are not kept."""
         client = await self._build_client(metadata)
         token = await client.exchange(metadata.token_endpoint, code, request.verifier)
         claims = await self._verify(request, metadata, token.get("id_token"), now)
@@ -154,7 +154,10 @@ class Provider:
         return lacks_groups or not ("name" in claims and {"preferred_username", "email"} & claims.keys())
 
     async def _fetch_userinfo(self, address: str, token: str, subject: str) -> dict[str, Any]:
-        """Return what UserInfo adds. That must be about the same person; the ID token alone says when and how they signed in."""
+        """Return the claims that UserInfo adds. Raises ProviderRefused if they are about another person.
+
+        Only the ID token states when and how they signed in.
+        """
         told = await self._fetch(address, {"authorization": f"Bearer {token}"})
         if told.get("sub") != subject:
             raise ProviderRefused(say("Its user information is about another account."))
@@ -177,7 +180,7 @@ class Provider:
     async def _build_client(self, metadata: Metadata) -> "Client":
         """Return a client for one exchange."""
         tls = await self._load()
-        from trellis.openid.client import Client, prepare_basic  # noqa: PLC0415  # start-up time: where there is single sign-on
+        from trellis.openid.client import Client, prepare_basic  # noqa: PLC0415  # start-up time: only for single sign-on
 
         posts = "none" if self._secret is None else "client_secret_post"
         return Client(

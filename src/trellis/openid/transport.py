@@ -1,4 +1,4 @@
-"""Requests to a provider: each has an end, in seconds and in bytes, whatever the other side does."""
+"""Requests to a provider: each is limited in seconds and in bytes, whatever the other side does."""
 
 import asyncio
 import ssl
@@ -44,7 +44,7 @@ class BoundedTransport(httpx.AsyncBaseTransport):
 
 @asynccontextmanager
 async def bounded() -> AsyncIterator[None]:
-    """Give up after some seconds, and turn what can go wrong on the way into ProviderUnavailable."""
+    """Give up after some seconds, and turn connection errors into ProviderUnavailable."""
     try:
         async with asyncio.timeout(SECONDS):
             yield

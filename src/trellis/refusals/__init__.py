@@ -1,4 +1,4 @@
-"""The table of refusals: one row for each error that Trellis can return on purpose, with everything that is said about it."""
+"""The table of refusals: one row for each error that Trellis returns on purpose, with everything that describes it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

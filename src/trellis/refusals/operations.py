@@ -1,10 +1,10 @@
-"""The rows about what operations do: the panel, many calls at once, documents, proposals, undo, webhooks; and our own failures."""
+"""The rows about operations: the panel, many calls at once, documents, proposals, undo, webhooks; and our own failures."""
 
 from typing import Final
 
 from trellis.refusals.refusal import COUNT, NUMBER, Member, Refusal, Scope
 
-# 1T… and 4T… are codes of Trellis. The layout is that of requests.py.
+# 1T… and 4T… are codes of Trellis. The layout is the same as in requests.py.
 # fmt: off
 ROWS: Final = (
     # --- the panel and the terminal -------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
-"""What a row of the table of refusals says."""
+"""A row of the table of refusals, and its parts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-# The shapes of members that several refusals have.
+# The schemas of members that several refusals have.
 COUNT: Final = {"type": "integer", "minimum": 0}
 NUMBER: Final = {"type": "integer", "minimum": 1}
 

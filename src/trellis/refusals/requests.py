@@ -6,7 +6,7 @@ from trellis.refusals.refusal import COUNT, NUMBER, Member, Refusal, Scope
 
 _RETRY_AFTER: Final = Member("retryAfter", COUNT, "how many seconds to wait.", 42)
 
-# Codes 2S290 … 1S359 and the kinds' own are those of the contract; 1T… and 4T… are Trellis's.
+# The codes 2S290 … 1S359 and those of the kinds are from the contract; 1T… and 4T… are codes of Trellis.
 # Each row is laid out as a paragraph; a formatter would put each cell on a line of its own.
 # fmt: off
 ROWS: Final = (

@@ -1,6 +1,6 @@
-"""What an operator can set: read from TRELLIS_* variables, files and .env when the program starts, checked, and frozen.
+"""The settings of an operator: read from TRELLIS_* variables, files and .env when the program starts, checked, and frozen.
 
-`fields` has a field for each, `texts` reads the texts of variables, and `checks` refuses settings that do not fit together.
+`fields` declares each setting, `texts` parses the texts of variables, and `checks` refuses settings that do not fit together.
 """
 
 from trellis.settings.settings import Settings, definitions, description, holds_secrets

@@ -1,4 +1,4 @@
-"""Settings that do not fit together, or with which data would go to another machine in clear, are refused."""
+"""Refuses settings that do not fit together, or with which data would go to another machine unencrypted."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from trellis.settings.texts import SettingsError, is_encrypted_database, is_this
 
 
 def require_encrypted(settings: SettingFields, other_addresses: Mapping[str, str]) -> None:
-    """Refuse settings, and these variables, with which data would go to another machine in clear. Raises SettingsError."""
+    """Refuse settings and other addresses with which data would go to another machine unencrypted. Raises SettingsError."""
     redis, mail = settings.rate_limit_storage, f"//{settings.smtp_host or 'localhost'}"
     wanted = {
         "database_url": (is_encrypted_database(settings.database_url), "needs sslmode=verify-full in its address"),
@@ -24,7 +24,7 @@ def require_encrypted(settings: SettingFields, other_addresses: Mapping[str, str
 
 
 def require_whole(settings: SettingFields) -> None:
-    """Require the settings without which others are worth nothing. Raises SettingsError."""
+    """Require the settings without which others have no effect. Raises SettingsError."""
     _require_whole_mail(settings)
     if settings.sso_issuer is None:
         return
@@ -41,7 +41,7 @@ def require_whole(settings: SettingFields) -> None:
 
 
 def _require_whole_mail(settings: SettingFields) -> None:
-    """Refuse settings of mail that do not fit together. Raises SettingsError."""
+    """Refuse mail settings that do not fit together. Raises SettingsError."""
     if settings.smtp_host is None:
         return
     if settings.smtp_from is None:

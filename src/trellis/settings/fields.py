@@ -1,4 +1,4 @@
-"""What an operator can set: a field for each setting, with its default, how its text is read, and what it is for."""
+"""The settings: a field for each, with its default, its parser and its description."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ def _setting(default: Any, parse: Callable[[str], Any], description: str) -> Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingFields:
-    """The fields, and what follows from them."""
+    """The fields, and values that are derived from them."""
 
     database_url: str = _setting(
         "sqlite:///trellis.db",
@@ -111,7 +111,7 @@ class SettingFields:
         number(1_048_576, 1_099_511_627_776),
         "Bytes that the request log may take; the oldest requests are deleted first.",
     )
-    # At least as long as a webhook may lag (a week) and a message be tried again (three days): webhooks are sent from them.
+    # At least as long as a webhook may lag (a week) and a message is retried (three days): webhooks are sent from events.
     keep_events: int = _setting(90, number(14, 36500), "Days for which events stay in the feed.")
     keep_snapshots: int = _setting(30, number(1, 36500), "Days for which a change can be undone.")
     trusted_proxies: tuple[str, ...] = _setting(
@@ -124,7 +124,7 @@ class SettingFields:
         (), parse_origins, "Origins, separated by commas, whose pages may call the API from a browser; `*` allows all of them."
     )
     proposals_per_key: int = _setting(50, number(1, 10_000), "How many proposals of one key may be open at once.")
-    # Not for longer than events are kept for certain: they say what has changed since.
+    # Not longer than events are certain to be kept: they show what has changed since a proposal.
     proposal_days: int = _setting(7, number(1, 14), "Days for which a proposal can be approved before it expires.")
     webhook_delivery: bool = _setting(
         default=True,
@@ -280,22 +280,22 @@ class SettingFields:
 
     @property
     def has_metrics(self) -> bool:
-        """Whether a monitoring system may read how this service does."""
+        """Whether a monitoring system may read the metrics of this service."""
         return bool(self.metrics_token or self.metrics_allow)
 
     @property
     def is_https(self) -> bool:
-        """Whether callers reach this service under https, as its public address says."""
+        """Whether callers reach this service over https, according to its public address."""
         return (self.public_url or "").lower().startswith("https://")
 
     @property
     def transport_headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The header of every answer that has browsers insist on https from then on (RFC 6797), where callers use it."""
+        """The response header that makes browsers insist on https from then on (RFC 6797); none if callers do not use https."""
         value = b"max-age=31536000; includeSubDomains" if self.hsts_subdomains else b"max-age=31536000"
         return ((b"strict-transport-security", value),) if self.is_https else ()
 
     def read_client_secret(self) -> str | None:
-        """Return the secret of the OpenID client; None for a public one. Raises SettingsError."""
+        """Return the secret of the OpenID client; None for a public client. Raises SettingsError."""
         if self.sso_client_secret_file is None:
             return self.sso_client_secret
         if self.sso_client_secret is not None:

@@ -1,4 +1,4 @@
-"""The settings as they are read: from TRELLIS_* variables and a .env file when the program starts, and not before."""
+"""Reads the settings from TRELLIS_* variables and a .env file when the program starts, and not before."""
 
 import difflib
 import os
@@ -10,9 +10,9 @@ from trellis.settings.checks import require_encrypted, require_whole
 from trellis.settings.fields import SettingFields
 from trellis.settings.texts import DOTENV, PREFIX, SettingsError, read_dotenv, read_secret_file, variable
 
-# Settings that may be in a file, which TRELLIS_…_FILE names: where a vault, or a container's secrets, puts them.
+# Settings that may be in a file named by TRELLIS_…_FILE, where a vault or a container's secrets put them.
 _MAY_BE_IN_A_FILE = ("database_url", "rate_limit_storage", "webhook_key", "second_factor_key", "metrics_token")
-# Where OpenTelemetry sends spans; it reads these by itself.
+# The variables for where OpenTelemetry sends spans, which reads them by itself.
 _OTHER_ADDRESSES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _MAY_HOLD_A_PASSWORD = {
     "database_url",
@@ -23,16 +23,16 @@ _MAY_HOLD_A_PASSWORD = {
     "sso_client_secret",
     "smtp_password",
 }
-_ADDRESSES = {"database_url", "rate_limit_storage"}  # those that hold one hold it before an @
+_ADDRESSES = {"database_url", "rate_limit_storage"}  # they contain a password only before an @
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(SettingFields):
-    """Everything that an operator can set. Names of variables are the fields' names in capitals behind TRELLIS_."""
+    """Everything that an operator can set. The variable of a field is its name in capitals after TRELLIS_."""
 
     @property
     def changed(self) -> dict[str, str]:
-        """The settings that are not at their defaults, by variable, as they may be shown: without what may hold a password."""
+        """The settings that differ from their defaults, by variable, as they may be shown: "(set)" for possible secrets."""
         return {
             variable(name): "(set)" if name in _MAY_HOLD_A_PASSWORD else _write(value)
             for name, setting in definitions().items()
@@ -64,7 +64,7 @@ class Settings(SettingFields):
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f" Did you mean {variable(near[0])}?" if near else " docs/settings.md lists the settings."
                 raise SettingsError(f"{variable(name)} is not a setting of Trellis.{hint}")
-        settings = cls(**{name: _parse(known[name], text) for name, text in values.items() if text})  # set to nothing is not set
+        settings = cls(**{name: _parse(known[name], text) for name, text in values.items() if text})  # an empty one is not set
         require_whole(settings)
         if settings.require_tls:
             require_encrypted(settings, {name: given.get(name) or "" for name in _OTHER_ADDRESSES})
@@ -97,7 +97,7 @@ def _write(value: Any) -> str:
 
 
 def holds_secrets(dotenv: str) -> bool:
-    """Return whether a file of settings has a password, or another text that nobody may know. Raises SettingsError."""
+    """Return whether a settings file contains a password or another secret. Raises SettingsError."""
     given = {name.removeprefix(PREFIX).lower(): text for name, text in read_dotenv(dotenv).items()}
     return any(text and ("@" in text or name not in _ADDRESSES) for name, text in given.items() if name in _MAY_HOLD_A_PASSWORD)
 
@@ -108,5 +108,5 @@ def definitions() -> "dict[str, Field[Any]]":
 
 
 def description(name: str) -> str:
-    """Return the sentence that says what a setting is for."""
+    """Return the description of a setting."""
     return str(definitions()[name].metadata["description"])

@@ -1,4 +1,4 @@
-"""From the text of a variable to its value. Each parser raises ValueError, which says what the text must be."""
+"""Parses the texts of variables. Each parser raises ValueError with the rule that the text breaks."""
 
 import os
 import re
@@ -17,7 +17,7 @@ _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict
     ("0", "false", "f", "no", "n", "off"), False
 )
 _USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
-_SINGLE_QUOTED: Final = re.compile(r"[^=]*=[^\S\r\n]*'")  # a line of a file of settings
+_SINGLE_QUOTED: Final = re.compile(r"[^=]*=[^\S\r\n]*'")  # a line of a settings file
 
 
 class SettingsError(Exception):
@@ -50,14 +50,14 @@ def parse_database_url(text: str) -> str:
 
 
 def parse_web_address(text: str) -> str:
-    """Parse a web address; a slash at its end is left out."""
+    """Parse a web address; slashes at its end are removed."""
     if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text) or not _has_host(text):
         raise ValueError("must be an address that begins with http:// or https://, without blanks")
     return text.rstrip("/")
 
 
 def _has_host(address: str) -> bool:
-    """Return whether an address names a host, and a port only if it is one."""
+    """Return whether an address contains a host and, if it has a port, a valid one."""
     try:
         parts = urlsplit(address)
         return bool(parts.hostname) and parts.port != 0
@@ -66,7 +66,7 @@ def _has_host(address: str) -> bool:
 
 
 def parse_public_address(text: str) -> str:
-    """Parse a web address that headers of responses have, which hold no other characters than ASCII."""
+    """Parse a web address that is used in response headers, which may contain only ASCII."""
     address = parse_web_address(text)
     if not address.isascii():
         raise ValueError("must be in ASCII, as browsers send it: a host such as bücher.example is xn--bcher-kva.example")
@@ -81,7 +81,7 @@ def parse_host(text: str) -> str:
 
 
 def parse_sender(text: str) -> str:
-    """Parse whom mail is from: an address, or a name and an address."""
+    """Parse the sender of mail: an address, or a name and an address."""
     if not re.fullmatch(
         r"(?:[^<>@\x00-\x1f\x7f]{1,100} )?<[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}>|[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}", text
     ):
@@ -90,14 +90,14 @@ def parse_sender(text: str) -> str:
 
 
 def parse_counter(text: str) -> str:
-    """Parse the address of where requests are counted."""
+    """Parse the address of the storage where requests are counted."""
     if not re.fullmatch(r"memory://|rediss?://\S+", text):
         raise ValueError("must be memory:// or begin with redis:// or rediss://")
     return text
 
 
 def parse_secret(text: str) -> str:
-    """Parse a text that nobody guesses."""
+    """Parse a secret, which must be too long to guess."""
     if len(text) < 16:
         raise ValueError("must have at least 16 characters")
     return text
@@ -131,12 +131,12 @@ def parse_listener(text: str) -> str:
 
 
 def parse_list(text: str) -> tuple[str, ...]:
-    """Parse words with commas between."""
+    """Parse words separated by commas."""
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
 def parse_networks(text: str) -> tuple[str, ...]:
-    """Parse addresses and networks with commas between."""
+    """Parse addresses and networks separated by commas."""
     for part in (parts := parse_list(text)):
         network = ip_network(part, strict=False)  # its error names the part and says what is wrong with it
         if "/" in part and ip_interface(part).ip != network.network_address:
@@ -147,7 +147,7 @@ def parse_networks(text: str) -> tuple[str, ...]:
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
-    """Parse names and addresses of machines with commas between; `*.` before a name means all below it."""
+    """Parse names and addresses of machines separated by commas; `*.` before a name means all below it."""
     hosts = parse_list(text.lower())
     for host in hosts:
         if not re.fullmatch(r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|[0-9a-f:.]{2,45}", host):
@@ -156,7 +156,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 
 
 def parse_origins(text: str) -> tuple[str, ...]:
-    """Parse origins of pages with commas between."""
+    """Parse origins of pages separated by commas."""
     return tuple(map(_parse_origin, parse_list(text)))
 
 
@@ -171,7 +171,7 @@ def _parse_origin(text: str) -> str:
 
 
 def choice(*allowed: str) -> Callable[[str], str]:
-    """Return a parser of one of some words."""
+    """Return a parser that accepts one of these words."""
 
     def parse(text: str) -> str:
         if (chosen := text.strip().lower()) in allowed:
@@ -182,21 +182,21 @@ def choice(*allowed: str) -> Callable[[str], str]:
 
 
 def parse_issuer(text: str) -> str:
-    """Parse the issuer of an OpenID provider, which is compared letter by letter: nothing is left out."""
+    """Parse the issuer of an OpenID provider. It is compared letter by letter, so nothing is removed from it."""
     if not re.fullmatch(r"https://[^\s/?#]+(/[^\s?#]*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/[^\s?#]*)?", text):
         raise ValueError("must be an address that begins with https:// (http:// on this machine only), without a query")
     return text
 
 
 def parse_scopes(text: str) -> str:
-    """Parse OAuth scopes with blanks between."""
+    """Parse OAuth scopes separated by blanks or commas."""
     if "openid" not in (scopes := re.split(r"[\s,]+", text.strip())):
         raise ValueError("must have openid among its words, which have blanks between")
     return " ".join(dict.fromkeys(scopes))
 
 
 def parse_group_roles(text: str) -> str:
-    """Parse which role each group has: `GROUP=ROLE; GROUP=ROLE:KIND,KIND`. Returns one pair a line; see `split_group_roles`."""
+    """Parse which role each group has: `GROUP=ROLE; GROUP=ROLE:KIND,KIND`. Return it tidied, for `split_group_roles`."""
     pairs = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
     for pair in pairs:
         group, _, role = pair.rpartition("=")
@@ -206,7 +206,7 @@ def parse_group_roles(text: str) -> str:
 
 
 def split_group_roles(text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """Return groups, each with its role and the kinds that it is for, from what `parse_group_roles` has returned."""
+    """Return groups, each with its role and the kinds that it is for, from the text that `parse_group_roles` returned."""
     found = []
     for pair in filter(None, text.split("; ")):
         group, _, given = pair.rpartition("=")
@@ -231,9 +231,9 @@ def _is_local(host: str) -> bool:
 
 
 def is_encrypted_database(url: str) -> bool:
-    """Return whether a database is on this machine, by its address, or its certificate is verified.
+    """Return whether a database is on this machine, according to its address, or has its certificate verified.
 
-    What libpq would take from its own variables or a service file counts for nothing.
+    Settings that libpq would take from its own variables or a service file are ignored.
     """
     if url.startswith("sqlite"):
         return True
@@ -252,7 +252,7 @@ def read_secret_file(name: str, path: str) -> str:
     """Return the text of the file that a setting names, without blanks around it. Raises SettingsError."""
     try:
         secret = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:  # a name with a NUL, or no UTF-8
+    except (OSError, ValueError) as error:  # a name with a NUL, or a text that is not UTF-8
         raise SettingsError(f"The file that {name} names cannot be read: {error}.") from None
     if not secret:
         raise SettingsError(f"The file that {name} names is empty.")
@@ -264,15 +264,15 @@ def _is_file(path: str) -> bool:
         return stat.S_ISREG(Path(path).stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError as error:  # nobody knows whether there is one, such as in a folder that this user may not look into
+    except OSError as error:  # it may exist or not, for example in a folder that this user may not look into
         raise SettingsError(f"The settings file {path} cannot be read: {error.strerror}.") from None
 
 
 def read_dotenv(path: str | None) -> dict[str, str | None]:
-    """Return what a file of settings says; nothing if there is none. Raises SettingsError."""
+    """Return the variables in a settings file; none if there is no such file. Raises SettingsError."""
     if path is None or not _is_file(path):
         return {}
-    from dotenv.parser import parse_stream  # noqa: PLC0415  # start-up time: the file is rarely there
+    from dotenv.parser import parse_stream  # noqa: PLC0415  # start-up time: the file rarely exists
     from dotenv.variables import parse_variables  # noqa: PLC0415  # the same
 
     try:
@@ -291,7 +291,7 @@ def read_dotenv(path: str | None) -> dict[str, str | None]:
         if line.value is None and (line.key or "").startswith(PREFIX):
             raise SettingsError(f"Line {at} of the settings file {path} has no value: write {line.key}=VALUE.")
         if line.key is not None:
-            is_literal = line.value is None or _SINGLE_QUOTED.match(line.original.string)  # `${…}` stays, as in a shell
+            is_literal = line.value is None or _SINGLE_QUOTED.match(line.original.string)  # `${…}` is kept, as in a shell
             parts = () if is_literal else parse_variables(line.value or "")
             values[line.key] = line.value if is_literal else "".join(part.resolve(os.environ | values) for part in parts)
     return values

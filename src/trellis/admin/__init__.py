@@ -1,4 +1,4 @@
-"""The administration panel: pages for administrators, whose every action is an operation run through the gate."""
+"""The administration panel: pages on which every action is an operation, run through the gate."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ PREFIX: Final = "/admin"  # the path of the panel
 
 
 def first_run_link(gate: Gate, base_url: str) -> str | None:
-    """Create a one-time link, valid for an hour, to the page that creates the first administrator; None if there is one.
+    """Create a one-time link, valid for an hour, to the page that creates the first administrator; None if there already is one.
 
     `base_url` is where the service is reached, such as http://127.0.0.1:8000. Waits for the writer.
     """

@@ -309,7 +309,7 @@ class PageRequest:
         return await asyncio.to_thread(self.page, template, status=status, **context)
 
     def json(self, value: Any, status: int = 200) -> Response:
-        """Respond to a script."""
+        """Respond to a script with a value as JSON."""
         return Response(self.language.encode(value), status, media_type="application/json")
 
     def redirect(  # the links that a message may have
@@ -345,7 +345,7 @@ class PageRequest:
 
     @property
     def is_secure(self) -> bool:
-        """Whether the browser reaches the panel under https."""
+        """Whether the browser reaches the panel over https."""
         return self.http.url.scheme == "https" or self.runner.settings.is_https
 
     def cookie(self, name: str) -> str:
@@ -353,7 +353,7 @@ class PageRequest:
         return ("__Host-" if self.is_secure else "") + f"trellis_{name}"
 
     def read_cookie(self, name: str) -> str:
-        """Return one of the panel's cookies, "" if it was not sent. The others are not read: there may be any number of them."""
+        """Return one of the panel's cookies; "" if it was not sent. Others are not parsed: there may be any number of them."""
         found = re.search(rf"(?:^|;) *{re.escape(self.cookie(name))}=([^;]*)", "; ".join(self.http.headers.getlist("cookie")))
         return "" if found is None else found[1].strip().strip('"')
 

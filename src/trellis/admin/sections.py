@@ -43,5 +43,5 @@ PAGES: Final[tuple[Page, ...]] = (
 
 
 def pages_of(catalogue: Catalogue, kinds: tuple[NodeKind, ...]) -> tuple[Page, ...]:
-    """Return every page of a community with these kinds of nodes."""
+    """Return every page of the panel in a community with these kinds of nodes."""
     return PAGES + tuple(page for kind in kinds for pages in (nodes.pages, many.pages) for page in pages(catalogue, kind))

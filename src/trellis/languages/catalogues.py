@@ -26,7 +26,7 @@ _FORMS_AMONG: Final = range(1000)  # numbers among which every plural form of a 
 def load_language(code: str, folder: Path = FOLDER) -> Language:
     """Return a language with its texts. The first call takes a quarter of a second, so it belongs in a thread.
 
-    English, or a language without a catalogue, has the texts in the code itself.
+    English, and any language without a catalogue, uses the texts in the code.
     """
     if code == ENGLISH.code:
         return ENGLISH

@@ -60,7 +60,7 @@ class Language:
         return orjson.dumps(value, self._plain, orjson.OPT_PASSTHROUGH_SUBCLASS)
 
     def _plain(self, value: Any) -> Any:
-        """Return the plain value of a Sentence or a subclass of dict, neither of which orjson encodes by itself here."""
+        """Return a plain str in this language, or a plain dict, for a value of a subclass: orjson leaves those to this function."""
         if isinstance(value, str):
             return str(self.sentence(value))
         if isinstance(value, dict):

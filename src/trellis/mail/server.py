@@ -67,7 +67,7 @@ class _Conversation(smtplib.SMTP):
 
 
 class _EncryptedConversation(_Conversation, smtplib.SMTP_SSL):
-    """The same, encrypted from the first byte."""
+    """The same as `_Conversation`, encrypted from the first byte."""
 
 
 class _Subject(str):

@@ -9,14 +9,14 @@ _DENIED: Final = frozenset(("access_denied", "login_required", "interaction_requ
 
 
 def explain_refusal(error: str) -> str:
-    """Return what an error means with which the provider sent somebody back."""
+    """Return a sentence for the error with which the provider sent somebody back."""
     if error in _DENIED:
         return say("You cancelled, or it denied you access.")
     return say("It returned the error {code}.", code=error) if _is_code(error) else say("It returned an error without a code.")
 
 
 def explain_refused_code(error: object) -> str:
-    """Return what an error means with which the provider answered an authorization code."""
+    """Return a sentence for the error with which the provider answered an authorization code."""
     if _is_code(error):
         return say("It rejected the authorization code ({code}).", code=error)
     return say("It rejected the authorization code without an error code.")

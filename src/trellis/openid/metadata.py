@@ -28,7 +28,7 @@ class Metadata:
 
 
 def read_metadata(issuer: str, told: Mapping[str, Any]) -> Metadata:
-    """Read a provider's metadata. Raises ProviderUnavailable if they are those of another issuer, or cannot be used."""
+    """Read a provider's metadata. Raises ProviderUnavailable if it is that of another issuer, or cannot be used."""
     if told.get("issuer") != issuer:
         raise ProviderUnavailable(say("The issuer in its metadata is not TRELLIS_SSO_ISSUER. They must be exactly the same."))
     signs = _words(told, "id_token_signing_alg_values_supported", ("RS256",))

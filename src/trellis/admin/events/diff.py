@@ -207,7 +207,7 @@ def diff_texts(old: str, new: str, effort: Effort) -> tuple[Part, ...]:
 
 
 def _narrow(old: str, new: str) -> list[Part]:
-    """Return the parts that an old and a new text differ in, and those that both begin or end with, which are mostly a space."""
+    """Split a replaced text into parts, so that what both texts begin or end with, mostly a space, counts as the same."""
     if old == new:
         return [("same", old)]
     before, after = _PIECE.findall(old), _PIECE.findall(new)

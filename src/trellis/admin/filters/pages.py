@@ -92,7 +92,7 @@ async def delete(request: PageRequest) -> Response:
     """Delete a filter. If the form is sent again, the page reports that the filter was deleted."""
     try:
         told = say("The filter {name} was deleted.", name=(await _fetch(request))["name"])
-    except Refused:  # a form that has not deleted it is refused below
+    except Refused:  # if this form did not delete it, it is refused below
         told = say("It was deleted.")
     await request.perform_once("filters.delete", {}, request.number("id"))
     return request.redirect(_HERE, told)

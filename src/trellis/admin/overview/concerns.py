@@ -86,7 +86,7 @@ def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, request: PageReq
 def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:
     """Report an old backup or, on SQLite, a missing one.
 
-    PostgreSQL has tools of its own, which leave no trace here: only of SQLite is it known that there is no other backup.
+    PostgreSQL has backup tools of its own, which leave no trace here, so only on SQLite is a missing record a reason for concern.
     """
     if backup is None:
         return

@@ -53,12 +53,12 @@ async def decide(request: PageRequest, decision: Decision, number: int, reason: 
 
 
 def is_decided(request: PageRequest, decision: Decision, proposal: Mapping[str, Any]) -> bool:
-    """Return whether the administrator has already decided so: the form was sent twice."""
+    """Return whether the administrator has already made this decision, in which case the form was sent twice."""
     closed_by = proposal["closedBy"]
     return proposal["state"] == decision.done and closed_by is not None and request.actor.is_named(closed_by)
 
 
 def needs_password(request: PageRequest, proposal: Mapping[str, Any]) -> bool:
-    """Return whether the password is required first: if more than nodes would be affected, as on the pages for that."""
+    """Return whether the password is required first: if not only nodes would be affected, as on the pages for other records."""
     kinds = {kind.name for kind in request.kinds}
     return any(one["resource"] not in kinds for one in proposal["effects"])

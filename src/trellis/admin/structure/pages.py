@@ -121,7 +121,7 @@ async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reaso
 
 
 def _parse_document(request: PageRequest, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the typed values with the document parsed: one with keys requires the password, as the pages for keys do.
+    """Return the typed values with the document parsed, so that the password can be required if it contains keys.
 
     Raises Refused if a value is invalid.
     """

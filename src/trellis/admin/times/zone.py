@@ -108,7 +108,7 @@ class Clock:
             return text
 
     def is_twice(self, moment: str) -> bool:
-        """Return whether a moment is ambiguous in the control, which leaves out seconds, and in which an hour may occur twice."""
+        """Return whether the control cannot show exactly which moment it has: it has no seconds, and an hour may occur twice."""
         try:
             return self.read_typed(self.show_typed(moment)) != format_timestamp(self.at(moment))
         except (ValueError, OverflowError):

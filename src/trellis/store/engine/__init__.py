@@ -1,6 +1,6 @@
-"""Connections, transactions, the writer and the data version of both engines.
+"""Connections, transactions, the writer and the data version, for SQLite and PostgreSQL.
 
-`Store` is one database; `Statement` is a statement that runs often. The clauses are SQL that both engines spell differently.
+`Store` is one database; `Statement` is a statement that runs often. The clauses are SQL that the two engines spell differently.
 """
 
 from trellis.store.engine.backup import Damaged, backup, database_files, remove_database

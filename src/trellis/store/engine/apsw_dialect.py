@@ -1,6 +1,7 @@
 """SQLAlchemy's dialect for SQLite over APSW.
 
-APSW is SQLite as it is, and not PEP 249: nothing begins a transaction by itself. Here is what SQLAlchemy misses in it.
+APSW exposes SQLite's own API, not that of PEP 249: it never begins a transaction by itself. This module adds what SQLAlchemy needs
+and APSW lacks.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +16,7 @@ from trellis.store.sqlite import FAILURES, connect, library_version
 
 
 class Cursor(apsw.Cursor):
-    """A cursor with the columns of its last statement, even when that has ended, and the number of rows that it changed."""
+    """A cursor that keeps the columns of its last statement, even after that has ended, and the number of rows that it changed."""
 
     arraysize = 1
     description: Any = None
@@ -23,7 +24,7 @@ class Cursor(apsw.Cursor):
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
-        self.exec_trace = _describe  # type: ignore[assignment]  # no method of this cursor, which would then refer to itself
+        self.exec_trace = _describe  # type: ignore[assignment]  # not a method: the cursor would refer to itself
 
     @property
     def lastrowid(self) -> int:
@@ -53,13 +54,13 @@ _DESCRIPTION: Final[Any] = apsw.Cursor.description
 
 
 def _describe(cursor: Cursor, _sql: str, _bindings: object) -> bool:
-    """Keep the columns of a statement, which APSW forgets when the last row has been read."""
+    """Keep the columns of a statement, which APSW forgets once the last row has been read."""
     cursor.description = _DESCRIPTION.__get__(cursor) or None
     return True
 
 
 class Connection(apsw.Connection):
-    """A connection. Its cursors are APSW's own, which are faster: those for SQLAlchemy are made by the execution context."""
+    """A connection. Its cursors are APSW's own, which are faster; the execution context creates the cursors for SQLAlchemy."""
 
     def commit(self) -> None:
         if self.in_transaction:
@@ -71,15 +72,16 @@ class Connection(apsw.Connection):
 
 
 def open_file(file: str, *, create: bool = False) -> Connection:
-    """Open a database, for SQLAlchemy."""
+    """Open a database for SQLAlchemy."""
     connection: Connection = connect(file, create=create, factory=Connection)
-    # Plans do not depend on the values given. APSW's SQLite has STAT4, and would plan joins anew for each, in ten times their time.
+    # Make query plans independent of the parameter values. APSW's SQLite is built with STAT4: it would plan a join anew for each
+    # set of values, which takes ten times as long as running it.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     return connection
 
 
 class _Dbapi:
-    """What SQLAlchemy asks of a driver's module."""
+    """The attributes that SQLAlchemy expects of a driver's module."""
 
     paramstyle = "named"
     apilevel = "2.0"
@@ -98,7 +100,7 @@ class _Context(SQLiteExecutionContext):
 
 
 class ApswDialect(SQLiteDialect_pysqlite):
-    """SQLite over APSW. Its errors are SQLAlchemy's of the same meaning."""
+    """SQLite over APSW, with APSW's errors mapped to SQLAlchemy's errors of the same meaning."""
 
     execution_ctx_cls = _Context
     driver = "apsw"
@@ -115,11 +117,11 @@ class ApswDialect(SQLiteDialect_pysqlite):
     def import_dbapi(cls) -> Any:
         return _Dbapi()
 
-    def on_connect(self) -> Callable[[Any], None]:  # none of the functions that it would add are used
+    def on_connect(self) -> Callable[[Any], None]:  # the SQL functions that the base class would add are not used
         return lambda _connection: None
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
-        del dbapi_connection, level  # there is one: statements begin and end transactions
+        del dbapi_connection, level  # there is only one: transactions begin and end with statements
 
     def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
         del dbapi_conn

@@ -1,4 +1,4 @@
-"""A copy of a SQLite database, made while it is in use, and the verification of such a file."""
+"""Copying a SQLite database while it is in use, and verifying a database file."""
 
 import os
 from collections.abc import Callable
@@ -11,45 +11,45 @@ from trellis.store import sqlite
 from trellis.store.engine.file_lock import lock_file
 
 _PAGES: Final = 2048  # copied at a time: 8 MiB of the usual pages
-_MAX_TOLD: Final = 5  # problems of a damaged file
+_MAX_TOLD: Final = 5  # problems reported for a damaged file
 
 Progress = Callable[[int, int], None]
 
 
 class Damaged(Exception):
-    """A database is not sound: the text says how."""
+    """A database is damaged; the text describes the damage."""
 
 
 def backup(source: Path, target: Path, progress: Progress = lambda _done, _all: None) -> None:
     """Copy a SQLite database as it is now, while others read and write it. Only the owner may read the copy (mode 0600).
 
-    What was written is verified. `progress` is called with the number of pages copied and of all pages. Raises FileExistsError
-    when `target` exists, OSError when it cannot be written, sqlite.Error when the database cannot be read, Damaged when the copy is
-    not sound, as when the database is not. No incomplete or damaged copy stays.
+    The copy is verified. `progress` is called with the number of pages copied so far and the number of all pages. Raises
+    FileExistsError if `target` exists, OSError if it cannot be written, sqlite.Error if the database cannot be read, and Damaged if
+    the copy is damaged, which it is if the database is. An incomplete or damaged copy is removed.
     """
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
         with closing(sqlite.connect(source)) as old, closing(sqlite.connect(target)) as new:
-            # A snapshot held open: without it, every write of another connection would start the copy again.
+            # Hold a snapshot open: without it, every write of another connection would restart the copy.
             old.execute("BEGIN")
             old.execute("SELECT count(*) FROM sqlite_master").fetchone()
             sqlite.copy(old, new, _PAGES, progress)
             old.execute("ROLLBACK")
-            # A single file without a WAL; whoever opens it first sets WAL mode.
+            # Leave a single file without a WAL; whoever opens the copy first sets WAL mode again.
             new.execute("PRAGMA journal_mode=DELETE").fetchone()
         with target.open("rb") as copy:
             os.fsync(copy.fileno())
         verify(target)
     except BaseException as error:
-        is_full = sqlite.is_about_room(error, target)  # asked before what was written is gone
+        is_full = sqlite.is_about_room(error, target)  # checked before the copy is removed, which frees its space
         remove_database(target)
-        if is_full:  # the disk of the copy: nothing was written to the database
+        if is_full:  # for the copy: nothing was written to the database
             raise OSError(ENOSPC, os.strerror(ENOSPC), str(target)) from error
         raise
 
 
 def verify(file: Path) -> None:
-    """Read a whole database, its indexes too. Raises Damaged, and sqlite.Error where it cannot be read at all."""
+    """Read a whole database, including its indexes. Raises Damaged, or sqlite.Error if the database cannot be read at all."""
     with closing(sqlite.connect(file)) as connection:
         found = [str(row[0]) for row in _integrity(connection)]
     if found != ["ok"]:
@@ -62,11 +62,11 @@ def _integrity(connection: Any) -> list[Any]:
 
 
 def database_files(file: Path) -> tuple[Path, ...]:
-    """Return the files that may stand beside a database and belong to its content, and last the database itself."""
+    """Return the files beside a database that hold part of its content if they exist, and last the database itself."""
     return tuple(file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal", ""))
 
 
 def remove_database(file: Path) -> None:
-    """Delete a database that nobody uses, with what stands beside it."""
+    """Delete a database that nobody uses, with the files beside it that belong to it."""
     for part in (*database_files(file), lock_file(file)):
         part.unlink(missing_ok=True)

@@ -1,11 +1,12 @@
-"""What commits have changed: which of the answers in memory are still right.
+"""What commits have changed, and therefore which cached answers are still valid.
 
-A commit says what it has changed in the change journal, `node_changes`, which triggers on `nodes` write in its own transaction;
-only that the order of siblings has changed is noted by the code that changes it (`store.siblings`). An answer says what it shows:
-it is right for as long as nothing of that has changed, and one that does not say it, for as long as nothing at all has.
+The change journal, `node_changes`, lists what each commit has changed. Triggers on `nodes` write it in the transaction of the
+change, except that the code that changes the order of siblings (`store.siblings`) notes this itself. An answer declares what it
+shows (see `Shown`) and stays valid until something of that changes. An answer without a declaration stays valid until anything
+changes.
 
-Times are *stamps*: numbers that only grow, in a process. A stamp is given to what is learnt, never to when it happened, so that it
-may be newer than the change, and an answer is dropped too early rather than too late.
+Times are *stamps*: numbers that only grow within a process. A change is stamped when this process learns of it, not when it
+happens, so a stamp may be newer than the change. Therefore an answer is dropped too early rather than too late.
 """
 
 from collections.abc import Iterable
@@ -13,25 +14,25 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, NamedTuple
 
-MOST: Final = 300  # entries of the journal that are looked at; after more of them everything counts as changed
-_REMEMBERED: Final = 50_000  # nodes and orders whose changes are remembered
-_LOOKED_AT: Final = 1000  # of the nodes that came or went since, after which any may have
-_OF_WHAT_STAYS: Final = frozenset(("update", "edit"))
-_STAMPS: Final = count(1)  # of all databases of a process, so that no stamp ever comes back
+MOST: Final = 300  # journal entries that are examined; if there are more, everything counts as changed
+_REMEMBERED: Final = 50_000  # changes that are remembered; after that everything counts as changed
+_LOOKED_AT: Final = 1000  # inserts and deletes that are examined; beyond that, any node may have been inserted or deleted
+_OF_WHAT_STAYS: Final = frozenset(("update", "edit"))  # changes that neither insert nor delete a node
+_STAMPS: Final = count(1)  # shared by all databases of a process, so that no stamp is ever used twice
 
 
 def next_stamp() -> int:
-    """Return a stamp newer than all there are."""
+    """Return a stamp that is newer than all earlier ones."""
     return next(_STAMPS)
 
 
 class Shown(NamedTuple):
     """What an answer shows of the nodes of a kind.
 
-    `rows` are the ids of the nodes in it, `above` of those above them, of which it shows the names; `orders` are the parents (0:
-    the top level) whose children's positions it shows, and `children` those of whose children it depends which they are, and in
-    which order. `members`: it depends on which nodes there are; with `up_to`, on those with ids up to this one, and of the others
-    only on how many they are. `whole`: it depends on everything about the kind.
+    `rows` are the ids of the nodes in the answer, `above` the ids of their ancestors, whose names it shows. `orders` are the
+    parents (0: the top level) whose children's positions it shows; `children` are the parents for which it depends on which
+    children they have, and in which order. With `members`, the answer depends on which nodes exist; if `up_to` is given, only on
+    those with ids up to this one, and on the number of the others. With `whole`, it depends on everything about the kind.
     """
 
     kind: str
@@ -45,10 +46,10 @@ class Shown(NamedTuple):
 
 
 class NodeChange(NamedTuple):
-    """An entry of the journal. `parent` is that of the node before the change, after it for an insert; 0 is the top level.
+    """An entry of the journal. `parent` is the node's parent before the change, for an insert its new parent; 0 is the top level.
 
-    `change` is insert, update, delete; edit, an update that leaves name and parent as they were; order, for which `id` is 0:
-    children of `parent` have other positions; or all: everything.
+    `change` is "insert", "update" or "delete"; "edit" for an update that leaves name and parent as they were; "order" if children
+    of `parent` have other positions (`id` is 0 then); or "all" if anything may have changed.
     """
 
     kind: str
@@ -59,18 +60,18 @@ class NodeChange(NamedTuple):
 
 @dataclass(slots=True)
 class _Kind:
-    """When what of a kind was changed last."""
+    """The stamps of the last changes of a kind: of the kind as a whole, and by node or parent."""
 
     whole: int = 0
     members: int = 0
-    came_or_went: list[tuple[int, int]] = field(default_factory=list)  # when which node did, the latest last
+    came_or_went: list[tuple[int, int]] = field(default_factory=list)  # (stamp, id) of inserted and deleted nodes, the latest last
     rows: dict[int, int] = field(default_factory=dict)
-    places: dict[int, int] = field(default_factory=dict)  # name or parent
+    places: dict[int, int] = field(default_factory=dict)  # by node: its name or parent was changed
     orders: dict[int, int] = field(default_factory=dict)
     children: dict[int, int] = field(default_factory=dict)
 
     def add(self, change: NodeChange, stamp: int) -> None:
-        """Note a change. What `has_changed` reads last is written last."""
+        """Note a change. `whole`, which `has_changed` reads first, is written last."""
         if change.change == "order":
             self.orders[change.parent] = self.children[change.parent] = stamp
         else:
@@ -95,7 +96,7 @@ class _Kind:
         )
 
     def _came_or_went_behind(self, up_to: int | None, since: int) -> bool:
-        """Return whether of the nodes that came or went since none has an id up to this one."""
+        """Return whether all nodes inserted or deleted since have ids above `up_to`; False if there are too many to examine."""
         if up_to is None:
             return False
         for number, (stamp, node) in enumerate(reversed(self.came_or_went)):
@@ -111,19 +112,19 @@ def _is_newer(stamps: dict[int, int], wanted: tuple[int, ...], since: int) -> bo
 
 
 class Changes:
-    """What has been learnt of changes. One thread writes, any may ask.
+    """What this process knows of changes. One thread writes; any thread may ask.
 
-    The stamp under which it was asked for must have been read before: then everything up to it is known here.
+    Whoever asks must have read `stamp` first: everything up to that stamp is recorded here by then.
     """
 
     def __init__(self) -> None:
         self.stamp = next(_STAMPS)
-        self._floor = self.stamp  # what is older counts as changed
+        self._floor = self.stamp  # what was read under an older stamp counts as changed
         self._kinds: dict[str, _Kind] = {}
         self._noted = 0
 
     def add(self, changes: Iterable[NodeChange]) -> None:
-        """Take in what commits have changed: nodes as the entries say, and whatever else there is besides nodes."""
+        """Record the changes of nodes that the entries describe, and that anything other than nodes may have changed too."""
         stamp = next(_STAMPS)
         for change in changes:
             if change.change == "all":
@@ -141,15 +142,15 @@ class Changes:
     def drop_everything(self) -> None:
         """Count everything as changed."""
         stamp = next(_STAMPS)
-        self._floor = stamp  # first: who finds the new dictionaries is to find it too
+        self._floor = stamp  # set first: a thread that finds the new dictionary must find the new floor too
         self._kinds = {}
         self._noted = 0
         self.stamp = stamp
 
     def has_changed(self, shown: tuple[Shown, ...] | None, since: int, *, but_total: bool = False) -> bool:
-        """Return whether something that an answer shows has changed since it was read, after the stamp `since` was.
+        """Return whether something that an answer shows has changed since the stamp `since`, which was read before the answer.
 
-        With `but_total` the number of the nodes behind those that it shows does not count: see `Shown.up_to`.
+        With `but_total`, a change in the number of nodes after those that it shows does not count: see `Shown.up_to`.
         """
         if shown is None:
             return self.stamp != since

@@ -7,14 +7,15 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 
-# Of a Boolean, SQLAlchemy renders `= 1` on SQLite, which no index serves.
+# For a Boolean type, SQLAlchemy appends `= 1` on SQLite, and no index can be used for that.
 _UNTYPED: Any = sa.types.NullType()
 
 
 class InOrder(sa.Join):
-    """Each row of `left` with each of `right`. SQLite reads them in this order; it would else guess, and has no statistics.
+    """A join of each row of `left` with each of `right`, which SQLite reads in this order.
 
-    Of a few rows and the index entries that they lead to, it takes all entries first and looks for the rows in each.
+    Otherwise SQLite, which has no statistics, would guess the order. Given a few rows and the index entries that they lead to, it
+    would read all index entries first and look for the rows in each.
     See https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join.
     """
 
@@ -51,7 +52,7 @@ def _id_in_postgresql(element: IdIn, compiler: Any, **kw: Any) -> str:
 
 
 class ListedId(IdIn):
-    """Whether a number is in a long list, to which each row is compared by its hash."""
+    """Whether a number is in a long list. PostgreSQL can look each row up in a hash table of the list."""
 
     inherit_cache = False
 
@@ -67,16 +68,16 @@ def _listed_id_postgresql(element: ListedId, compiler: Any, **kw: Any) -> str:
 
 
 class NodeIdIn(IdIn):
-    """Whether a node is of `:kind` and in a list of ids. They are looked up one by one; no index of the whole kind is scanned.
+    """Whether a node is of `:kind` and in a list of ids. The ids are looked up one by one; no index is scanned for the whole kind.
 
-    It takes the place of a condition on the kind: with one beside it, PostgreSQL, which has no statistics of kinds, expects so few
-    nodes of each that it reads all of a kind in any order to find twenty ids among them.
+    Use it instead of a condition on the kind, not beside one. With such a condition PostgreSQL, which has no statistics of kinds,
+    expects so few nodes of each kind that it reads all nodes of the kind to find twenty ids among them.
     """
 
     inherit_cache = False
 
     def spell(self, compiler: Any, ids: str, **kw: Any) -> str:
-        """Write the condition, given what selects the ids as the rest of a SELECT."""
+        """Return the condition as SQL. `ids` is the rest of a SELECT that yields the ids."""
         kind = compiler.process(sa.bindparam("kind", type_=_UNTYPED), **kw)
         # The casts give the values the affinity of the columns; without it SQLite does not use the index on both.
         return f"(kind, {compiler.process(self.column, **kw)}) IN (SELECT CAST({kind} AS TEXT), {ids})"
@@ -165,7 +166,7 @@ class JsonMember(ColumnElement[str]):
 @compiles(JsonMember, "sqlite")
 def _json_member_sqlite(element: JsonMember, compiler: Any, **kw: Any) -> str:
     column = compiler.process(element.column, **kw)
-    # Invalid JSON, which `trellis check` reports, must not make lists and indexes fail. nodes_by_type has this very expression.
+    # Invalid JSON, which `trellis check` reports, must not make lists or indexes fail. nodes_by_type indexes this very expression.
     return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{_plain(element.name)}') END"
 
 
@@ -175,7 +176,7 @@ def _json_member_postgresql(element: JsonMember, compiler: Any, **kw: Any) -> st
 
 
 class ListedAmong(ColumnElement[bool]):
-    """Whether a JSON list of names is not empty, and has only some names in it."""
+    """Whether a JSON list of names is not empty and contains none but the given names."""
 
     inherit_cache = False
     type = _UNTYPED
@@ -204,7 +205,7 @@ def _plain(name: str) -> str:
 
 
 class WithoutIndex(ColumnElement[Any]):
-    """A column by which no index is to be searched. SQLite, which has no statistics here, would use any index there is."""
+    """A column for which SQLite must not use an index. Without statistics, it would use any index that exists."""
 
     inherit_cache = False
 
@@ -224,7 +225,7 @@ def _without_index_postgresql(element: WithoutIndex, compiler: Any, **kw: Any) -
 
 
 class WithoutIndexOrder(ColumnElement[Any]):
-    """A column to sort by without scanning an index in its order: where few rows match, sorting them costs less."""
+    """A column to sort by without scanning an index in its order: if few rows match, sorting them costs less."""
 
     inherit_cache = False
 

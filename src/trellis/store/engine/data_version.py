@@ -1,11 +1,11 @@
 """The data version on SQLite: a number for the state of the data that a connection sees.
 
-`PRAGMA data_version` changes with every commit of another connection, in this process or elsewhere, and asking costs little. But
-most commits are of the request log, on which no response and no judgement of a key depends. So when the pragma has changed, the
-counter is read that every other commit increments (see `invalidation.announce_commit`). It is read after the pragma, so that it
-is never older than the pragma says; and what is new in the change journal is read after the counter.
+`PRAGMA data_version` changes with every commit of another connection, in this process or elsewhere, and costs little. But most
+commits only write the request log, on which no response and no decision about a key depends. Commits on which one depends increment
+a counter (see `invalidation.announce_commit`). When the pragma has changed, this counter is read after it, so that the counter is
+never older than the pragma's value; new entries of the change journal are read after the counter.
 
-Rows changed by hand increment nothing; for their sake everything counts as changed after a few seconds.
+A row that is changed by hand does not increment the counter. Therefore everything counts as changed after a few seconds.
 """
 
 from time import monotonic
@@ -26,7 +26,7 @@ _COUNTERS: Final = Statement(
     )
 )
 _LAST: Final = Statement(sa.select(sa.func.max(_j.seq)))
-# With the entry that was read last, to see that the journal still has it.
+# Includes the entry that was read last, in order to check that the journal still contains it.
 _SINCE: Final = Statement(
     sa.select(_j.seq, _j.kind, _j.id, sa.func.coalesce(_j.parent_id, 0), _j.change)
     .where(_j.seq >= bindparam("since"))
@@ -36,7 +36,7 @@ _SINCE: Final = Statement(
 
 
 class SqliteDataVersion:
-    """The data version as one connection for reading sees it. It belongs to the thread of the connection."""
+    """The data version as one read connection sees it. Only the thread of the connection may use it."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
@@ -63,9 +63,9 @@ class SqliteDataVersion:
         return self.changes.stamp
 
     def _follow(self, number: int, now: float) -> None:
-        """Take in what the journal says of the commits since the last time."""
+        """Record the changes that the journal lists since it was read last."""
         begins, is_other, self._number = self._number < 0, number <= self._number, number
-        if is_other:  # the database is another one, such as a restored backup
+        if is_other:  # this is another database, such as a restored backup
             self._tx.cache.clear()
         if begins or is_other:
             self._drop_everything(now)
@@ -78,7 +78,7 @@ class SqliteDataVersion:
         self.changes.add(NodeChange(*row[1:]) for row in rows[1:])
 
     def _drop_everything(self, now: float) -> None:
-        """Begin anew with what the journal has now: what is in it has happened before anything is read from here on."""
+        """Start again at the journal's last entry: all changes up to it precede whatever is read from now on."""
         self._seq = self._tx.fetch(_LAST)[0][0] or 0
         self.changes.drop_everything()
         self.key_version, self._began = self.changes.stamp, now

@@ -1,7 +1,7 @@
-"""What is wrong with a database: SQLite's file is read-only, damaged, taken away or its disk is full, PostgreSQL accepts no writes.
+"""Faults of a database: SQLite's file is read-only, damaged or gone, or its disk is full; PostgreSQL accepts no writes.
 
-Such a fault refuses what ran, with its reason, and closes the connection that met it, so that the next one finds the database as it
-is then. A fault lasts until something could be written again; damage lasts until the process ends.
+The call that meets a fault is refused with its reason, and its connection is closed, so that the next connection finds the database
+as it is by then. A fault lasts until a write succeeds; damage lasts until the process ends.
 """
 
 import logging
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 _DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
 NO_WRITES: Final = "accepts no writes: its server is a standby, or was set to read-only."
 READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
-_LACKING: Final = {"42P01", "42703"}  # for a table or column that is not there
+_LACKING: Final = {"42P01", "42703"}  # PostgreSQL's codes for a table or column that does not exist
 _LACKING_SQLITE: Final = ("no such table", "no such column")
 
 
@@ -31,16 +31,16 @@ class FileGone(Exception):
 
 
 class Faults:
-    """The fault of a database that was met last, for this process. `file` is that of SQLite."""
+    """The fault of a database that this process met last. `file` is SQLite's file, None for PostgreSQL."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._is_lasting = False
-        self._told: set[str] = set()  # reasons that the log has since something could be written: open connections meet other ones
+        self._told: set[str] = set()  # reasons logged since the last fault ended: several connections may meet different ones
         self.reason: str | None = None
 
     def record(self, error: BaseException) -> str | None:
-        """Keep the fault that an error tells of; return what to say of it, None if it tells of none."""
+        """Record the fault that an error reveals, and return its reason as a sentence; None if the error is no fault."""
         if (reason := describe_fault(error, self._file)) is None:
             return None
         if reason not in self._told:
@@ -51,7 +51,10 @@ class Faults:
         return reason
 
     def record_success(self) -> None:
-        """Note that something was written. To be called while there is a reason. A full disk may take a little, and stays full."""
+        """Note that a write succeeded, which ends a fault other than damage. Call it while there is a reason.
+
+        A disk that is still full does not end the fault: small writes may succeed on it.
+        """
         if not self._is_lasting and self.reason is not None and not (self._file is not None and sqlite.is_disk_full(self._file)):
             self.reason = None
             self._told.clear()
@@ -59,7 +62,7 @@ class Faults:
 
 
 def describe_fault(error: BaseException, file: Path | None) -> str | None:
-    """Say what is wrong with a database, without the name of its file; None for an error that tells of no fault."""
+    """Describe the fault that an error reveals in a sentence, without the name of the file; None if the error is no fault."""
     cause = _cause(error)
     if getattr(cause, "sqlstate", None) == READ_ONLY:
         return f"The database {NO_WRITES}"
@@ -71,7 +74,7 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
 
 
 def describe_lack(error: BaseException) -> Sentence | None:
-    """Say that a database is not one of this release, such as an empty one; None for an error that does not tell of it."""
+    """Report that a database lacks a table or column of this release, as an empty one does; None if the error is another one."""
     cause = _cause(error)
     if getattr(cause, "sqlstate", None) in _LACKING or (
         isinstance(cause, sqlite.StatementError) and str(cause).startswith(_LACKING_SQLITE)
@@ -81,7 +84,7 @@ def describe_lack(error: BaseException) -> Sentence | None:
 
 
 def is_fault(error: BaseException) -> bool:
-    """Return whether an error tells of a fault, so that the connection that met it is of no further use."""
+    """Return whether an error reveals a fault, so that the connection that met it can no longer be used."""
     return describe_fault(error, None) is not None
 
 
@@ -90,7 +93,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 class OpenFile:
-    """The file that a connection has open, and its WAL: what stands under their names must stay the same."""
+    """The file that a connection has open, and its WAL. Their names must go on referring to the same two files."""
 
     def __init__(self, raw: Any) -> None:
         raw.execute("PRAGMA schema_version").fetchone()  # a first read, which opens the WAL
@@ -98,13 +101,13 @@ class OpenFile:
         self._opened = self._look()
 
     def check(self) -> None:
-        """Raise FileGone if something else, or nothing, stands under the names."""
+        """Raise FileGone if one of the files was removed or replaced."""
         if self._look() != self._opened:
             raise FileGone
 
     def _look(self) -> tuple[tuple[int, int], ...]:
         try:
-            found = [os.stat(name) for name in self._names]  # noqa: PTH116  # half the price, in each commit
+            found = [os.stat(name) for name in self._names]  # noqa: PTH116  # half the cost of pathlib, in each commit
         except OSError:
             raise FileGone from None
         return tuple((one.st_dev, one.st_ino) for one in found)

@@ -1,7 +1,7 @@
-"""Which processes have a SQLite database open: each holds a lock on a file beside it for as long as it does.
+"""Locks that show which processes have a SQLite database open: each process holds one on a file beside the database.
 
-SQLite's own locks do not tell: a service holds none between two transactions that another process could ask for safely. The file
-is left where it is, since deleting it would let two processes lock two files of one name.
+SQLite's own locks cannot show this: between two transactions a service holds none that another process could safely test. The lock
+file is never deleted when a lock is released, since two processes could then lock two different files of the same name.
 """
 
 import fcntl
@@ -16,38 +16,38 @@ _SUFFIX: Final = "-lock"
 
 
 class DatabaseInUse(Exception):
-    """Another process has the database open, and this use of it allows none; the text is a sentence for the operator."""
+    """Another process has the database open, which the intended use does not allow; the text is a sentence for the operator."""
 
 
 def lock_file(database: Path) -> Path:
-    """Return the file on which those who use a database hold a lock."""
+    """Return the file that processes lock while they use a database."""
     return database.with_name(database.name + _SUFFIX)
 
 
 class FileLock:
-    """This process's share in a database, which others can have too; with a SQLite that loses writes then, nobody else's."""
+    """This process's lock on a database: shared with other processes, or exclusive if this SQLite can lose writes when shared."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
         self._descriptor: int | None = None
 
     def share(self) -> None:
-        """Take part in using the database, unless it already does. Raises DatabaseInUse."""
+        """Lock the database for use by this process, unless it is locked already or does not exist. Raises DatabaseInUse."""
         if self._descriptor is None and self._database.exists():
             try:
                 descriptor = _open_lock(self._database)
-            except OSError:  # a folder in which nothing can be made: SQLite cannot use a database there either, and says why
+            except OSError:  # no file can be created in the folder: SQLite cannot use a database there either, and reports why
                 return
             bug = describe_wal_reset_bug()
             self._lock(descriptor, fcntl.LOCK_EX if bug else fcntl.LOCK_SH, f"only one process may use it: {bug}")
 
     def take(self) -> None:
-        """Keep all other processes from using the database. Raises DatabaseInUse, and OSError if that cannot be found out."""
+        """Lock all other processes out of the database. Raises DatabaseInUse, or OSError if the lock file cannot be opened."""
         descriptor = _open_lock(self._database)
         self._lock(descriptor, fcntl.LOCK_EX, "it must not be: stop the service and every other `trellis` command first.")
 
     def release(self) -> None:
-        """End the use of the database."""
+        """Release the lock if it is held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -62,7 +62,7 @@ class FileLock:
 
 
 def _open_lock(database: Path) -> int:
-    """Open the lock of a database, or of what a link to one leads to. Whoever may use the database may use a new lock too."""
+    """Open the lock file of a database, or of a link's target. A new file can be used by whoever may use the database."""
     lock = lock_file(Path(os.path.realpath(database)) if database.is_symlink() else database)
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)

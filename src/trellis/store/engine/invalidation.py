@@ -1,22 +1,22 @@
 """The data version on PostgreSQL: a number for the state of the data, kept in memory, so that asking for it costs nothing.
 
-Every commit on which a response or the judgement of a key depends increments one counter, 'data version', and sends its new value
-with NOTIFY, and with it the entries of the change journal since the commit before. The writers' advisory lock makes the order of
-the values that of the commits. One connection per process listens. Why a response cached under a version is right until something
-has changed that it shows:
+Every commit on which a response or a decision about a key depends increments one counter, 'data version'. NOTIFY sends the new
+value to all processes, with the entries of the change journal since the commit before. The writers' advisory lock puts the values
+in the order of the commits. One connection per process listens. A response cached under a version is right until something that it
+shows has changed, for these reasons:
 
 - *Our own commits* are known before they are acknowledged: the writer reports them between the commit and its results.
-- *Others' commits* come as notifications, which PostgreSQL sends once the commit is visible; usually within a millisecond.
-- *A read that began before a commit* is cached under the version that was taken before it began, never under a newer one. It
-  may have seen more than that version; then it is only dropped too early.
-- *What a commit has changed* is known where its entries begin at, or before, the last one known here; otherwise everything is
-  dropped. A number that is left out by our own commits, which may be known before others' that precede them, is waited for.
-- *A lost notification* is made up for: the counter is read every 0.4 seconds, and a version is valid for 0.9 seconds from the
-  beginning of a reading that agreed with it. After that there is none, whatever has become of thread, network or server.
-- *A change of a key* is acknowledged when no process can honour the old one: see `listeners`.
-- *A lost connection* ends the version. The next connection begins with LISTEN, then reads the counter, then follows: what
-  happened in between is in the counter, and no version ever comes back.
-- *Rows changed by hand* increment nothing. `NOTIFY trellis_data` reports them; without it a version ends after a minute.
+- *Others' commits* arrive as notifications, which PostgreSQL sends once the commit is visible, usually within a millisecond.
+- *A read that began before a commit* is cached under the version that was current before it began, never under a newer one. It
+  may have seen newer data than that version; then it is only dropped too early.
+- *What a commit has changed* is known if its journal entries begin at, or before, the last one known here; otherwise everything is
+  dropped. One of our own commits may be known before others' earlier ones: the numbers that it skips are waited for.
+- *A lost notification* does little harm: the counter is read every 0.4 seconds, and a version is valid for 0.9 seconds from the
+  beginning of a reading that agreed with it. After that there is no version, whatever happened to the thread, network or server.
+- *A change of a key* is acknowledged once no process can honour the old key: see `listeners`.
+- *A lost connection* ends the version. The next connection begins with LISTEN, then reads the counter, then follows the commits.
+  What happened in between is in the counter, and no version is ever used twice.
+- *Rows changed by hand* do not increment the counter. `NOTIFY trellis_data` reports them; without it a version ends after a minute.
 """
 
 import logging
@@ -43,14 +43,14 @@ _RETRY_AFTER: Final = 0.5  # seconds until the next attempt to connect
 _JOIN_TIMEOUT: Final = 5.0  # seconds for the thread to end
 
 _LONGEST_TEXT: Final = 7900  # bytes of a notification; PostgreSQL takes 7,999
-_MOST_MISSING: Final = 1000  # numbers that are waited for
-_TOLD_WITHIN: Final = 0.1  # seconds from a reading on in which a commit that it has seen is told, or else counts as not told
+_MOST_MISSING: Final = 1000  # skipped numbers that are waited for
+_TOLD_WITHIN: Final = 0.1  # seconds from a reading until the notification of a commit that it includes counts as lost
 _UNKNOWN: Final = 2**62  # beyond any entry of the journal
 
-# One round trip in each commit, and no notification where the transaction has written nothing. No kind of node can be called
-# 'data version', since a kind's name has no blank in it.
-# `total` is the last entry of the change journal as of the commit. With the number go the entries since that of the commit before,
-# or since `known`, up to which this process knows them; none where they are too many for it (null).
+# One round trip in each commit, and no notification if the transaction has written nothing. No kind of node can be called
+# 'data version', since the name of a kind contains no space.
+# `total` is the last entry of the change journal as of the commit. The notification contains the number and the entries since the
+# last entry of the commit before, or since `known`, up to which this process knows them; null if there are too many of them.
 _ANNOUNCE: Final = f"""
     WITH bounds AS (
         SELECT least(%(known)s, (SELECT total FROM counters WHERE name = 'data version')) AS first,
@@ -82,14 +82,14 @@ _MARK_KEYS: Final = """
 _NOTIFY_KEYS: Final = "SELECT pg_notify('trellis_data', %(number)s::text || ' keys')"
 _LISTEN: Final = "LISTEN trellis_data"
 
-# A monotonic clock that goes on while the machine is suspended, where there is one.
+# A monotonic clock that keeps running while the machine is suspended, if the system has one.
 monotonic: Final = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Commit(NamedTuple):
     """A commit: its data version, whether it has changed keys, and the entries of the change journal after `first` up to `last`.
 
-    `changes` is None where they are not known.
+    `changes` is None if the entries are not known.
     """
 
     number: int
@@ -100,7 +100,7 @@ class Commit(NamedTuple):
 
     @classmethod
     def read(cls, number: int, told: str, *, keys: bool = False) -> "Commit":
-        """Read what `_ANNOUNCE` tells of a commit; "" is nothing."""
+        """Parse what `_ANNOUNCE` sent about a commit, as `told`; "" if it sent only the number."""
         first, last, changes = orjson.loads(told) if told else (None, None, None)
         if first is None or last is None or changes is None:
             return cls(number, keys, last=last or 0)
@@ -110,9 +110,9 @@ class Commit(NamedTuple):
 def announce_commit(tx: Transaction, *, keys: bool, known: int) -> Commit | None:
     """Increment the data version and notify other processes, in the transaction that is about to be committed.
 
-    `keys` says that it changes what other processes remember of keys; `known` is the entry of the journal up to which this process
-    knows the changes. Returns the commit on PostgreSQL, None if nothing was written. On SQLite there is nobody to notify (see
-    `data_version`): None is returned.
+    `keys` means that the transaction changes keys, which other processes remember; `known` is the journal entry up to which this
+    process knows the changes. Returns the commit on PostgreSQL, or None if nothing was written. Returns None on SQLite, where the
+    counter is incremented and nobody is notified (see `data_version`).
     """
     if tx.sqlite:
         tx.raw.execute(_COUNT)
@@ -129,9 +129,10 @@ def announce_commit(tx: Transaction, *, keys: bool, known: int) -> Commit | None
 
 
 class InvalidationListener:
-    """Follows the commits of all processes in a thread of its own, over a connection that `connect` makes.
+    """Follows the commits of all processes in a thread of its own, over a connection that `connect` opens.
 
-    `forget` is called where the database may be another one than before: after a loss of the connection, and if it was put back.
+    `forget` is called when the database may be a different one than before: after each new connection, and if the counter has gone
+    back, as after a backup was restored.
     """
 
     def __init__(self, connect: Callable[[], Any], listeners: Listeners, forget: Callable[[], None]) -> None:
@@ -143,10 +144,10 @@ class InvalidationListener:
         self._key_version = self.changes.stamp
         self._valid_until = 0.0  # on the monotonic clock
         self._number = -1  # the counter at the newest commit that is known
-        self._keys = -1  # the newest commit of those known that has changed keys
+        self._keys = -1  # the newest known commit that has changed keys
         self._seq: int | None = None  # the last entry of the journal that is known
-        self._missing: set[int] = set()  # numbers below that one of which nothing was heard
-        self._long_missing: set[int] = set()  # those that were missing when the counter was read last
+        self._missing: set[int] = set()  # lower numbers whose commits have not been reported
+        self._long_missing: set[int] = set()  # the numbers that were missing when the counter was read last
         self._began = 0.0  # when everything was dropped last
         self._is_lost = False  # whether the loss of the connection has been logged
         self._thread: threading.Thread | None = None
@@ -154,7 +155,7 @@ class InvalidationListener:
         self._ending = False
 
     def data_version(self) -> int | None:
-        """Return the data version, or None while it is unknown whether the data have changed."""
+        """Return the data version, or None while it is unknown whether the data has changed."""
         return self.changes.stamp if monotonic() < self._valid_until else None
 
     def key_version(self) -> int | None:
@@ -163,11 +164,11 @@ class InvalidationListener:
 
     @property
     def known(self) -> int:
-        """The entry of the journal up to which the changes are known; a very high number if they are not."""
+        """The journal entry up to which the changes are known; a very high number if that is unknown."""
         return _UNKNOWN if self._seq is None else self._seq
 
     def start(self) -> None:
-        """Start the thread, unless it runs."""
+        """Start the thread, unless it is running."""
         if self._thread is None:
             near, self._end = socket.socketpair()
             self._thread = threading.Thread(target=self._listen, args=(near,), name="trellis-listener", daemon=True)
@@ -182,10 +183,11 @@ class InvalidationListener:
             self._thread = None
 
     def record_commit(self, commit: Commit, *, own: bool = True) -> None:
-        """Take in what a commit of this or another process has changed, unless it is known.
+        """Record what a commit of this or another process has changed, unless it is known already.
 
-        Others' come in their order, and this process's own among them: where a number is missing, a notification was lost. Our own
-        is also told by the writer, which may be before others' have come.
+        Notifications arrive in the order of the commits, including those of this process: a missing number means that a
+        notification was lost. The writer reports this process's own commits too, perhaps before notifications of earlier commits
+        have arrived.
         """
         with self._lock:
             self._missing.discard(commit.number)
@@ -208,7 +210,7 @@ class InvalidationListener:
             self._seq = commit.last if self._seq is None else max(self._seq, commit.last)
 
     def _begin(self, number: int, seq: int | None = None) -> None:
-        """Drop everything. What is known from here on is the commit `number`, and the journal up to `seq`."""
+        """Count everything as changed, and start again with the commit `number` and the journal up to `seq` as known."""
         self._number, self._seq = number, seq
         self._missing, self._long_missing = set(), set()
         self.changes.drop_everything()
@@ -253,10 +255,10 @@ class InvalidationListener:
             if monotonic() >= due:
                 due = monotonic() + _READ_EVERY
                 self._read_counter(connection)
-                self._drain(connection)  # the driver has read what came with the result: it would not end the next wait
+                self._drain(connection)  # the driver may have read some with the result: they would not end the next wait
 
     def _drain(self, connection: Any, timeout: float = 0) -> None:
-        """Take in what was told, and the next that is within `timeout` seconds."""
+        """Process the notifications that have arrived; with a timeout, the next one that arrives within so many seconds."""
         dropped = 0
         for notification in connection.notifies(timeout=timeout, stop_after=1 if timeout else None):
             number, _, what = notification.payload.partition(" ")
@@ -273,15 +275,15 @@ class InvalidationListener:
             self._listeners.confirm(connection, dropped)
 
     def _read_counter(self, connection: Any) -> None:
-        """Compare the counter with what is known: prolong the version if they agree, begin another if they do not."""
+        """Compare the counter with the newest known commit: extend the version if they agree, begin another if they do not."""
         began, known = monotonic(), self._number
         number, seq, keys, dropped = self._listeners.read(connection)
-        # What the reading has seen is told just behind it, unless it was before this process began to listen.
+        # Notifications of commits that the reading includes arrive just after it, unless they preceded this process's LISTEN.
         while 0 <= self._number < number and (left := began + _TOLD_WITHIN - monotonic()) > 0:
             self._drain(connection, left)
         with self._lock:
-            # A value below a notification that came meanwhile was read too early; one below what was known before the reading
-            # means that the database is another one, such as a restored backup.
+            # A value below that of a notification that has arrived meanwhile was just read earlier; a value below the one known
+            # before the reading means that this is another database, such as a restored backup.
             is_other = number < self._number == known
             if is_other:
                 self._forget()
@@ -309,8 +311,8 @@ class InvalidationListener:
 
 
 def _wait(seconds: float, *sources: Any) -> None:
-    """Wait for so long, or until one of the sources can be read."""
-    with selectors.DefaultSelector() as selector:  # which, unlike `select`, takes file descriptors above 1,023
+    """Wait for so many seconds, or until one of the sources can be read."""
+    with selectors.DefaultSelector() as selector:  # unlike `select`, it accepts file descriptors above 1,023
         for source in sources:
             selector.register(source, selectors.EVENT_READ)
         selector.select(max(0.0, seconds))

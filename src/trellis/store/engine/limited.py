@@ -9,25 +9,25 @@ import sqlalchemy as sa
 from psycopg.pq import TransactionStatus
 
 _CANCEL: Final = 1.0  # seconds for the request that ends an abandoned statement
-# Of a table that has just been filled PostgreSQL has statistics of a time when it was empty. A plan that reads all of it looks as
-# good then as one that follows an index, and stays in use for a prepared statement. Our statements have indexes to follow.
+# For a table that has just been filled, PostgreSQL has statistics from when it was empty. A plan that reads the whole table then
+# looks as good as one that follows an index, and remains in use for a prepared statement. Our statements have indexes to follow.
 _WAYS: Final = ("seqscan", "hashjoin", "mergejoin", "material")
-# For the same reason tables are joined in the order in which statements name them: of a node and its ancestors PostgreSQL would
-# otherwise join all pairs of a kind first: a second for each record among some hundred, 20 for a batch of 45 operations.
+# For the same reason tables are joined in the order in which statements name them. For a node and its ancestors, PostgreSQL would
+# otherwise join all pairs of the kind first: a second for each record among a few hundred, 20 for a batch of 45 operations.
 _IN_ORDER: Final = "join_collapse_limit"
 _FOLLOW_INDEXES: Final = "; ".join((*(f"SET enable_{way} = off" for way in _WAYS), f"SET {_IN_ORDER} = 1"))
-# Whatever the database or the account has for others: a write that waits for its turn is to see what those before it have written.
+# Overrides the default of the database or account: a write that has waited for its turn must see what the writes before it wrote.
 _SEE_COMMITS: Final = "SET default_transaction_isolation = 'read committed'"
 _READ_TABLES: Final = "; ".join((*(f"SET LOCAL enable_{way} = on" for way in _WAYS), f"SET LOCAL {_IN_ORDER} = DEFAULT"))
-# What finds a peer that is gone: probes after 30 s of silence, and 10 s for what was sent to be acknowledged. The machine of a
-# server that has been stopped acknowledges everything: for that there is the limit of each statement.
+# These detect a peer that is gone: probes after 30 s of silence, and at most 10 s until sent data is acknowledged. If only the
+# server process is stopped, its machine still acknowledges everything; the time limit of each statement covers that case.
 _TCP: Final = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 10_000}
 
 
 class LimitedConnection(psycopg.Connection[Any]):
     """A connection on which each statement is answered within `limit` seconds, or fails and closes the connection.
 
-    `longest` is the limit of the statements that read whole tables.
+    `longest` is the limit for statements that read whole tables.
     """
 
     limit: float | None = None
@@ -35,7 +35,10 @@ class LimitedConnection(psycopg.Connection[Any]):
 
     @contextmanager
     def reading_everything(self) -> Iterator[None]:
-        """Let the rest of this transaction read whole tables, where following indexes would compare each row with each."""
+        """Let the rest of this transaction read whole tables, for statements that would compare each row with each by index.
+
+        Inside the context, the limit is `longest`.
+        """
         limit, self.limit = self.limit, self.longest
         try:
             self.execute(_READ_TABLES)
@@ -44,7 +47,7 @@ class LimitedConnection(psycopg.Connection[Any]):
             self.limit = limit
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Wait for a generator of psycopg's. Raises OperationalError."""
+        """Wait for one of psycopg's generators. Raises OperationalError, also if the time limit has passed."""
         try:
             return super().wait(gen, interval, self.limit if timeout is None else timeout)
         except psycopg.OperationalError as error:
@@ -54,19 +57,19 @@ class LimitedConnection(psycopg.Connection[Any]):
             raise psycopg.OperationalError(f"the server did not answer within {self.limit} seconds") from error
 
     def _abandon(self) -> None:
-        """Ask the server to end the statement that it works on, and close the connection, which nobody can use any more."""
+        """Ask the server to cancel the running statement, and close the connection, which can no longer be used."""
         with suppress(psycopg.Error):
             self.cancel_safe(timeout=_CANCEL)
         self.close()
 
 
 def connection_parameters(url: sa.URL, connect_timeout: int) -> dict[str, Any]:
-    """Return the parameters for connections that find a dead peer; those that stand in the URL go before them."""
+    """Return parameters for connections that detect a dead peer, without those that the URL sets itself."""
     return {name: value for name, value in {"connect_timeout": connect_timeout, **_TCP}.items() if name not in url.query}
 
 
 def connect_limited(_dialect: object, _record: object, arguments: Sequence[Any], parameters: dict[str, Any]) -> LimitedConnection:
-    """Connect, in the place of SQLAlchemy's own way: a listener for `do_connect`."""
+    """Open a connection instead of SQLAlchemy: a listener for its event `do_connect`."""
     connection = LimitedConnection.connect(*arguments, **parameters)
     connection.execute(f"{_FOLLOW_INDEXES}; {_SEE_COMMITS}")
     connection.commit()

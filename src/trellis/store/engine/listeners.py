@@ -1,16 +1,16 @@
-"""On PostgreSQL: the processes that remember keys, and waiting until all of them have dropped what a commit has changed.
+"""On PostgreSQL: the processes that remember keys, and waiting until all of them have dropped the keys that a commit has changed.
 
-A commit that changes a key records its data version as 'key version' and says so in its notification. Each process that follows
-the commits has a row in the counters, 'listener …', with the newest key version up to which it has dropped what it remembered. The
-commit is acknowledged once no row is behind it, or after LEASE. Why no process honours a changed key after that:
+A commit that changes a key records its data version as 'key version' and sends a second notification for it. Each process that
+follows the commits has a row in the counters, 'listener …', with the newest key version up to which it has dropped the keys that it
+remembered. The commit is acknowledged once no row is behind it, or after LEASE. After that no process honours a changed key:
 
-- *What a process remembers is valid for less than LEASE* from the beginning of a reading that found its own row there, and not
-  behind. A reading from before the commit has ended by then.
-- *A reading from after the commit* shows the new key version, and makes nothing valid before the process has dropped what it
-  remembered and written so in its row.
+- *What a process remembers is valid for less than LEASE* from the beginning of a reading that found its own row, and found it up to
+  date. What a reading from before the commit made valid has expired by then.
+- *A reading from after the commit* shows the new key version, and makes nothing valid until the process has dropped what it
+  remembered and recorded that in its row.
 - *The row of a process that does not answer is deleted* after LEASE, so that it delays nobody twice. What it remembered is no
-  longer valid then, and its next reading does not find the row: it begins anew, with another one.
-- *A new process* writes its row first and reads then. Whoever did not see the row has committed before that reading.
+  longer valid by then. Its next reading does not find the row, and the process registers again.
+- *A new process* writes its row before its first reading. A commit that did not see the row was made before that reading.
 """
 
 import logging
@@ -20,9 +20,9 @@ from typing import Any, Final, NamedTuple
 
 log = logging.getLogger(__name__)
 
-LEASE: Final = 1.0  # seconds after a commit from which on no process remembers what was before it, whatever has become of it
-VALID_FOR: Final = 0.9  # seconds for which a reading makes valid what is remembered: shorter, since no two clocks run alike
-_FIRST_PAUSE: Final = 0.001  # seconds between two looks at the rows; it doubles
+LEASE: Final = 1.0  # seconds after a commit from which on no process relies on older keys, whatever happened to the process
+VALID_FOR: Final = 0.9  # seconds for which a reading makes valid what is remembered: less than LEASE, since no two clocks run alike
+_FIRST_PAUSE: Final = 0.001  # seconds between the first two looks at the rows; it doubles each time
 _LONGEST_PAUSE: Final = 0.02
 
 _READ: Final = """
@@ -42,7 +42,7 @@ _GIVE_UP: Final = f"DELETE FROM counters WHERE {_OTHERS}"  # noqa: S608  # our o
 class Reading(NamedTuple):
     """The data version, the last entry of the change journal as of it, and two key versions.
 
-    They are the newest, and the one up to which this process has dropped what it remembered: None where it has no row.
+    `keys` is the newest key version, `dropped` the one up to which this process has dropped what it remembered; None without a row.
     """
 
     number: int
@@ -58,25 +58,25 @@ class Listeners:
         self._me = f"listener {os.urandom(8).hex()}"
 
     def register(self, connection: Any) -> None:
-        """Write the row of this process, unless it is there. Nothing may be valid before the next reading."""
+        """Insert the row of this process, unless it exists. Nothing may count as valid until the next reading."""
         connection.execute(_REGISTER, {"me": self._me})
 
     def read(self, connection: Any) -> Reading:
-        """Read the versions and the row of this process, as they were at one moment."""
+        """Read the versions and the row of this process in one statement, so that they belong together."""
         return Reading(*connection.execute(_READ, {"me": self._me}).fetchone())
 
     def confirm(self, connection: Any, number: int) -> bool:
-        """Write that this process has dropped what it remembered before a key version; False where it has no row any more."""
+        """Record that this process has dropped what it remembered before a key version; return False if its row is gone."""
         return bool(connection.execute(_DROPPED, {"me": self._me, "number": number}).rowcount)
 
     def leave(self, connection: Any) -> None:
-        """Delete the row of this process, which remembers nothing any more."""
+        """Delete the row of this process, which no longer remembers any keys."""
         connection.execute(_LEAVE, {"me": self._me})
 
     def wait_for_others(self, connection: Any, number: int, until: float) -> None:
         """Wait until every other process has dropped what it remembered before a key version.
 
-        `until`, on the monotonic clock, is LEASE after its commit: then the rows of those that have not answered are deleted.
+        `until`, on the monotonic clock, is LEASE after the commit. Then the rows of processes that have not answered are deleted.
         """
         named = {"me": self._me, "number": number}
         pause = _FIRST_PAUSE

@@ -1,4 +1,4 @@
-"""The log of an outage: that the database cannot be used, once; then how often a minute; and that it is over."""
+"""Logging of an outage of the database: its beginning, then at most once a minute the number of failures, and its end."""
 
 import logging
 import threading
@@ -7,12 +7,12 @@ from typing import Final
 
 log = logging.getLogger(__name__)
 
-_EVERY: Final = 60.0  # seconds between two counts
+_EVERY: Final = 60.0  # seconds between two lines in the log, at least
 _QUIET: Final = 2.0  # seconds without a failure after which one success ends the outage
 
 
 class Outage:
-    """What one process knows of the state of its database. Its methods may be called from any thread."""
+    """Whether the database of a process can be used at present, as the process sees it. Any thread may call the methods."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -23,7 +23,7 @@ class Outage:
         self._failed_at = 0.0
 
     def record_failure(self, error: BaseException) -> None:
-        """Count a failure, and log it if it is the first, or if a minute has passed."""
+        """Count a failure, and log it if it is the first of an outage, or if a minute has passed since the last line."""
         with self._lock:
             now = self._failed_at = monotonic()
             self._total += 1
@@ -40,7 +40,7 @@ class Outage:
             self._failures, self._logged_at = 0, now
 
     def record_success(self) -> None:
-        """Note that the database could be used. To be called while `is_on`."""
+        """Note that the database could be used, which ends an outage after two seconds without failures. Call it while `is_on`."""
         with self._lock:
             if self.is_on and monotonic() - self._failed_at >= _QUIET:
                 self.is_on = False

@@ -1,8 +1,8 @@
 """The database: its connections, reads in snapshots, and the one writer of this process.
 
 Reads run in the caller's thread, each in a snapshot of its own. Writes run one after another in one writer thread, which
-holds SQLite's write lock or PostgreSQL's advisory lock, so that cycles, order and references cannot race between processes
-either. Writes that wait together share one commit, each in a savepoint of its own, and are acknowledged only after it.
+holds SQLite's write lock or PostgreSQL's advisory lock, so that the checks for cycles, order and references cannot race between
+processes either. Writes that wait together share one commit, each in a savepoint of its own, and are acknowledged only after it.
 """
 
 import logging
@@ -35,16 +35,16 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_CHECK_EVERY: Final = 1.0  # seconds between two looks of a reader at whether its file is still there
+_CHECK_EVERY: Final = 1.0  # seconds after which a reader checks again that its file was not removed or replaced
 _WRITE_NOTHING: Final = Statement(sa.update(counters).where(counters.c.name == "data version").values(total=counters.c.total))
 
 
 class Store:
     """One database, for this process.
 
-    `reads_inline` says that reads run in the calling thread, even that of an event loop: SQLite reads a page in less time than
-    handing it to another thread takes. On PostgreSQL they wait for the network and belong into a thread of their own.
-    `failures` are the driver's errors for a database that is busy or out of reach.
+    With `reads_inline`, reads may run in any thread, even that of an event loop: SQLite reads a page in less time than it takes to
+    hand the read to another thread. On PostgreSQL reads wait for the network and belong in a thread of their own.
+    `failures` are the errors for a database that is busy or cannot be reached.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -76,16 +76,16 @@ class Store:
         )
 
     def listen(self) -> None:
-        """Start to follow the commits of other processes, which `data_version` needs on PostgreSQL; SQLite tells by itself."""
+        """Start to follow the commits of other processes, which `data_version` needs on PostgreSQL; SQLite needs no listener."""
         if not self.reads_inline:
             self._listener.start()
 
     def data_version(self) -> int | None:
-        """Return a number for the state of the data: what is read from now on may be cached for as long as it stays the same.
+        """Return a number for the state of the data: what is read from now on may be cached until the number changes.
 
-        A write of this process has changed it by the time it is acknowledged. Other processes' writes change it at once on
+        A write of this process has changed it by the time the write is acknowledged. Other processes' writes change it at once on
         SQLite, and on PostgreSQL within milliseconds, or within a second at worst; a change of a key has changed it in every
-        process by the time it is acknowledged. None means unknown: then cache nothing.
+        process by the time the change is acknowledged. None means unknown: then cache nothing.
         """
         if not self.reads_inline:
             return self._listener.data_version()
@@ -99,9 +99,9 @@ class Store:
             return None
 
     def last_commit(self) -> int | None:
-        """Return a number that changes with each commit, of the request log too; None: the database cannot be read.
+        """Return a number that changes with each commit, including those of the request log; None if the database cannot be read.
 
-        Asking costs no query. On PostgreSQL it passes over quiet writes, which tell nobody.
+        It takes a pragma on SQLite, and no query on PostgreSQL, where the number does not change with quiet writes.
         """
         if not self.reads_inline:
             return self._listener.data_version()
@@ -112,18 +112,18 @@ class Store:
             return None
 
     def key_version(self) -> int | None:
-        """Return a number for the state of the keys, as of when this thread asked for the data version last; None: unknown."""
+        """Return a number for the state of the keys, as of this thread's last call of `data_version`; None if it is unknown."""
         if not self.reads_inline:
             return self._listener.key_version()
         version: SqliteDataVersion | None = getattr(self._local, "data_version", None)
         return None if version is None else version.key_version
 
     def has_changed(self, shown: tuple[Shown, ...] | None, since: int, *, but_total: bool = False) -> bool:
-        """Return whether something that an answer shows has changed since a data version that it was read under.
+        """Return whether something that an answer shows has changed since the data version under which it was read.
 
         With `but_total` the total of a list does not count: see `Shown.up_to`.
 
-        To be asked in the thread that has asked for the data version, which is then right for the answer if nothing has.
+        Call it in the thread that has called `data_version`. If nothing has changed, the answer is right for that data version too.
         """
         if not self.reads_inline:
             return self._listener.changes.has_changed(shown, since, but_total=but_total)
@@ -131,9 +131,9 @@ class Store:
         return version is None or version.changes.has_changed(shown, since, but_total=but_total)
 
     def reading(self, *, snapshot: bool = True) -> "Reading":
-        """Return a context that reads in this thread: in a snapshot, or, for a single statement, without one.
+        """Return a context for reading in this thread: in a snapshot, or, for a single statement, without one.
 
-        Raises Refused (BUSY) when the database cannot be reached.
+        The context raises Refused (BUSY) if the database cannot be reached.
         """
         return Reading(self, snapshot=snapshot)
 
@@ -152,7 +152,7 @@ class Store:
         return result
 
     def acquire_reader(self) -> Transaction:
-        """Return the connection for a read in this thread; `release_reader` is to follow."""
+        """Return the connection for a read in this thread; call `release_reader` after the read."""
         if not self.reads_inline:
             return self._open_for_reading()
         if (tx := getattr(self._local, "reader", None)) is None:  # kept: taking one from a pool costs more than a read
@@ -169,9 +169,9 @@ class Store:
         if not self.reads_inline:
             if tx.raw.closed:
                 tx.connection.invalidate()
-                self.engine.dispose()  # what closed this connection has closed those in the pool too
+                self.engine.dispose()  # whatever closed this connection has closed those in the pool too
             elif self._is_closed:
-                tx.connection.invalidate()  # closes it: the pool that it belongs to is gone, and would only forget it
+                tx.connection.invalidate()  # closes the connection: its pool is disposed of and would not
             tx.connection.close()
 
     def _open(self) -> Transaction:
@@ -182,7 +182,7 @@ class Store:
         return Transaction(connection, raw, sqlite=self.reads_inline)
 
     def _connect_listener(self) -> Any:
-        """Open a connection outside the pool, with time limits that find a dead peer within seconds."""
+        """Open a connection outside the pool, with time limits that detect a dead peer within seconds."""
         from trellis.store.engine.limited import connect_limited, connection_parameters  # noqa: PLC0415  # start-up time: it loads psycopg
 
         dialect = self.engine.dialect
@@ -203,21 +203,21 @@ class Store:
     def _open_for_writing(self) -> Transaction:
         tx = self._open()
         if tx.sqlite:
-            # In memory, SQLite keeps what a savepoint may bring back as a list that each statement walks from its beginning: ten
-            # thousand changes in one transaction would take a hundred times as long as a thousand. Beyond a bound, see
-            # `trellis.store.sqlite`, it goes to a file.
+            # In memory, SQLite keeps what it needs to roll a savepoint back as a list, which each statement walks from the
+            # beginning: ten thousand changes in one transaction would take a hundred times as long as a thousand. With this pragma
+            # it goes to a file beyond a certain size (see `trellis.store.sqlite`).
             tx.raw.execute("PRAGMA temp_store=FILE")
         else:
             tx.raw.limit = self.settings.database_write_timeout
         return tx
 
     def write(self, work: Callable[[Transaction], T], *, quiet: bool = False) -> Future[T]:
-        """Hand a piece of work to the writer; the future is done once what it wrote is durable.
+        """Hand a piece of work to the writer; the future is done once what the work wrote is durable.
 
-        What `work` raises becomes the exception of the future, and nothing that it wrote stays. It is Refused (BUSY) if the work
-        could not begin within `busy_timeout`, or if too much waits already; cancelling the future withdraws it. Rollback makes
-        its value the result, and nothing stays either. A `quiet` write does not change the data version: only for bookkeeping on
-        which no cached response and no judgement of a key depends.
+        An exception that `work` raises becomes the future's, and everything that it wrote is rolled back. The exception is Refused
+        (BUSY) if the work could not begin within `busy_timeout`, or if too many writes wait already; cancelling the future
+        withdraws the work. If `work` raises Rollback, its value is the result, and everything is rolled back too. A `quiet` write
+        does not change the data version: only for bookkeeping on which no cached response and no decision about a key depends.
         """
         return self._writer.submit(work, quiet=quiet)
 
@@ -230,29 +230,29 @@ class Store:
 
     @property
     def writer_counts(self) -> WriterCounts:
-        """What the writer of this process has counted."""
+        """The counts of the writer of this process."""
         return self._writer.counts
 
     @property
     def writes_waiting(self) -> int:
-        """How many writes wait in this process."""
+        """How many writes are waiting in this process."""
         return self._writer.waiting
 
     def is_write_queue_full(self) -> bool:
-        """Return whether as many writes wait as may."""
+        """Return whether as many writes are waiting as are allowed to."""
         return self._writer.is_full()
 
     def writer_busy_seconds(self) -> float:
-        """Return for how long the writer has been at one commit; 0 while it waits for work."""
+        """Return for how many seconds the writer has been working on its current commit; 0 while it waits for work."""
         return self._writer.busy_seconds()
 
     def check_room(self) -> None:
-        """Raise Refused (BUSY) if a write would be refused, since too many wait already."""
+        """Raise Refused (BUSY) if a write would be refused because too many are waiting already."""
         if self._writer.is_full():
             raise refuse_full()
 
     def close(self) -> None:
-        """Finish the writes that wait, and close all connections; those of reads that have not ended are closed when they do."""
+        """Finish the waiting writes, and close all connections; those of reads that have not ended are closed when these end."""
         self._is_closed = True
         self._listener.close()
         self._writer.close()
@@ -267,26 +267,26 @@ class Store:
             tx.connection.close()
 
     def _close_faulty_reader(self, error: BaseException) -> None:
-        """Close the connection that met a fault of the file: the next read opens the file as it is then."""
+        """Close this thread's read connection if the error is a fault of the file: the next read opens the file as it is then."""
         if self.reads_inline and is_fault(error):
             self._cache.clear()
             with suppress(Exception):
                 self.close_reader()
 
     def describe_engine(self) -> str:
-        """Return the name and the version of what keeps the data, as `PostgreSQL 15.4`."""
+        """Return the name and version of the database engine, such as `PostgreSQL 15.4`."""
         if self.reads_inline:
             return f"SQLite {sqlite.library_version()}"
         with self.reading() as tx:
             return f"PostgreSQL {str(tx.connection.execute(sa.text('SHOW server_version')).scalar_one()).split()[0]}"
 
     def try_to_write(self) -> Future[int]:
-        """Write a row as it is, in order to find out whether a fault is over; its end is then recorded in `faults`."""
+        """Write a row without changing it, in order to find out whether a fault is over; if it is, this is recorded in `faults`."""
         return self.write(lambda tx: tx.execute(_WRITE_NOTHING), quiet=True)
 
 
 class Reading:
-    """The context of one read. A class: a generator would cost as much as the read itself."""
+    """The context of one read. It is a class because a generator would cost as much as the read itself."""
 
     __slots__ = ("_snapshot", "_store", "_tx")
 
@@ -327,14 +327,14 @@ class Reading:
 
 
 def _driver_failures(dialect: Any) -> tuple[type[Exception], ...]:
-    """Return the driver's errors of a database in trouble. PostgreSQL's internal ones tell of a standby and of damage, too."""
+    """Return the driver's errors for a database in trouble. psycopg's InternalError can mean a standby or damage, among others."""
     return sqlite.FAILURES if dialect.name == "sqlite" else (dialect.dbapi.OperationalError, dialect.dbapi.InternalError)
 
 
 def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:
-    """Create the SQLAlchemy engine for a database. Transactions begin and end with plain SQL statements, on both dialects.
+    """Create the SQLAlchemy engine for a database. On both dialects, transactions begin and end with plain SQL statements.
 
-    `create` makes a SQLite file that is not there, when it connects; without it, connecting fails.
+    If a SQLite file does not exist, connecting creates it with `create`, and fails otherwise.
     """
     if settings.database_url.startswith("sqlite"):
         return _create_sqlite_engine(settings, create=create)
@@ -348,7 +348,7 @@ def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:
         pool_size=settings.database_pool + 1,
         max_overflow=0,
         pool_timeout=settings.database_pool_timeout,
-        json_deserializer=orjson.loads,  # as on SQLite, and in a quarter of the time that psycopg's own takes
+        json_deserializer=orjson.loads,  # as on SQLite, and in a quarter of the time that psycopg's deserializer takes
         connect_args=connection_parameters(url, settings.database_connect_timeout),
     )
     sa.event.listen(engine, "do_connect", connect_limited)
@@ -363,7 +363,7 @@ def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
     url = sa.make_url(settings.database_url).set(drivername="sqlite")
     connect: Callable[..., Any] = sqlite.connect
     if sqlite.HAS_APSW:
-        from trellis.store.engine.apsw_dialect import open_file as connect  # noqa: PLC0415  # it is not there on every machine
+        from trellis.store.engine.apsw_dialect import open_file as connect  # noqa: PLC0415  # apsw is not installed on every machine
 
         sa.dialects.registry.register("sqlite.apsw", "trellis.store.engine.apsw_dialect", "ApswDialect")
         url = url.set(drivername="sqlite+apsw")
@@ -373,7 +373,7 @@ def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
     def open_connection() -> Any:
         lock.share()
         connection = connect(file.absolute(), create=create)
-        lock.share()  # if the file was made just now
+        lock.share()  # if `connect` has just created the file
         return connection
 
     engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, paramstyle="named", creator=open_connection)

@@ -14,8 +14,8 @@ from trellis.store import sqlite
 from trellis.store.engine.faults import OpenFile
 
 Row = tuple[Any, ...]
-_KEPT_READS: Final = 128  # the least recently used goes first
-_KEPT_IDS: Final = 16_000_000  # 128 MB
+_KEPT_READS: Final = 128  # entries; the least recently used is removed first
+_KEPT_IDS: Final = 16_000_000  # ids in all entries together: 128 MB
 
 
 class Statement:
@@ -23,7 +23,7 @@ class Statement:
 
     For statements that run often: SQLAlchemy's own execution costs several times what SQLite takes to read a row by its key.
 
-    `beside_taken`: it may run while numbers that were taken are not written, though it is about counters.
+    With `beside_taken`, a statement about counters may run although numbers taken from sequences have not been written yet.
     """
 
     def __init__(self, clause: sa.sql.ClauseElement, *, beside_taken: bool = False) -> None:
@@ -42,7 +42,7 @@ class Statement:
 
 
 class Taken(NamedTuple):
-    """What a transaction has taken of a sequence: the last number, and what is to be added to its total. See `store.counters`."""
+    """The numbers that a transaction has taken of a sequence: the last one, and what to add to the total. See `store.counters`."""
 
     last: int
     more: int = 0
@@ -56,12 +56,14 @@ _WRITE_TAKEN: Final = Statement(
 
 
 class QueryCache:
-    """What a process keeps of its latest reads: an LRU cache of at most `capacity` entries. Safe to use from many threads.
+    """What a process keeps of its latest reads: an LRU cache of at most `capacity` entries. Any number of threads may use it.
 
-    Entries with many ids have their number as `weight`; together they have at most `room`, or there is only one.
+    The `weight` of an entry is the number of ids in it, if they are many. The weights add up to at most `room`, unless only one
+    entry is left.
 
-    It knows nothing of commits. What `trellis.store.lists` puts into it says as of which change it holds. Of another database, such
-    as a restored backup, the same number means another change: it is cleared where the database may be another one.
+    Commits do not change the cache: each entry of `trellis.store.lists` records the journal entry as of which it is valid. In
+    another database, such as a restored backup, the same number stands for another change. Therefore the cache is cleared whenever
+    the database may be a different one.
     """
 
     def __init__(self, capacity: int = _KEPT_READS, room: int = _KEPT_IDS) -> None:
@@ -72,14 +74,14 @@ class QueryCache:
         self._lock = threading.Lock()
 
     def get(self, key: tuple[Any, ...]) -> Any | None:
-        """Return the entry of a key, None if there is none, and mark it as just used."""
+        """Return the entry of a key and mark it as just used; None if there is no entry."""
         with self._lock:
             if (entry := self._entries.get(key)) is not None:
                 self._entries.move_to_end(key)
             return entry
 
     def put(self, key: tuple[Any, ...], entry: Any, weight: int = 0) -> None:
-        """Add an entry or replace it."""
+        """Add an entry, or replace it."""
         with self._lock:
             self._entries[key] = entry
             self._entries.move_to_end(key)
@@ -103,18 +105,18 @@ class Transaction:
     counters.
     """
 
-    bare_connection: sa.Connection  # `connection`, for what is not about counters either
+    bare_connection: sa.Connection  # the same as `connection`, but only for statements that are not about counters
     raw: Any  # the driver's own connection
-    sqlite: bool  # or else PostgreSQL
-    # Shared by all reads of a process. A write has an empty one: what it sees may never be committed.
+    sqlite: bool  # False: PostgreSQL
+    # Shared by all reads of a process. A write has one that stays empty: what it reads may never be committed.
     cache: QueryCache = field(default_factory=lambda: QueryCache(capacity=0))
-    # Set by a write that changes a key: it is acknowledged when no process remembers the key as it was.
+    # Set by a write that changes a key: the write is acknowledged once no process remembers the old key.
     changes_keys: bool = False
-    read_keys: dict[int, Any] = field(default_factory=dict)  # that writes were judged by since it began; see store.keys
-    inserted: int = 0  # nodes since the connection was opened; see store.nodes
-    taken: dict[str, Taken] = field(default_factory=dict)  # by sequence; not all of it is written yet
-    newest_event_at: str | None = None  # None where it has not been read since the transaction began; see events.log
-    file: OpenFile | None = None  # on SQLite, once it was checked
+    read_keys: dict[int, Any] = field(default_factory=dict)  # keys read by writes since it began; see store.keys
+    inserted: int = 0  # nodes inserted since the connection was opened; see store.nodes
+    taken: dict[str, Taken] = field(default_factory=dict)  # by sequence; partly not written yet
+    newest_event_at: str | None = None  # None if not read since the transaction began; see events.log
+    file: OpenFile | None = None  # on SQLite, from the first check on
     block_changes: Counter[Any] = field(
         default_factory=Counter
     )  # how often the siblings in a block were changed; see store.siblings
@@ -128,7 +130,7 @@ class Transaction:
         return self.bare_connection
 
     def write_taken(self) -> None:
-        """Write what was taken of sequences, and forget it: the rows of the counters are right then."""
+        """Write the numbers taken from sequences, and forget them: after that the rows of the counters are up to date."""
         taken, self.taken = self.taken, {}
         for name, one in taken.items():
             if not one.is_written:
@@ -144,7 +146,7 @@ class Transaction:
         return sqlite.changed_rows(cursor) if self.sqlite else int(cursor.rowcount)
 
     def execute_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
-        """Run a statement that returns no rows once for each of these parameters."""
+        """Run a statement that returns no rows, once for each set of parameters in `rows`."""
         sql, own, runner = self._prepare(statement)
         given = [own | params for params in rows] if own else rows
         if len(given) == 1:  # psycopg would begin a pipeline for it
@@ -157,26 +159,26 @@ class Transaction:
         return runner.execute(sql, own | params if own else params)
 
     def _prepare(self, statement: Statement) -> tuple[str, dict[str, Any], Any]:
-        """Return the SQL of a statement, the values of the literals in it, and what runs it."""
+        """Return the SQL of a statement, the values of the literals in it, and the cursor or connection that runs it."""
         sql, own = statement.compiled.get(self.sqlite) or statement.compile(self)
         if self.taken and statement.wants_counters:
             self.write_taken()
         return sql, own, self.raw if self.sqlite else self.cursor or self._open_cursor()
 
     def _open_cursor(self) -> Any:
-        """Open the cursor for all statements: psycopg would open one for each, in a third of the time that it takes."""
+        """Open one cursor for all statements: opening one for each, as psycopg would, takes a third of a statement's time."""
         self.cursor = self.raw.cursor()
         return self.cursor
 
     def data_version(self) -> int | None:
         """Return SQLite's data version, which changes with every commit of any other connection; None on PostgreSQL.
 
-        APSW's `data_version()` would cost less and be wrong: it is the version of this connection's last read.
+        APSW's `data_version()` would cost less but be wrong: it returns the version as of this connection's last read.
         """
         return self.raw.execute("PRAGMA data_version").fetchone()[0] if self.sqlite else None
 
     def total_changes(self) -> int:
-        """Return how many rows this connection has changed since it was opened, on SQLite; 0 on PostgreSQL."""
+        """Return the number of rows that this connection has changed since it was opened, on SQLite; 0 on PostgreSQL."""
         return sqlite.total_changes(self.raw) if self.sqlite else 0
 
     def check_file(self) -> None:
@@ -201,7 +203,7 @@ class Transaction:
         return orjson.loads(value) if isinstance(value, str) else value
 
     def reading_everything(self) -> AbstractContextManager[None]:
-        """Return a context in which statements may read whole tables, and on PostgreSQL take as long as those of writes may."""
+        """Return a context in which statements may read whole tables and, on PostgreSQL, take as long as those of writes."""
         return nullcontext() if self.sqlite else self.raw.reading_everything()
 
     @contextmanager
@@ -232,7 +234,7 @@ class Transaction:
 
 
 class Rollback(Exception):
-    """Raised by a write that succeeds and shall leave nothing behind: a dry run. `value` is the result of the write."""
+    """Raised by a write that has succeeded but must be rolled back: a dry run. `value` is the result of the write."""
 
     def __init__(self, value: object) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The one writer of a process: a thread that runs writes one after another, and commits those that wait together as one."""
+"""The one writer of a process: a thread that runs writes one after another, and commits writes that wait together in one commit."""
 
 import logging
 import queue
@@ -34,20 +34,20 @@ class _Job:
     work: Callable[[Transaction], Any]
     future: Future[Any]
     quiet: bool
-    until: float  # on the monotonic clock: later it is not begun
+    until: float  # on the monotonic clock: the job does not begin later than that
     changes_keys: bool = False
     result: Any = None
     error: BaseException | None = None
 
     def begin(self) -> bool:
-        """Begin, unless it was withdrawn or its time has passed."""
+        """Mark the job as running and return True, unless it was withdrawn or its time has passed."""
         if time.monotonic() >= self.until:
             self.refuse()
             return False
         return self.future.set_running_or_notify_cancel()
 
     def refuse(self) -> None:
-        """Refuse it, since its time has passed, unless it was withdrawn."""
+        """Refuse the job because its time has passed, unless it was withdrawn."""
         if self.future.set_running_or_notify_cancel():
             self.error = refuse_late()
             self.settle()
@@ -60,7 +60,7 @@ class _Job:
 
 
 class QueueLimits(NamedTuple):
-    """How many writes may wait, quiet ones apart, and within how many seconds from when it was handed in each begins, or never."""
+    """How many writes may wait (`room`; quiet ones always may), and within how many seconds each must begin (`timeout`)."""
 
     timeout: int
     room: int
@@ -68,24 +68,24 @@ class QueueLimits(NamedTuple):
 
 @dataclass(slots=True)
 class WriterCounts:
-    """What a writer counts for monitoring: commits, the writes in them, and seconds. Its thread counts, any may read."""
+    """What a writer counts for monitoring: commits, the writes in them, and seconds. Its thread counts; any thread may read."""
 
     commits: int = 0
     writes: int = 0
-    committing: float = 0.0  # seconds from beginning transactions to their end, those for the lock not among them
-    waiting: float = 0.0  # seconds for the lock that the writers of all processes share
+    committing: float = 0.0  # seconds from the beginning of transactions to their end, without waiting for the lock
+    waiting: float = 0.0  # seconds of waiting for the lock that the writers of all processes share
 
 
 class Writer:
-    """A thread with a connection of its own, opened with the first write.
+    """A thread with a connection of its own, which is opened for the first write.
 
-    `open_connection` opens the connection. `failures` are the driver's errors for a database that is busy or out of reach;
-    `outage` logs them, and `faults` is told of what is wrong with the database. `limits` are those of the queue: a write waits in
-    it behind others, and for the lock that the writers of all processes share.
+    `open_connection` opens the connection. `failures` are the errors for a database that is busy or cannot be reached; `outage`
+    logs them, and `faults` records faults of the database. `limits` are those of the queue: a write waits in it behind others, and
+    for the lock that the writers of all processes share.
 
-    `listener` is told of each commit on PostgreSQL that was not quiet, before the writes in it are acknowledged.
-    `wait_for_others` is called, in a thread of its own, with the data version of a commit that has changed keys, and until when it
-    may wait; the writes that have changed them are acknowledged when it returns.
+    On PostgreSQL, each commit that was not quiet is reported to `listener` before the writes in it are acknowledged.
+    `wait_for_others` is called, in a thread of its own, with the data version of a commit that has changed keys and the time until
+    which it may wait; the writes that have changed the keys are acknowledged when it returns.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Writer:
         self._limits = limits
         self._listener = listener
         self._wait_for_others = wait_for_others
-        self._waiting = ThreadPoolExecutor(1, "trellis-acknowledgement")  # the thread is made when it is needed
+        self._waiting = ThreadPoolExecutor(1, "trellis-acknowledgement")  # it starts its thread when needed
         self._faults = faults
         self.counts = WriterCounts()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -113,10 +113,10 @@ class Writer:
         self._busy_since: float | None = None  # on the monotonic clock
 
     def submit(self, work: Callable[[Transaction], T], *, quiet: bool) -> Future[T]:
-        """Queue a piece of work; the future is done once what it wrote is durable. Unless `quiet`, it changes the data version.
+        """Queue a piece of work; the future is done once its writes are durable. Unless `quiet`, they change the data version.
 
-        Cancelling the future withdraws what has not begun. The future's exception is Refused (BUSY) if the queue is full, or if
-        the work has waited for too long. Quiet writes always have a place: they come one at a time from what runs beside requests.
+        Cancelling the future withdraws work that has not begun. The future's exception is Refused (BUSY) if the queue is full, or
+        if the work has waited for too long. Quiet writes, which are bookkeeping, are queued even if the queue is full.
         """
         future: Future[T] = Future()
         if not quiet and self.is_full():
@@ -132,20 +132,20 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many writes wait."""
+        """How many writes are waiting."""
         return self._jobs.qsize()
 
     def busy_seconds(self) -> float:
-        """Return for how long the writer has been at what it is doing; 0 while it waits for work."""
+        """Return for how many seconds the writer has been working on its current commit; 0 while it waits for work."""
         since = self._busy_since
         return 0.0 if since is None else time.monotonic() - since
 
     def is_full(self) -> bool:
-        """Return whether as many writes wait as may."""
+        """Return whether as many writes are waiting as are allowed to."""
         return self._jobs.qsize() >= self._limits.room
 
     def close(self) -> None:
-        """Finish the writes that wait, and stop the thread."""
+        """Finish the waiting writes, and stop the thread."""
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join()
@@ -166,7 +166,7 @@ class Writer:
                 number = self._commit_together(tx, job, batch)
                 if self._outage.is_on and batch:
                     self._outage.record_success()
-            except BaseException as error:  # noqa: BLE001  # whatever it was, the futures must not wait for ever
+            except BaseException as error:  # noqa: BLE001  # whatever the error, nobody must wait for a future for ever
                 if not batch and not job.future.done():
                     batch.append(job)
                 refusal = refuse_busy(error, self._faults, self._outage)
@@ -180,7 +180,7 @@ class Writer:
             tx.connection.close()
 
     def _settle(self, batch: list[_Job], number: int | None) -> None:
-        """Acknowledge the jobs of a commit, those that have changed keys as soon as no process remembers these as they were."""
+        """Acknowledge the jobs of a commit; those that have changed keys only once no process remembers the old keys."""
         remembered = [job for job in batch if job.changes_keys] if number is not None else []
         for job in batch:
             if job not in remembered:
@@ -191,23 +191,23 @@ class Writer:
     def _settle_later(self, batch: list[_Job], number: int, until: float) -> None:
         try:
             self._wait_for_others(number, until)
-        except Exception as error:  # noqa: BLE001  # whatever it was, the lease ends by itself
+        except Exception as error:  # noqa: BLE001  # whatever the error, the lease ends by itself
             log.warning("Other processes could not be asked whether they have noticed a change of a key: %s", error)
             time.sleep(max(0.0, until - time.monotonic()))
         for job in batch:
             job.settle()
 
     def _commit_together(self, tx: Transaction, first: _Job, batch: list[_Job]) -> int | None:
-        """Run a job and those that wait behind it in one transaction, each in a savepoint. Those begun are in `batch`.
+        """Run a job and those that wait behind it in one transaction, each in a savepoint. Jobs that begin are added to `batch`.
 
-        Returns the data version of the commit on PostgreSQL, None if that stays the same.
+        Returns the data version of the commit; None on SQLite, or if the commit does not change it.
         """
         began = time.monotonic()
         has_begun = self._begin(tx, first)
         opened = time.monotonic()
         self.counts.waiting += opened - began
         if not has_begun:
-            first.refuse()  # whatever this clock says: PostgreSQL's may be a millisecond ahead
+            first.refuse()  # regardless of this clock: PostgreSQL's may be a millisecond ahead
             return None
         tx.newest_event_at = None
         tx.taken.clear()
@@ -248,7 +248,7 @@ class Writer:
         return announce_commit(tx, keys=any(job.changes_keys for job in batch), known=self._listener.known)
 
     def _take_another(self) -> _Job | None:
-        """Take the next job if one waits."""
+        """Take the next job if one is waiting."""
         try:
             job = self._jobs.get_nowait()
         except queue.Empty:
@@ -258,14 +258,14 @@ class Writer:
         return job
 
     def _begin(self, tx: Transaction, first: _Job) -> bool:
-        """Begin a transaction with the lock that all writers share; False where the first job cannot have it in time."""
+        """Begin a transaction with the lock that all writers share; return False if the first job does not get the lock in time."""
         if first.future.cancelled() or (left := first.until - time.monotonic()) <= 0:
             return False
         if not tx.sqlite:
             usual, tx.raw.limit = tx.raw.limit, left + 1
             try:
                 wait = f"SET LOCAL lock_timeout = '{max(1, int(left * 1000))}ms'"
-                # In one round trip: statements that are sent together cannot be prepared.
+                # In one round trip. Statements that are sent together cannot be prepared.
                 tx.raw.execute(f"BEGIN; {wait}; SELECT pg_advisory_xact_lock({_WRITE_LOCK})", prepare=False)
             except self._failures as error:
                 if getattr(error, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
@@ -275,7 +275,7 @@ class Writer:
             finally:
                 tx.raw.limit = usual
             return True
-        # SQLite's own busy handler sleeps for up to 100 ms, in which a busy process takes the lock again and again: try more often.
+        # SQLite's own busy handler sleeps for up to 100 ms, while a busy process takes the lock again and again: try more often.
         while True:
             try:
                 tx.raw.execute("BEGIN IMMEDIATE")
@@ -290,7 +290,7 @@ class Writer:
 
     @staticmethod
     def _set_savepoint(tx: Transaction, *, again: bool) -> None:
-        """Begin the savepoint of a job, and end that of the one before, unless it is the first. The commit ends the last."""
+        """Begin the savepoint of a job. With `again`, first release that of the job before; the commit releases the last one."""
         if not again:
             tx.raw.execute("SAVEPOINT job")
         elif tx.sqlite:
@@ -300,56 +300,56 @@ class Writer:
             tx.raw.execute("RELEASE SAVEPOINT job; SAVEPOINT job", prepare=False)
 
     def _run(self, tx: Transaction, job: _Job) -> tuple[bool, bool]:
-        """Run one job in its savepoint; return whether what it wrote stays, and whether that may change the data version."""
+        """Run one job in its savepoint; return whether its writes are kept, and whether they may change the data version."""
         tx.changes_keys = False
         taken, changes_before = tx.taken.copy(), tx.total_changes()
         try:
             job.result = job.work(tx)
-        except BaseException as error:  # it is raised where the future is awaited
+        except BaseException as error:  # raised again where the future is awaited
             if is_fault(error):
                 if not tx.sqlite:
-                    tx.raw.close()  # and with it those in the pool: after a failover, new ones lead to the new primary
-                raise  # none of this batch can be kept
+                    tx.raw.close()  # `_discard` then drops the pool too: after a failover, new ones reach the new primary
+                raise  # nothing of this batch can be committed
             tx.raw.execute("ROLLBACK TO SAVEPOINT job")
             tx.taken = taken
             if isinstance(error, Rollback):
                 job.result = error.value
             elif (not tx.sqlite and isinstance(error, self._failures)) or describe_lack(error):
-                # such as a lock that could not be had; the others can go on
+                # For example, a lock could not be obtained. The other jobs can go on.
                 job.error = refuse_busy(error, self._faults, self._outage)
             else:
                 job.error = error
             return False, False
         job.changes_keys = tx.changes_keys
-        has_changed = not tx.sqlite or tx.total_changes() != changes_before  # PostgreSQL knows it when it announces
+        has_changed = not tx.sqlite or tx.total_changes() != changes_before  # on PostgreSQL, `announce_commit` finds it out
         return True, has_changed and not job.quiet
 
     def _discard(self, tx: Transaction | None) -> None:
         if tx is not None:
             with suppress(Exception):
                 if getattr(tx.raw, "closed", False):
-                    tx.connection.engine.dispose()  # what closed this connection has closed those in the pool too
+                    tx.connection.engine.dispose()  # whatever closed this connection has closed those in the pool too
                 tx.connection.invalidate()
                 tx.connection.close()
 
 
 def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused:
-    """Log an error of the database, and return the refusal: with the reason if it is a fault or lacks tables."""
+    """Log an error of the database, and return the refusal, which names the reason if it is a fault or if tables are missing."""
     if (reason := faults.record(error)) is None:
         outage.record_failure(error)
         reason = describe_lack(error) or say("The database is busy or cannot be reached.")
     refused = Refused("BUSY", say("{reason} As far as we know, nothing was changed; try again.", reason=reason))
-    refused.__cause__ = error  # of which the terminal tells more
+    refused.__cause__ = error  # the terminal shows more of it
     return refused
 
 
 def refuse_late() -> Refused:
-    """Return the refusal of a write that has waited for its turn for too long."""
+    """Return the refusal of a write that has waited too long for its turn."""
     return Refused(
         "BUSY", say("The database is busy: this write has waited too long for its turn. Nothing was changed; try again.")
     )
 
 
 def refuse_full() -> Refused:
-    """Return the refusal of a write for which there is no place in the queue."""
+    """Return the refusal of a write for which the queue has no room."""
     return Refused("BUSY", say("Too many writes are already waiting. Nothing was changed; try again in a moment."))

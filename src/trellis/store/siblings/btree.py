@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-CAPACITY: Final = 64  # entries of a block: rows of nodes at level 0, blocks above it. One more, and it is split
+CAPACITY: Final = 64  # the most entries of a block before it is split: rows of nodes at level 0, blocks above
 
 # The highest level. `positions.POSITION` joins as many blocks as there are levels below it, and a statement cannot join a
-# variable number, so the tree must not grow higher: a block of this level is never split, and takes any number of entries.
+# variable number, so the tree must not grow higher: a block of this level is never split, and may have any number of entries.
 HEIGHT: Final = 3
 
 
@@ -61,8 +61,8 @@ def plan_blocks(count: int, first_id: int, capacity: int) -> list[Block]:
 def split_point(starts: Sequence[int], *, at_end: bool) -> int:
     """Return how many siblings stay in a block that is split; the others go to a new block after it.
 
-    `starts` has, for each entry, how many siblings precede it in the block. If siblings are appended one by one (`at_end`),
-    only the last entry goes: a split in the middle would leave every block half empty.
+    `starts` lists, for each entry, how many siblings precede it in the block. If siblings are appended one by one (`at_end`),
+    only the last entry goes to the new block: a split in the middle would leave every block half empty.
     """
     return starts[-1 if at_end else len(starts) // 2]
 
@@ -70,7 +70,7 @@ def split_point(starts: Sequence[int], *, at_end: bool) -> int:
 def are_consistent(blocks: Sequence[Block], rows_by_leaf: Mapping[int, int]) -> bool:
     """Return whether the blocks of one parent node form a tree whose sizes and starts add up.
 
-    `rows_by_leaf` has the number of rows that `nodes` really has for each leaf block.
+    `rows_by_leaf` is the actual number of rows in `nodes` for each leaf block.
     """
     by_id = {block.id: block for block in blocks}
     roots = [block for block in blocks if block.parent == 0]

@@ -68,7 +68,7 @@ def move(tx: Transaction, kind: str, node: int, old_parent: int | None, new_pare
 def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | None, count: int) -> Iterator[FreeSlots]:
     """Make room for `count` new children side by side. See `attach`.
 
-    Yields the slots for some of them at a time, with the position of the first: write these before asking for the next.
+    Yields slots for some of the children at a time, with the position of the first. Write them before asking for the next ones.
     """
     if position is not None:
         note_order(tx, kind, parent)
@@ -86,7 +86,7 @@ def move_many(
 ) -> None:
     """Move children of one node to another, and set their `updated_at` to `at`.
 
-    They go to the end in this order, or each to the position that it is to have when all of them are there.
+    Without `positions` they go to the end, in the order of `ids`. Otherwise each gets its position, as of when all have been moved.
     """
     note_order(tx, kind, parent)
     note_order(tx, kind, to)
@@ -96,23 +96,24 @@ def move_many(
 
 
 def can_arrange(siblings: int, moved: int) -> bool:
-    """Return whether it is less work to `arrange` so many siblings, of which some are moved, than to move these one by one."""
-    return siblings <= btree.CAPACITY * moved  # one move renumbers so many rows at most
+    """Return whether it is less work to `arrange` so many siblings than to move `moved` of them one by one."""
+    return siblings <= btree.CAPACITY * moved  # one move renumbers at most CAPACITY rows
 
 
 def arrange(
     tx: Transaction, kind: str, now: Mapping[int | None, Sequence[int]], wanted: Mapping[int | None, Sequence[int]]
 ) -> None:
-    """Put all children of some nodes, as they are `now`, into another order; they may change places between these nodes.
+    """Put the children of some nodes into another order. They may also move from one of these nodes to another.
 
-    Among those that are wanted may be rows that were just inserted, in slots that are still to be written.
+    `now` and `wanted` list the children of each node before and after. `wanted` may include rows that were just inserted and whose
+    slots are still to be written.
     """
     changed = [parent for parent, ids in wanted.items() if ids != now[parent]]
     slots = find_slots(tx, kind, [node for parent in changed for node in now[parent]])
     note_orders(tx, kind, changed)
     places: dict[int, tuple[int | None, Slot]] = {}
-    leaving: dict[int | None, list[Slot]] = {}  # of parents that few of many children leave
-    joining: dict[int | None, list[tuple[int, list[int]]]] = {}  # and of those that few join
+    leaving: dict[int | None, list[Slot]] = {}  # by parent that only a few of many children leave
+    joining: dict[int | None, list[tuple[int, list[int]]]] = {}  # by parent that only a few join
     for parent in changed:
         own = {node: slots[node] for node in now[parent]}
         left, came = own.keys() - wanted[parent], {node: at for at, node in enumerate(wanted[parent]) if node not in own}
@@ -137,7 +138,7 @@ def arrange(
 def _join(
     tx: Transaction, kind: str, parent: int | None, runs: Iterable[tuple[int | None, Sequence[int]]], at: str | None = None
 ) -> None:
-    """Put nodes among the children of another one: each run of them at a position, or at the end."""
+    """Make nodes children of `parent`: each run of them side by side at a position, or at the end (None)."""
     tree = SiblingTree(tx, kind, parent)
     for position, run in runs:
         coming = iter(run)
@@ -146,7 +147,7 @@ def _join(
 
 
 def _find_runs(ids: Sequence[int], positions: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield the nodes that are to be side by side, with the position of the first, in their order."""
+    """Yield the runs of nodes that will be side by side, each with the position of its first node, in order."""
     placed = enumerate(sorted(zip(positions, ids, strict=True)))
     for _, run in groupby(placed, lambda one: one[1][0] - one[0]):
         those = [place for _, place in run]
@@ -154,7 +155,7 @@ def _find_runs(ids: Sequence[int], positions: Sequence[int]) -> Iterator[tuple[i
 
 
 def build_blocks(tx: Transaction, kind: str, parents: Iterable[int | None]) -> None:
-    """Build the blocks of parents that have many children, inserted in bulk with block 0 and offsets 0…n-1."""
+    """Build the blocks of those parents that have many children, which were inserted in bulk in block 0 at offsets 0…n-1."""
     wanted = set(parents)
     counts: list[tuple[int | None, int]] = [(None, count_children(tx, kind, None))] if None in wanted else []
     counts.extend(count_children_by_parent(tx, kind, (parent for parent in wanted if parent is not None)).items())

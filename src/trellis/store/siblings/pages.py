@@ -1,4 +1,4 @@
-"""Statements for pages of nodes in the order of their positions: those among the children of one parent, or of a whole kind."""
+"""Statements for pages of nodes by position: the children of one parent, or the nodes of a whole kind."""
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -25,8 +25,8 @@ def select_nodes(columns: Columns, where: sa.ColumnElement[bool], *, bounded: bo
     """Select nodes of a kind under any parent, by position and then by id, `:limit` of them from `:offset` on.
 
     Rows without blocks come from an index in this order; rows in blocks are sorted each time. `bounded`, which is right only
-    where the condition excludes no rows, leaves out most of these: a node in position n comes after at least n others, so that
-    only positions below `:end`, which is `:offset` + `:limit`, can be on the page; descending, the same from the other end.
+    if the condition excludes no rows, leaves out most of the rows in blocks: a node in position n comes after at least n others, so
+    that only positions below `:end`, which is `:offset` + `:limit`, can be on the page; descending, the same from the other end.
     """
     without_blocks = sa.select(_c.id, _c.block_offset.label("position")).where(KIND, IN_BLOCK_0, where)
     parts = [without_blocks, *(_in_blocks(top, bounded=bounded, descending=descending).where(where) for top in (True, False))]
@@ -39,7 +39,7 @@ def select_nodes(columns: Columns, where: sa.ColumnElement[bool], *, bounded: bo
 
 
 def _in_blocks(top: bool, *, bounded: bool, descending: bool) -> sa.Select[tuple[int, int]]:  # noqa: FBT001  # see `is_child`
-    """Select id and position of the nodes in blocks: those at the top level, or those under all parents."""
+    """Select the ids and positions of the nodes in blocks: those at the top level, or those under all parents."""
     start = sa.cast(ZERO, NUMBER).label("start")
     roots = sa.select(_b.id, _b.level, _b.parent_id, start, _b.size.label("total")).where(
         _b.kind == bindparam("kind"), _b.parent_block == ZERO, _b.parent_id == ZERO if top else _b.parent_id > ZERO

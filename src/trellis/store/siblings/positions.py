@@ -16,15 +16,16 @@ _c, _b = nodes.c, sibling_blocks.c
 Columns = tuple[sa.ColumnElement[Any], ...]
 
 KIND = _c.kind == bindparam("kind")
-# A literal, not a parameter: SQLite uses a partial index only where it can see that the condition is that of the index.
+# A literal, not a parameter: SQLite uses a partial index only if it can see that the statement implies the condition of the index.
 ZERO: sa.ColumnElement[int] = sa.literal_column("0", NUMBER)
 IN_BLOCK_0 = _c.block == ZERO
-# The same for the children of one parent. `<=`, not `=`: with that, PostgreSQL may choose the partial index of all rows in block 0.
+# The same for the children of one parent. `<=`, not `=`, which would let PostgreSQL choose the partial index of all rows in block
+# 0.
 WITHOUT_BLOCKS = _c.block <= ZERO
 
 
 def _position() -> sa.ColumnElement[int]:
-    """Add the starts on the path to the root. The root has none, so that as many blocks are joined as there are levels below it."""
+    """Build the sum of offset and starts on the path to the root. The root's start is 0, so only the levels below it are joined."""
     leaf, second, third = (sibling_blocks.alias() for _ in range(3))
     path = leaf.outerjoin(second, second.c.id == leaf.c.parent_block).outerjoin(third, third.c.id == second.c.parent_block)
     starts = leaf.c.start + sa.func.coalesce(second.c.start, ZERO) + sa.func.coalesce(third.c.start, ZERO)
@@ -37,8 +38,11 @@ POSITION = _position()  # the position of a row of `nodes`, as a SQL expression:
 
 
 @cache
-def is_child(top: bool) -> sa.ColumnElement[bool]:  # noqa: FBT001  # the two shapes of one condition
-    """Select the children of `:parent`, or the top level: `= NULL` is never true, and IS NOT DISTINCT FROM uses no index."""
+def is_child(top: bool) -> sa.ColumnElement[bool]:  # noqa: FBT001  # the two forms of one condition
+    """Build the condition that selects the children of `:parent`, or the top level.
+
+    They need two forms: `= NULL` is never true, and IS NOT DISTINCT FROM uses no index.
+    """
     return sa.and_(KIND, _c.parent_id.is_(None) if top else _c.parent_id == bindparam("parent"))
 
 
@@ -48,7 +52,7 @@ def parent_param(parent: int | None) -> dict[str, int]:
 
 
 def with_position(columns: Columns, position: sa.ColumnElement[int]) -> list[sa.ColumnElement[Any]]:
-    """Replace POSITION among columns by an expression that a statement has at less cost."""
+    """Replace POSITION among columns by an expression that the statement can compute at less cost."""
     return [position.label("position") if column is POSITION else column for column in columns]
 
 
@@ -57,7 +61,7 @@ def with_position(columns: Columns, position: sa.ColumnElement[int]) -> list[sa.
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How many siblings there are, and the id of the root block, 0 without blocks."""
+    """The number of siblings, and the id of their root block; 0 if they have no blocks."""
 
     count: int
     root: int
@@ -72,7 +76,7 @@ def _extent(top: bool) -> Statement:  # noqa: FBT001
 
 
 def extent(tx: Transaction, kind: str, parent: int | None) -> Extent:
-    """Return how many children a parent has, and their root block."""
+    """Return the number of children of a parent, and their root block."""
     without, size, root = tx.fetch(_extent(parent is None), kind=kind, owner=parent or 0, **parent_param(parent))[0]
     return Extent(without + (size or 0), root or 0)
 
@@ -100,7 +104,7 @@ _PLACES = Statement(sa.select(_c.id, _c.parent_id, POSITION).where(NodeIdIn(_c.i
 
 
 def find_places(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, tuple[int | None, int]]:
-    """Return the parent of each of these nodes, and its position there. Those that do not exist are left out."""
+    """Return the parent and the position of each of these nodes: id → (parent's id, position). Missing ones are left out."""
     return {row[0]: (row[1], row[2]) for row in tx.fetch(_PLACES, kind=kind, ids=tx.id_list(ids))}
 
 
@@ -140,7 +144,7 @@ def join_blocks(top: bool, *, bounded: bool) -> tuple[sa.FromClause, sa.ColumnEl
     down = down.union_all(inside)
     position = down.c.start + _c.block_offset
     in_leaf = sa.and_(is_child(top), down.c.level == ZERO, _c.block == down.c.id)
-    if bounded:  # written as a range of offsets, which the index on them leads to
+    if bounded:  # written as a range of offsets, for which the index on them can be used
         in_leaf = sa.and_(in_leaf, _c.block_offset.between(first - down.c.start, last - down.c.start))
     return InOrder(down, nodes), position, in_leaf
 
@@ -155,7 +159,7 @@ def _read_range(top: bool, columns: Columns, descending: bool) -> Statement:  # 
 def read_range(
     tx: Transaction, kind: str, parent: int | None, first: int, last: int, columns: Columns, *, descending: bool = False
 ) -> list[Row]:
-    """Read columns of `nodes`, POSITION among them or not, of the children in positions first…last, both included, in order."""
+    """Read columns of `nodes`, which may include POSITION, for the children in positions first…last, both included, in order."""
     statement = _read_range(parent is None, columns, descending)
     return tx.fetch(statement, kind=kind, owner=parent or 0, first=first, last=last, **parent_param(parent))
 

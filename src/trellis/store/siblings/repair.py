@@ -20,7 +20,7 @@ _OF_KIND = _b.kind == bindparam("kind")
 def check(tx: Transaction, kind: str) -> list[tuple[int | None, int]]:
     """Find the parents whose children are not in positions 0…n-1, or whose blocks do not add up: pairs of parent and n.
 
-    n is 0 where there are blocks for a parent that has no children.
+    n is 0 if a parent has blocks but no children.
     """
     trees = _trees(tx, kind)
     rows_by_leaf: dict[int, dict[int, int]] = {parent: {} for parent in trees}
@@ -45,7 +45,7 @@ def _trees(tx: Transaction, kind: str) -> dict[int, list[Block]]:
 
 
 def _leaves() -> Statement:
-    """Select no siblings in block 0 that are in order, unless their parent has blocks: that is nearly every parent there is."""
+    """Count the rows of each leaf, but omit siblings in block 0 that are in order and have no blocks, as nearly all are."""
     parent, rows = sa.func.coalesce(_c.parent_id, 0), sa.func.count()
     low, high, different = sa.func.min(_c.block_offset), sa.func.max(_c.block_offset), sa.func.count(sa.distinct(_c.block_offset))
     is_dense = sa.and_(low == 0, high == rows - 1, different == rows)
@@ -68,13 +68,13 @@ def _find_leaves(tx: Transaction, kind: str) -> Iterator[tuple[int, int, int, bo
 
 
 def _count_rows(tx: Transaction, kind: str, parent: int | None) -> int:
-    """Count the children as rows: `count_children` would believe the blocks."""
+    """Count the children by their rows: `count_children` would rely on the blocks."""
     found = sa.select(sa.func.count()).where(is_child(parent is None))
     return int(tx.connection.execute(found, {"kind": kind, **parent_param(parent)}).scalar_one())
 
 
 def repair(tx: Transaction, kind: str, parent: int | None) -> None:
-    """Number the children of a parent 0…n-1 in the order they have now, by id between equals, and rebuild their blocks."""
+    """Number the children of a parent 0…n-1 in their present order, by id if positions are equal, and rebuild their blocks."""
     note_order(tx, kind, parent)
     tree = SiblingTree(tx, kind, parent)
     found = sa.select(_c.id, _c.block, _c.block_offset).where(is_child(parent is None)).order_by(POSITION, _c.id)

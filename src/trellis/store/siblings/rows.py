@@ -31,15 +31,15 @@ _NOTE = Statement(
 
 
 def note_order(tx: Transaction, kind: str, parent: int | None) -> None:
-    """Write into the change journal that children of a parent get other positions: answers that show these will be wrong.
+    """Record in the change journal that children of a parent get other positions, which outdates answers that show them.
 
-    A child that is added at the end moves nobody.
+    Adding a child at the end moves no other child and need not be recorded.
     """
     note_orders(tx, kind, (parent,))
 
 
 def note_orders(tx: Transaction, kind: str, parents: Iterable[int | None]) -> None:
-    """Do what `note_order` does for several parents."""
+    """Do for several parents what `note_order` does for one."""
     tx.execute_many(_NOTE, [{"kind": kind, "parent": parent or 0} for parent in parents])
 
 
@@ -61,7 +61,7 @@ _TRANSFER_BLOCKS = Statement(
 
 
 def _path_to_position() -> Statement:
-    """Find the blocks from the root, `:root`, down to the leaf for an insert at `:position`; between two, the first one."""
+    """Find the blocks from the root, `:root`, down to the leaf for an insert at `:position`; between two leaves, the first one."""
     block, entry = sibling_blocks.alias(), sibling_blocks.alias()
     root = sa.select(*_COLUMNS, sa.cast(ZERO, NUMBER).label("absolute")).where(_b.id == _number("root"))
     path = root.cte("path", recursive=True)
@@ -157,18 +157,18 @@ def _flatten(top: bool) -> Statement:  # noqa: FBT001
     return Statement(sa.update(nodes).where(is_child(top), _c.block > ZERO).values(block=ZERO, block_offset=POSITION))
 
 
-_NO_BLOCK: Final = Block(-1, 0, -1, 0, 0)  # stands in for the levels that a path does not have; its id matches no row
+_NO_BLOCK: Final = Block(-1, 0, -1, 0, 0)  # fills the levels that a path does not have; its id matches no row
 
 
 class BlockRows:
-    """The blocks of the children of `parent`, as rows, in one transaction. Block 0, for siblings without blocks, has no row."""
+    """The rows of the blocks of the children of `parent`, in one transaction. Block 0, for siblings without blocks, has no row."""
 
     def __init__(self, tx: Transaction, kind: str, parent: int | None) -> None:
         self._tx, self._kind, self._parent = tx, kind, parent
         self._params: dict[str, Any] = {"kind": kind, **parent_param(parent)}
 
     def next_id(self) -> int:
-        """Return the id for a new block. It may be one that a deleted block had: nothing else refers to blocks."""
+        """Return an id for a new block. It may be that of a deleted block, since nothing else refers to blocks."""
         return int(self._tx.fetch(_NEXT_ID)[0][0])
 
     def add(self, *blocks: Block) -> None:
@@ -183,7 +183,7 @@ class BlockRows:
         return self._read(_PATH_TO_POSITION, root=root, position=position)
 
     def path_to_block(self, block: int) -> list[Block]:
-        """Read the blocks from the root down to a certain one."""
+        """Read the blocks from the root down to the given one."""
         return self._read(_PATH_TO_BLOCK, block=block)
 
     def inside(self, block: int) -> list[Block]:
@@ -200,7 +200,7 @@ class BlockRows:
             self._tx.execute(_shift(self._parent is None), **self._params, **params)
 
     def renumber(self, blocks: Sequence[int]) -> None:
-        """Number the rows in some leaf blocks 0…n-1 in the order that they have."""
+        """Number the rows in each of some leaf blocks 0…n-1, in their present order."""
         found = self._tx.fetch(_offsets(self._parent is None), **self._params, blocks=self._tx.id_list(blocks))
         inside: Counter[int] = Counter()
         wrong: list[dict[str, Any]] = []
@@ -249,7 +249,7 @@ class BlockRows:
     def distribute(self, leaf: int, per_block: int, first: int, room: int) -> None:
         """Move all rows, in order, to the blocks `leaf`, `leaf` + 1 and so on, `per_block` to each, and delete the other blocks.
 
-        At the position `first`, `room` places stay free.
+        `room` slots stay free at the position `first`.
         """
         params = {"leaf": leaf, "per_block": per_block, "first": first, "room": room}
         self._tx.execute(_distribute(self._parent is None), **self._params, **params)
@@ -262,5 +262,5 @@ class BlockRows:
 
 
 def delete_blocks(tx: Transaction, kind: str, parents: Sequence[int]) -> None:
-    """Delete the blocks of the children of these nodes; 0 is the top level. The children must be gone, or have other slots."""
+    """Delete the blocks of the children of these nodes; 0 is the top level. The children must be deleted, or have other slots."""
     tx.execute(_DELETE_TREES, kind=kind, parents=tx.id_list(parents))

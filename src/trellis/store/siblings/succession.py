@@ -1,11 +1,11 @@
-"""The positions of siblings that leave, or come in, one after the other: worked out for all of them at once."""
+"""The positions of siblings that leave, or return, one after the other, computed for all of them at once."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 
 
 def positions_on_leaving(positions: Iterable[int]) -> list[int]:
-    """Return which position each of some siblings has just before it leaves, once those before it in the list have left."""
+    """Return the position that each of some siblings has just before it leaves, when those before it in the list have left."""
     gone: list[int] = []
     found = []
     for position in positions:
@@ -15,9 +15,10 @@ def positions_on_leaving(positions: Iterable[int]) -> list[int]:
 
 
 def positions_after_return(positions: Sequence[int], others: int) -> list[int]:
-    """Return the positions of siblings after each was inserted at one, or at the end if that is beyond it, the last of them first.
+    """Return the positions of siblings after they were inserted, the last one in the list first, each at one of `positions`.
 
-    `others` is how many siblings there were before. Where nothing else has changed, this undoes `positions_on_leaving`.
+    A position beyond the end means the end. `others` is the number of siblings before. If nothing else has changed, this undoes
+    `positions_on_leaving`.
     """
     taken: list[int] = []
     found = []

@@ -16,8 +16,8 @@ from trellis.store.siblings.rows import BlockRows, delete_blocks
 from trellis.store.tables import nodes
 
 _c = nodes.c
-_WORN: Final = 8  # changes in one transaction
-_ROWS_PER_MOVED: Final = 4  # siblings that may be written anew for each that comes or goes
+_WORN: Final = 8  # changes of a block, or of siblings without blocks, in one transaction; see `_is_worn` and `_renew`
+_ROWS_PER_MOVED: Final = 4  # siblings that may be rewritten for each one that joins or leaves
 _NO_END: Final = 2**31 - 1  # more than any block contains
 
 
@@ -54,12 +54,12 @@ def find_slots(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Slot
 
 
 def most_rewritten(moved: int, places: int = 1) -> int:
-    """Return how many siblings there may be for all of them to be written anew when so many come or go, in so many places."""
+    """Return the largest number of siblings that are all rewritten if `moved` of them join or leave, in `places` places."""
     return places * btree.CAPACITY + moved * _ROWS_PER_MOVED
 
 
 def assign_many(tx: Transaction, kind: str, places: Mapping[int, tuple[int | None, Slot]], at: str | None = None) -> None:
-    """Write a parent and a slot of its tree to each of some rows, which are changed at a moment unless that is None."""
+    """Write to each of some rows a parent and a slot in its tree, and set `updated_at` to `at` unless that is None."""
     moment = {} if at is None else {"at": at}
     rows = [
         {"kind": kind, "node": node, "to": parent, "new_block": slot.block, "new_offset": slot.offset} | moment
@@ -69,7 +69,7 @@ def assign_many(tx: Transaction, kind: str, places: Mapping[int, tuple[int | Non
 
 
 def _list_slots(planned: Sequence[Block], positions: Iterable[int]) -> list[Slot]:
-    """Return the slots at some positions, in the blocks that were planned for all siblings, or in block 0 if there are none."""
+    """Return the slots at some positions: in the blocks planned for all siblings, or in block 0 if no blocks are planned."""
     if not planned:
         return [Slot(0, position) for position in positions]
     leaf, per_block = planned[0].id, btree.fill(btree.CAPACITY)
@@ -79,8 +79,8 @@ def _list_slots(planned: Sequence[Block], positions: Iterable[int]) -> list[Slot
 class SiblingTree:
     """The children of a parent in one transaction.
 
-    Attaching a row may split blocks, and detaching one may merge them, which changes the slots of others: read a slot with
-    `find_slot` after the last such change, never before it.
+    Attaching a row may split blocks, and detaching one may merge them, which changes the slots of other rows: read a slot with
+    `find_slot` after the last change, never before it.
     """
 
     def __init__(self, tx: Transaction, kind: str, parent: int | None) -> None:
@@ -93,7 +93,7 @@ class SiblingTree:
         return slots[0], position
 
     def _attach(self, known: Extent, wanted: int | None, most: int) -> FreeSlots:
-        """Do what `attach` does for as many rows as a block has room for, at most for so many."""
+        """Do what `attach` does for as many rows as the block has room for, at most `most`."""
         position = known.count if wanted is None else min(wanted, known.count)
         if not known.root and (not known.count or (known.count < btree.CAPACITY and not self._is_worn())):
             fitting = min(most, btree.CAPACITY - known.count)
@@ -112,7 +112,8 @@ class SiblingTree:
     def make_room(self, wanted: int | None, count: int) -> Iterator[FreeSlots]:
         """Make room for `count` rows at a position or at the end: at once if that is less work than block by block.
 
-        Yields the slots for some of them at a time, with the position of the first; they must be written before the next come.
+        Yields slots for some of the rows at a time, with the position of the first. They must be written before the next are asked
+        for.
         """
         known = extent(self._tx, self._kind, self._parent)
         has_blocks = known.root or known.count + count > btree.CAPACITY
@@ -128,7 +129,7 @@ class SiblingTree:
             yield slots, position
 
     def arrange(self, slots: Sequence[Slot], count: int) -> Sequence[Slot]:
-        """Return slots for `count` rows in order, into which they must all be written; `slots` are those till now."""
+        """Return slots for `count` rows in order, to which all rows must then be assigned; `slots` are their present slots."""
         is_worn = self._is_worn()
         if len(slots) == count and not is_worn:
             return slots
@@ -140,27 +141,27 @@ class SiblingTree:
         return _list_slots(planned, range(count))
 
     def detach(self, slot: Slot) -> None:
-        """Close the gap at a slot that no row is in any more."""
+        """Close the gap at a slot that a row has left."""
         if not slot.block:
             self._blocks.shift(0, slot.offset + 1, _NO_END, -1)
             return
         path = self._renew(self._blocks.path_to_block(slot.block))
         self._blocks.shift(path[-1].id, slot.offset + 1, path[-1].size, -1)
         self._blocks.resize_path(path, -1)
-        # Not at the capacity: it would be built again with the next insert.
+        # Not flattened at the capacity already: the next insert would build the blocks again.
         if path[0].size == 1 or (path[0].size - 1 <= btree.CAPACITY // 2 and not self._is_worn()):
             self.flatten()
         else:
             self._merge(path, 1)
 
     def detach_many(self, slots: Iterable[Slot]) -> None:
-        """Close the gaps at slots that no rows are in any more, leaf by leaf: much less work than one by one."""
+        """Close the gaps at slots that rows have left, leaf by leaf: much less work than one by one."""
         gone = Counter(slot.block for slot in slots)
         self._blocks.renumber(sorted(gone))
         for block in (block for block in gone if block):
             path = self._blocks.path_to_block(block)
             self._blocks.resize_path(path, -gone[block])
-            for empty in (one for one in path if one.size == gone[block]):  # at once: it has the same start as the next one
+            for empty in (one for one in path if one.size == gone[block]):  # now: an empty block has the same start as the next
                 self._blocks.delete(empty.id)
         if not (known := extent(self._tx, self._kind, self._parent)).root:
             return
@@ -168,7 +169,7 @@ class SiblingTree:
             self.flatten()
         else:
             for block in gone:
-                if path := self._blocks.path_to_block(block):  # or else it was empty, or merged with one before it
+                if path := self._blocks.path_to_block(block):  # otherwise it was empty, or was merged with the one before it
                     self._merge(path, 0)
 
     def assign(self, node: int, slot: Slot) -> None:
@@ -178,7 +179,8 @@ class SiblingTree:
     def reorder(self, node: int, old: int, wanted: int | None) -> int:
         """Move a child from position `old` to another one, or to the end (None, or a number beyond it); return the new position.
 
-        Within a leaf block only the rows between both positions are renumbered; else the row is attached anew and detached.
+        Within a leaf block, only the rows between the two positions are renumbered; otherwise the row is attached at its new
+        position and detached from the old one.
         """
         last = extent(self._tx, self._kind, self._parent).count - 1
         new = last if wanted is None else min(wanted, last)
@@ -205,9 +207,10 @@ class SiblingTree:
 
     # --- many changes in one transaction ---
     #
-    # PostgreSQL keeps every version of a row that a transaction replaces until it ends, and finds all of them under the id of the
-    # block that they were in: the thousandth change of a block in a transaction would read thousands. So a block that has been
-    # changed some times gets another id, under which there are only the rows that count; siblings without blocks get some for it.
+    # Until a transaction ends, PostgreSQL keeps every version of a row that it replaces, and finds all versions under the id of the
+    # block that they were in: the thousandth change of a block in a transaction would read thousands of them. Therefore a block
+    # that has been changed several times gets another id, under which only the current rows are found; siblings without blocks get
+    # blocks for the same reason.
 
     def _is_worn(self) -> bool:
         """Count a change of these siblings; return whether the transaction has changed them so often that they need blocks."""
@@ -217,7 +220,7 @@ class SiblingTree:
         return self._tx.block_changes[self._kind, self._parent] > _WORN
 
     def _renew(self, path: list[Block]) -> list[Block]:
-        """Count a change of the blocks on a path, and give those another id that have been changed often; return the path."""
+        """Count a change of the blocks on a path, and give blocks that have been changed often another id; return the path."""
         if self._tx.sqlite:
             return path
         renewed: list[Block] = []
@@ -233,9 +236,9 @@ class SiblingTree:
     # --- the whole tree ---
 
     def build(self, count: int, first: int = 0, room: int = 0) -> list[Block]:
-        """Distribute siblings over new blocks for `count` rows; return these, the root last.
+        """Distribute siblings over new blocks for `count` rows; return the blocks, the root last.
 
-        At the position `first`, `room` of the rows are still to come.
+        `room` of the rows, from the position `first` on, are still to be inserted.
         """
         planned = plan_blocks(count, self._blocks.next_id(), btree.CAPACITY)
         self._blocks.distribute(planned[0].id, btree.fill(btree.CAPACITY), first, room)
@@ -249,14 +252,14 @@ class SiblingTree:
     # --- splitting and merging ---
 
     def _split(self, path: list[Block], *, at_end: bool) -> int:
-        """Split the leaf at the end of a path, and each block above it that has one entry too many then; return the root's id."""
+        """Split the leaf at the end of a path, and each block above that then has one entry too many; return the root's id."""
         for block in reversed(path):
             starts = self._starts(block)
-            # A leaf is split when it is full, before a row is attached; a block above, when the split below has overfilled it.
+            # A leaf is split when it is full, before a row is attached; a block above, when the split below it has overfilled it.
             if len(starts) < btree.CAPACITY + (block.level > 0) or block.level == HEIGHT:
                 break
             stay, new_id, parent = split_point(starts, at_end=at_end), self._blocks.next_id(), block.parent
-            if not parent:  # the root is split: a new root above both halves
+            if not parent:  # the root is split: add a new root above both halves
                 parent, new_id = new_id, new_id + 1
                 self._blocks.set_parent(block.id, parent)
                 self._blocks.add(Block(parent, block.level + 1, 0, 0, block.size))
@@ -268,13 +271,13 @@ class SiblingTree:
         return path[0].id
 
     def _starts(self, block: Block) -> list[int]:
-        """Return how many siblings precede each entry of a block in it."""
+        """Return, for each entry of a block, how many siblings precede it in the block."""
         return [entry.start for entry in self._blocks.inside(block.id)] if block.level else list(range(block.size))
 
     def _merge(self, path: list[Block], gone: int) -> None:
-        """Merge each block of a path that has few entries left with a neighbour; delete it if it has none.
+        """Merge each block of a path that has few entries left with a neighbour; delete a block without entries.
 
-        `gone` is how many siblings were detached since the path was read.
+        `gone` is the number of siblings that were detached since the path was read.
         """
         sizes = [block.size - gone for block in path]
         for depth in range(len(path) - 1, 0, -1):
@@ -292,7 +295,7 @@ class SiblingTree:
             left, right = (neighbours[index - 1], neighbours[index]) if index else (neighbours[0], neighbours[1])
             other = left if index else right
             others = len(self._blocks.inside(other.id)) if other.level else other.size
-            if entries + others > btree.fill(btree.CAPACITY):  # not at the capacity: the next insert would split them again
+            if entries + others > btree.fill(btree.CAPACITY):  # not at the capacity: the next insert would split it again
                 return
             self._blocks.transfer(right, left.id, 0, left.size)
             self._blocks.set_size(left.id, left.size + right.size)

@@ -12,11 +12,11 @@ Three techniques achieve this, and nothing outside this package depends on them:
 
 - *The change journal* (`journal`). Triggers on `nodes` write every insert, update and delete into `node_changes`, with the row as
   it was before. A read compares the nodes that have changed since a result was stored with their old rows, and corrects the count,
-  the ids and the ranks of the anchors accordingly, in its own snapshot. So a total is exact whichever process has written, without
+  the ids and the ranks of the anchors accordingly, in its own snapshot. So a total is exact, whichever process has written, without
   any notification. A node that was named "melon" and is now "lemon" comes before both anchors, so their ranks increase by one.
 - *The search index* (`search`). Trigrams of the names, updated in the background from the same journal.
 
-The unfiltered list by id needs none of them: `trellis.store.nodes.deleted_ids` finds the n-th id by counting what was deleted.
+The unfiltered list by id needs none of them: `trellis.store.nodes.deleted_ids` finds the n-th id by counting deleted ids.
 """
 
 from trellis.store.lists.filters import ONE_OF, SortBy

@@ -1,4 +1,4 @@
-"""The filters and sort orders of lists, as SQL conditions on `nodes` or on the journal's rows as they were before a change."""
+"""The filters and sort orders of lists, as SQL conditions on `nodes` or on the old rows in the change journal."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
@@ -18,9 +18,9 @@ SORT_COLUMNS: Final[Mapping[SortBy, str]] = {  # `position` is no column: see `s
     "updatedAt": "updated_at",
 }
 
-ONE_OF: Final = "__one_of"  # behind the name of a field: the filter lists several values of it
-_BY_ID: Final = frozenset({"ids", "candidates", "matches"})  # filters that list the ids
-# Filters whose results are not kept: they lead to their matches directly, or depend on more than the rows that match.
+ONE_OF: Final = "__one_of"  # a suffix of a field's name: the filter lists several values of the field
+_BY_ID: Final = frozenset({"ids", "candidates", "matches"})  # filters that are lists of ids
+# Filters whose results are not stored: they find their matches directly, or depend on more than the rows that match.
 DIRECT: Final = frozenset({"ids", "externalIds", "under", "name"})
 _Column = Callable[[str], sa.ColumnElement[Any]]
 _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
@@ -40,9 +40,11 @@ _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
 
 
 def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool = False) -> sa.ColumnElement[bool]:
-    """Build the condition that a row is of `:kind` and passes the filters, each of which has a parameter of the same name.
+    """Build the condition that a row is of `:kind` and passes the filters.
 
-    A name that is no filter is a field of the kind. `without_index` keeps SQLite from looking rows up by any of the filters.
+    A name that is no filter is a field of the kind. The parameters are named as the filters, except that `under` has `:root`,
+    `name` also `:name_key`, `leads_within` has `:within`, and `top` has none. `without_index` keeps SQLite from looking rows up by
+    one of the columns, or by a single value of a field.
     """
 
     def column(name: str) -> sa.ColumnElement[Any]:
@@ -54,7 +56,7 @@ def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool 
             return TextIn(member, name)
         return (WithoutIndex(member) if without_index else member) == bindparam(name)
 
-    if without_index:  # a walk along an order examines few rows
+    if without_index:  # few rows are examined
         names = ["leads_within" if name == "within" else name for name in names]
-    kind = [table.c.kind == bindparam("kind")] if _BY_ID.isdisjoint(names) else []  # or else it is part of those conditions
+    kind = [table.c.kind == bindparam("kind")] if _BY_ID.isdisjoint(names) else []  # otherwise it is part of the conditions on ids
     return sa.and_(*kind, *(_FILTERS[name](column) if name in _FILTERS else field(name) for name in names))

@@ -1,4 +1,4 @@
-"""The ids of all nodes inside of a part of a tree, in an order: kept by each process, and brought up to date from the journal."""
+"""The ids of all nodes inside a part of a tree, in an order: cached by each process, and brought up to date from the journal."""
 
 from array import array
 from bisect import bisect_left
@@ -14,22 +14,22 @@ from trellis.store.lists.journal import Delta
 from trellis.store.lists.results import DELTA_COLUMNS, Order
 
 _NAMES = ("within",)
-_MAX_PLACED: Final = 50  # changed nodes that are put into their places in an order; with more, all are sorted again
-_PROBES: Final = 64  # ids whose keys are read at once
+_MAX_PLACED: Final = 50  # changed nodes that are put into place one by one; if there are more, all are sorted again
+_PROBES: Final = 64  # ids whose sort keys are read at once, about
 _ALL: Final = 2**31 - 1
 BY_ID: Final[Order] = ("id", False)
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The ids as of entry `seq` of the journal."""
+    """The ids as of journal entry `seq`."""
 
     seq: int
     ids: "array[int]"
 
 
 def find_ids_inside(tx: Transaction, kind: str, roots: Iterable[int], order: Order = BY_ID) -> "array[int]":
-    """Return the ids of all nodes of a kind inside of the roots, in an order. Nobody may change what is returned."""
+    """Return the ids of all nodes of a kind inside the roots, in an order. The array is shared: do not change it."""
     tops = sorted(roots)
     key = ("inside", kind, order, *tops)
     params = {"kind": kind, "within": tx.id_list(tops)}
@@ -53,13 +53,13 @@ def _keep(tx: Transaction, key: tuple[Any, ...], inside: Inside) -> "array[int]"
 def _apply_delta(tx: Transaction, kind: str, before: "array[int]", order: Order, delta: Delta) -> "array[int]":
     """Return the ids as of `delta.last`.
 
-    Those of nodes that have changed are taken out first. The others stand where they stood when they were sorted, so that a place
-    among them can be looked for with the keys that they have now.
+    The ids of changed nodes are removed first. The sort keys of the others are the same as when they were sorted, so that the
+    places of the changed nodes can be found with the keys that are stored now.
     """
     ids = array("q", before)
     for row in delta.removed:
         if order != BY_ID:
-            with suppress(ValueError):  # it was not inside
+            with suppress(ValueError):  # it is not in the list
                 ids.remove(row[0])
         elif (at := bisect_left(ids, row[0])) < len(ids) and ids[at] == row[0]:
             del ids[at]
@@ -71,7 +71,7 @@ def _apply_delta(tx: Transaction, kind: str, before: "array[int]", order: Order,
 
 
 def _find_place(tx: Transaction, kind: str, ids: "array[int]", order: Order, row: Row) -> int:
-    """Return before which of the sorted ids a row belongs. Each step reads the keys of some of them, evenly spread."""
+    """Return the index in the sorted ids before which a row belongs. Each step reads the keys of some ids, evenly spread."""
     sort_by, descending = order
     key = row[DELTA_COLUMNS.index(SORT_COLUMNS[sort_by])]
     low, high = 0, len(ids)

@@ -1,7 +1,8 @@
 """The change journal: the latest changes of nodes, from which stored results are brought up to date.
 
-Triggers on `nodes` write it (see migration 0007), so it records every change of a row. Each entry has the columns that
-filters and orders use, as they were before the change; for an insert they are null.
+Triggers on `nodes` write it (see migrations 0021 and 0040), so it records every change of a row. Each entry has the columns that
+filters and orders use, as they were before the change; for an insert only the parent is set. Two kinds of entries are written
+by code: that the order of siblings has changed (`siblings.rows.note_order`), and that anything may have (`note_everything`).
 """
 
 from functools import cache
@@ -15,12 +16,12 @@ from trellis.store.lists.filters import match
 from trellis.store.tables import node_changes, nodes
 
 KEPT: Final = 20_000  # entries that `trim` leaves, for processes that have not read for a while
-_MAX_APPLIED: Final = 2_000  # with more entries to compare, counting again is cheaper
+_MAX_APPLIED: Final = 2_000  # with more entries than this to compare, counting again is cheaper
 _c, _j = nodes.c, node_changes.c
 
 
 class Bounds(NamedTuple):
-    """The sequence numbers of the first and the last entry; 0 without entries."""
+    """The sequence numbers of the first and the last entry; both are 0 if there are no entries."""
 
     first: int
     last: int
@@ -35,7 +36,7 @@ _BOUNDS: Final = Statement(
 
 
 def find_bounds(tx: Transaction) -> Bounds:
-    """Return the range of the journal."""
+    """Return the first and the last sequence number in the journal."""
     ((first, last),) = tx.fetch(_BOUNDS)
     return Bounds(first or 0, last or 0)
 
@@ -43,7 +44,7 @@ def find_bounds(tx: Transaction) -> Bounds:
 class Delta(NamedTuple):
     """How the matches of a query have changed up to entry `last`.
 
-    `removed` are the rows that matched before, as they were then; `added` are those that match now. A row can be in both.
+    `removed` are the changed rows that matched before, as they were then; `added` are those that match now. A row can be in both.
     The columns are id, name_key, created_at and updated_at.
     """
 
@@ -74,7 +75,7 @@ def _added(names: tuple[str, ...]) -> Statement:
 
 
 def _regrouped() -> Statement:
-    """Find an entry of a move, or of a delete whose parent is gone too: with it, others may be inside than those that changed."""
+    """Find a move, which takes unchanged nodes along, or a delete whose parent is gone too, so that its place is unknown."""
     above = nodes.alias()
     moved = sa.exists().where(_c.kind == _j.kind, _c.id == _j.id, _c.parent_id.is_distinct_from(_j.parent_id))
     is_gone = ~sa.exists().where(_c.kind == _j.kind, _c.id == _j.id)
@@ -90,8 +91,8 @@ WITHIN: Final = frozenset({"within", "leads_within"})
 def find_delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], since: int) -> Delta | None:
     """Compare the nodes that pass the filters `names` with those that did as of entry `since`.
 
-    None if that is impossible: the journal does not reach back far enough, too much has changed, or `since` is after this
-    snapshot, because another thread has read a newer one.
+    None if that is impossible: the journal does not reach back far enough, too much has changed, a change of the tree cannot be
+    followed (see `_regrouped`), or `since` is after this snapshot because another thread has read a newer one.
     """
     first, last = find_bounds(tx)
     if not first - 1 <= since <= last or last - since > _MAX_APPLIED:
@@ -109,12 +110,12 @@ _NOTE_ALL = Statement(sa.insert(node_changes).values(kind=sa.text("''"), id=sa.t
 
 
 def note_everything(tx: Transaction) -> None:
-    """Write that anything may be different from now on: after a repair of what no entry tells about."""
+    """Record that anything may have changed, after a repair of data whose changes have no entries."""
     tx.execute(_NOTE_ALL)
 
 
 def trim(tx: Transaction, done: int, most: int = 5000) -> int:
-    """Delete the oldest entries of those up to `done`, at most `most`, but none of the last KEPT; return their number."""
+    """Delete the oldest entries up to `done`, at most `most`, but none of the last KEPT; return the number deleted."""
     first, last = find_bounds(tx)
     bound = min(done, last - KEPT, first + most - 1)
     return tx.connection.execute(sa.delete(node_changes).where(_j.seq <= bound)).rowcount if bound >= first > 0 else 0

@@ -19,16 +19,16 @@ from trellis.store.nodes import Node, Room, decode_node, deleted_ids, fold_name,
 
 _MAX_SKIPPED: Final = 1000  # rows that OFFSET may skip before an anchor is used instead
 _ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
-_ALWAYS_SORTED: Final = 200  # matches that are sorted in any case
-_WHOLE_AT_ONCE: Final = 200  # nodes whose rows are sorted, or read by one statement: each may have very long texts
-_MAX_CANDIDATES: Final = 5000  # names that a search compares one by one, or a twentieth of all if that is less
-_MAX_ORDERED: Final = 50_000  # nodes inside of a bound that are kept in each order that is asked for, besides that by id
+_ALWAYS_SORTED: Final = 200  # up to so many matches are always sorted
+_WHOLE_AT_ONCE: Final = 200  # nodes whose whole rows one statement may sort or read: each may have very long texts
+_MAX_CANDIDATES: Final = 5000  # names that a search compares one by one; a twentieth of all if that is less, but at least 200
+_MAX_ORDERED: Final = 50_000  # up to so many nodes inside a bound are also kept in each order that is asked for, besides by id
 _ALL_WITHIN: Final = ("within",)
 _ALL_CHILDREN: Final = frozenset({("parent",), ("top",)})  # filters that select all children of one parent
 
 
 class Within(NamedTuple):
-    """A part of the nodes of a kind: those with the ids in `roots`, and in a tree all below them."""
+    """A part of the nodes of a kind: those with the ids in `roots` and, if the kind is a tree, all nodes below them."""
 
     roots: tuple[int, ...]
     is_tree: bool
@@ -38,8 +38,8 @@ class Within(NamedTuple):
 class Query:
     """A query for a page of a list.
 
-    `filters` may contain ids, search (folded as `name_key` is), updatedSince, top (True), parent, and fields of the kind by name.
-    With `within`, only what is inside of that part of the nodes is on any page.
+    `filters` may contain ids, externalIds, name, search (folded as `name_key` is), updatedSince, top (True), parent, under, and
+    fields of the kind by name, or by name and ONE_OF for several values. With `within`, pages contain only nodes inside that part.
     """
 
     filters: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Query:
 
 
 def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
-    """Read a page, and the number of nodes on all pages; beyond the last page there are none. Raises TooMuch (text)."""
+    """Return the number of nodes on all pages, and the nodes of one page: none beyond the last page. Raises TooMuch (text)."""
     if query.within is not None:
         query = _narrow(tx, kind, query, query.within)
     page = _Page(tx, kind, query)
@@ -68,23 +68,23 @@ def count_all(tx: Transaction, kind: str) -> int:
 
 
 def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
-    """Put the part of the nodes into the filters, by the shortest way: as few ids, or not at all where the filters imply it."""
+    """Turn `within` into the cheapest filter: none if the other filters imply it, a few ids, or a condition on each node."""
     filters, roots = dict(query.filters), within.roots
     above = {filters[name] for name in ("parent", "under") if name in filters}
-    if above & nodes.find_inside(tx, kind, roots, above):  # then so is all below it
+    if above & nodes.find_inside(tx, kind, roots, above):  # then all nodes below it are inside too
         return replace(query, within=None)
     if "ids" in filters:
         filters["ids"] = sorted(nodes.find_inside(tx, kind, roots, filters["ids"]))
-    elif not within.is_tree or "top" in filters or "parent" in filters:  # of what is under no node inside, only roots are inside
+    elif not within.is_tree or "top" in filters or "parent" in filters:  # without a parent inside, only roots are inside
         filters["ids"] = roots
     else:
-        direct = not DIRECT.isdisjoint(filters)  # few rows: each is judged by itself
+        direct = not DIRECT.isdisjoint(filters)  # few rows: check each of them
         filters["leads_within" if direct else "within"] = roots
     return replace(query, filters=filters, within=None)
 
 
 def _choose_columns(rows: int) -> Columns:
-    """Return what of so many rows one statement may read or sort: of many only their ids, in order to read the rows bit by bit."""
+    """Return the columns that one statement may read or sort for so many rows: of many only ids, to read the rows in batches."""
     return statements.WHOLE if rows <= _WHOLE_AT_ONCE else statements.ONLY_IDS
 
 
@@ -112,7 +112,7 @@ class _Page:
     # --- how many -------------------------------------------------------------------------------------------------
 
     def count(self) -> int:
-        """Count the matches. If their ids are known, the page is read by these from now on."""
+        """Count the matches. If their ids are known, `read` will read the page by these ids."""
         if not self.names:
             return count_all(self.tx, self.params["kind"])
         if self.names in _ALL_CHILDREN:
@@ -130,7 +130,7 @@ class _Page:
         return result.total or 0
 
     def _count_inside(self) -> int:
-        """Count what is inside, and read by the ids of the page from now on if they are in order, or few enough to be put in it."""
+        """Count the nodes inside. If their ids are in order, or few enough to be sorted, `read` will read the page by its ids."""
         sort_by, first, last = self.query.sort_by, self.query.offset, self.query.offset + self.query.limit
         ids = self._find_all_inside(BY_ID)
         total = len(ids)
@@ -149,7 +149,7 @@ class _Page:
         return find_ids_inside(self.tx, self.params["kind"], self.query.filters["within"], order)
 
     def _restrict_to(self, matches: frozenset[int]) -> None:
-        """Read by the matching ids; only by those of the page if the order is by id."""
+        """Make `read` read by the matching ids; if the order is by id, only by those of the page."""
         ids: Collection[int] = matches
         if self.query.sort_by == "id":
             ids = sorted(matches, reverse=self.query.descending)[self.query.offset : self.query.offset + self.query.limit]

@@ -21,7 +21,7 @@ Order = tuple[SortBy, bool]  # the sort key, and whether descending
 class Anchor(NamedTuple):
     """A place in an order: a sort key and an id, and the number of matching rows before it.
 
-    The row need not exist any more: the key and the id still separate the rows before it from those after it.
+    The row may have been deleted: the key and the id still separate the rows before it from those after it.
     """
 
     rank: int
@@ -51,7 +51,7 @@ class Result:
         return Result(delta.last, total, ids, {order: _shift(anchors, order, steps) for order, anchors in self.anchors.items()})
 
     def add_anchors(self, order: Order, new: Iterable[Anchor], distance: int) -> "Result":
-        """Return the result with those anchors added that are at least `distance` ranks from every other one."""
+        """Return the result with those of the new anchors added that are at least `distance` ranks from every other anchor."""
         anchors = list(self.anchors.get(order, ()))
         for anchor in new:
             at = bisect_left(anchors, anchor.rank, key=_rank)
@@ -60,7 +60,7 @@ class Result:
         return Result(self.seq, self.total, self.ids, {**self.anchors, order: tuple(anchors)})
 
     def find_anchor(self, order: Order, rank: int) -> Anchor | None:
-        """Return the last anchor at a rank or before it; None if there is none."""
+        """Return the last anchor at or before a rank; None if there is none."""
         anchors = self.anchors.get(order, ())
         at = bisect_right(anchors, rank, key=_rank)
         return anchors[at - 1] if at else None

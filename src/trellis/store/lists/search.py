@@ -1,7 +1,7 @@
 """The search index: which names contain a text, found by their trigrams (sequences of three characters).
 
 It is updated in the background shortly after the names change, so that no write waits for it. Its results are therefore
-candidates, which include every node that has changed since; the caller compares their names.
+candidates, which include every node that has changed since the last update; the caller compares their names.
 
 On SQLite it is a full-text index (FTS5 with the trigram tokenizer) over `search_names`, the virtual table `search_trigrams`; on
 PostgreSQL a GIN index over the results of the SQL function trellis_trigrams for each name.
@@ -20,10 +20,10 @@ from trellis.store.lists import journal
 from trellis.store.lists.journal import find_bounds
 from trellis.store.tables import counters, node_changes, search_names
 
-INDEXED_FIELDS: Final = frozenset({"type"})  # fields of kinds with an index like nodes_by_type, which has the rows by id
-COUNTER: Final = "search"  # its `last` is the last journal entry that is in the index; -1: the index has to be rebuilt
+INDEXED_FIELDS: Final = frozenset({"type"})  # fields with an index like nodes_by_type, in which the rows are ordered by id
+COUNTER: Final = "search"  # its `last` is the last journal entry that was indexed; -1: the index has to be rebuilt
 _TRIGRAM: Final = 3
-_MAX_TRIGRAMS: Final = 12  # trigrams of a text that are looked up
+_MAX_TRIGRAMS: Final = 12  # trigrams of a text that are looked up, at most
 _MAX_PROBED: Final = 100  # occurrences read to find how frequent a trigram is
 _RARE: Final = 10  # a trigram with at most this many occurrences is rare enough
 _j, _n = node_changes.c, search_names.c
@@ -79,7 +79,7 @@ def is_usable(tx: Transaction) -> bool:
 
 
 def _trigrams(text: str) -> list[str]:
-    """Return the distinct trigrams of a text; for a long one some, evenly spread."""
+    """Return the distinct trigrams of a text; of a long text only some, evenly spread."""
     every = list(dict.fromkeys(text[at : at + _TRIGRAM] for at in range(len(text) - _TRIGRAM + 1)))
     return every[:: -(-len(every) // _MAX_TRIGRAMS)]
 
@@ -87,7 +87,7 @@ def _trigrams(text: str) -> list[str]:
 def _match_sqlite(tx: Transaction, kind: str, text: str, limit: int) -> list[Row]:
     """Look up the rarest trigrams only: reading the long list of a frequent one costs more than it excludes."""
     rare: list[tuple[int, str]] = []  # number of occurrences, and the trigram as a phrase of FTS5
-    frequent: list[tuple[float, str]] = []  # for the others the density of the first occurrences
+    frequent: list[tuple[float, str]] = []  # for the others the density of their first occurrences, and the phrase
     for trigram in _trigrams(text):
         phrase = '"' + trigram.replace('"', '""') + '"'
         probed = tx.fetch(_PROBE, match=phrase, limit=_MAX_PROBED)
@@ -116,7 +116,7 @@ _PAIRS: Final = {
 
 
 def _for_both(sql: str) -> Mapping[bool, Statement]:
-    """Build a statement about some pairs of kind and id for both engines."""
+    """Build a statement about some pairs of kind and id for both engines: by whether the engine is SQLite."""
     cross = {True: "CROSS JOIN", False: "JOIN"}
     return {sqlite: Statement(sa.text(sql.format(pairs=_PAIRS[sqlite], join=cross[sqlite]))) for sqlite in (True, False)}
 
@@ -132,7 +132,7 @@ _ADD_NAMES: Final = _for_both(
     "FROM {pairs} {join} nodes ON nodes.kind = pair.kind AND nodes.id = pair.id "
     "LEFT JOIN search_names ON search_names.kind = pair.kind AND search_names.id = pair.id WHERE search_names.document_id IS NULL"
 )
-# FTS5 does not follow the table that it indexes: a document is removed by its old text, and added with the new one.
+# FTS5 does not follow the table that it indexes: a document has to be removed with its old text, and added with the new one.
 _UNINDEX: Final = Statement(
     sa.text(
         "INSERT INTO search_trigrams (search_trigrams, rowid, name_key) "
@@ -147,7 +147,7 @@ _INDEX: Final = Statement(
 
 
 def _last_indexed(tx: Transaction) -> int:
-    """Return the last journal entry that is in the index; -1 if the index has to be rebuilt."""
+    """Return the last journal entry that was indexed; -1 if the index has to be rebuilt."""
     rows = tx.fetch(_LAST_INDEXED)
     return int(rows[0][0]) if rows else -1
 
@@ -166,7 +166,7 @@ def trim_journal(tx: Transaction) -> int:
 def update_search_index(tx: Transaction, most: int = 250) -> int:
     """Bring the search index up to date with the next entries of the journal, at most `most`; return their number.
 
-    An index that has to be rebuilt is rebuilt completely, in one call.
+    If the index has to be rebuilt, one call rebuilds all of it and returns 0.
     """
     if not is_usable(tx):
         _set_last_indexed(tx, -1)
@@ -210,7 +210,7 @@ def rebuild_search_index(tx: Transaction) -> None:
 # --- the check ----------------------------------------------------------------------------------------------------
 
 _SAMPLE: Final = 200
-# EXCEPT goes once over what is still to be indexed; NOT EXISTS would do so for each name.
+# EXCEPT reads the entries that are still to be indexed once; NOT EXISTS would read them for each name.
 _WRONG: Final = """
     SELECT count(*) FROM (
         SELECT one.kind, one.id FROM {one} AS one LEFT JOIN {other} AS other ON other.kind = one.kind AND other.id = one.id

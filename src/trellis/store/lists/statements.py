@@ -1,4 +1,4 @@
-"""The statements of lists, one for each combination of filters and order, compiled on first use."""
+"""The statements of lists: one for each combination of filters and order, compiled on first use."""
 
 from functools import cache
 from typing import Any, Final, Literal
@@ -24,12 +24,12 @@ _LIMIT, _OFFSET = (bindparam(name, type_=sa.Integer) for name in ("limit", "offs
 COUNT_KIND: Final = Statement(sa.select(counters.c.total).where(counters.c.name == bindparam("kind")))
 Columns = tuple[sa.ColumnElement[Any], ...]
 WHOLE: Final[Columns] = COLUMNS
-ONLY_IDS: Final[Columns] = (_c.id,)  # for pages of which the rows are read after that
+ONLY_IDS: Final[Columns] = (_c.id,)  # for pages whose rows are read afterwards
 
 
 @cache
 def page_from_id(columns: Columns) -> Statement:
-    """Read `:limit` nodes by id, `:offset` after the id `:start`."""
+    """Read `:limit` nodes by id, skipping the first `:offset` from the id `:start` on."""
     found = sa.select(*columns).where(_c.kind == bindparam("kind"), _c.id >= bindparam("start"))
     return Statement(found.order_by(_c.id).limit(_LIMIT).offset(_OFFSET))
 
@@ -61,13 +61,13 @@ def page(
     strategy: Strategy,
     start: Start,
 ) -> Statement:
-    """Read `:limit` nodes, `:offset` after the start. Starting from the last, they are in reverse order."""
+    """Read `:limit` nodes, skipping the first `:offset` from the start. If the start is "last", they are in reverse order."""
     by, order = _c[SORT_COLUMNS[sort_by]], list[sa.ColumnElement[Any]]()
     found = sa.select(*columns).where(match(names, without_index=strategy == "order"))
     if start == "anchor":
         found = found.where(_at_or_behind_anchor(by, descending=descending))
     backwards = descending != (start == "last")
-    # Equal keys are sorted by ascending id in both directions, and in reverse only from the last.
+    # Equal keys are sorted by ascending id in both directions, and by descending id only if the start is "last".
     for column, is_turned in ((by, backwards), (_c.id, start == "last")) if by is not _c.id else ((by, backwards),):
         sorted_by = WithoutIndexOrder(column) if strategy == "filter" else column
         order.append(sorted_by.desc() if is_turned else sorted_by)
@@ -76,13 +76,13 @@ def page(
 
 @cache
 def next_anchor(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
-    """Read sort key and id of the node that is `:offset` after the start."""
+    """Read the sort key and the id of the node that is `:offset` nodes after the start. Use it with a `:limit` of 1."""
     return page((_c[SORT_COLUMNS[sort_by]].label("key"), _c.id), names, sort_by, descending, strategy, start)
 
 
 @cache
 def page_by_position(columns: Columns, names: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001
-    """Read `:limit` nodes from `:offset` on by position, of one parent or of all."""
+    """Read `:limit` nodes by position from `:offset` on, of one parent or of all parents."""
     chosen = match(names)
     if {"parent", "top"}.isdisjoint(names):
         return Statement(siblings.select_nodes(columns, chosen, bounded=not names, descending=descending))

@@ -1,8 +1,9 @@
 """The change journal: the latest changes of nodes, from which stored results are brought up to date.
 
-Triggers on `nodes` write it (see migrations 0021 and 0040), so it records every change of a row. Each entry has the columns that
-filters and orders use, as they were before the change; for an insert only the parent is set. Two kinds of entries are written
-by code: that the order of siblings has changed (`siblings.rows.note_order`), and that anything may have (`note_everything`).
+Triggers on `nodes` write it (see migrations 0021 and 0040), so it records every change of a row other than of its slot. Each entry
+has the columns that filters and orders use, as they were before the change; for an insert only the parent is set. Two kinds of
+entries are written by code: that the order of siblings has changed (`siblings.rows.note_order`), and that anything may have changed
+(`note_everything`).
 """
 
 from functools import cache

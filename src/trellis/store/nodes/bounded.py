@@ -1,4 +1,4 @@
-"""Reading very many nodes, each of which may have long texts, without taking more memory for them than there is room for."""
+"""Reading very many nodes, each of which may have long texts, within a limit of memory."""
 
 from collections.abc import Mapping, Sequence
 from sys import getsizeof
@@ -7,13 +7,13 @@ from typing import Any, Final
 from trellis.store.engine import Transaction
 from trellis.store.nodes.rows import AT_ONCE, Node, find_by_ids, split_into_batches
 
-MOST_BYTES: Final = 64 * 2**20  # of nodes that are in memory together
+MOST_BYTES: Final = 64 * 2**20  # bytes of nodes that are in memory together
 _NODE: Final = 1024  # bytes of a node without its texts, about
-_NUMBER: Final = 40  # and of a number in a list
+_NUMBER: Final = 40  # bytes of a number in a list, about
 
 
 class TooMuch(Exception):
-    """Raised where there is more than there is room for: too many nodes, or, where `mib` is given, too much text in them."""
+    """There are more nodes than allowed or, if `mib` is given, their texts take more than so many MiB."""
 
     def __init__(self, mib: int | None = None) -> None:
         super().__init__()
@@ -21,18 +21,18 @@ class TooMuch(Exception):
 
 
 class Room:
-    """How many more nodes may be read, and how many bytes of what they hold."""
+    """How many more nodes may be read, and how many more bytes they may take."""
 
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes
         self.size = self._most = MOST_BYTES
 
     def take(self, node: Node) -> None:
-        """Make less of the room by a node that was read. Raises TooMuch."""
+        """Subtract the bytes of a node that was read. Raises TooMuch."""
         self.take_bytes(weigh_node(node))
 
     def take_bytes(self, count: int) -> None:
-        """Make less of the room by so many bytes. Raises TooMuch."""
+        """Subtract so many bytes. Raises TooMuch."""
         self.size -= count
         if self.size < 0:
             raise TooMuch(self._most >> 20)
@@ -44,9 +44,9 @@ def weigh_node(node: Node) -> int:
 
 
 def weigh(value: Mapping[str, Any] | None) -> int:
-    """Return how many bytes of memory the value of a JSON column takes, about: the same on both engines. None takes none."""
+    """Return how many bytes of memory the value of a JSON column takes, about: the same on both engines. None takes 0."""
     size = 0
-    for part in (value or {}).values():  # most of them are neither, and a call for each would double the time of a list
+    for part in (value or {}).values():  # most parts are none of these, and a call for each would double the time of a list
         if isinstance(part, str):
             size += getsizeof(part)
         elif isinstance(part, list):
@@ -57,9 +57,9 @@ def weigh(value: Mapping[str, Any] | None) -> int:
 
 
 def read_nodes(tx: Transaction, kind: str, ids: Sequence[int], room: Room) -> list[Node]:
-    """Read nodes in the order of their ids in a list; those that are not there are left out. Raises TooMuch.
+    """Read nodes in the order of the list of ids; those that do not exist are left out. Raises TooMuch.
 
-    No more is read than there is room for, and what one statement reads.
+    At most the nodes of one statement are read beyond the room.
     """
     room.nodes -= len(ids)
     if room.nodes < 0:

@@ -38,12 +38,12 @@ _ADD: Final = {
 
 
 def record_deleted(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
-    """Count ids whose nodes were deleted."""
+    """Add ids whose nodes were deleted to the counts."""
     _add(tx, kind, ids, 1)
 
 
 def record_restored(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
-    """Subtract ids whose nodes exist again."""
+    """Subtract ids whose nodes exist again from the counts."""
     _add(tx, kind, ids, -1)
 
 
@@ -62,7 +62,7 @@ _RANGES: Final = Statement(
 
 
 def find_nth(tx: Transaction, kind: str, rank: int) -> tuple[int, int]:
-    """Find the node that has `rank` others before it by id: an id to start at, and how many nodes to skip from there.
+    """Find the node with `rank` others before it by id: return an id to start at, and how many nodes to skip from there.
 
     With ids 1…1,000 of which 10 were deleted below 256, rank 500 is (256, 255): the range from 256 on begins at rank 245.
     """
@@ -97,7 +97,7 @@ def _skip_ranges(rows: Iterable[Row], prefix: int, size: int, left: int) -> tupl
 
 
 def check(tx: Transaction, kind: str) -> int:
-    """Count the ranges whose stored number is wrong."""
+    """Count the ranges whose stored counts are wrong."""
     actual, kept = _count(tx, kind), _read_kept(tx, kind)
     return sum(actual.get(key, 0) != kept.get(key, 0) for key in actual.keys() | kept.keys())
 

@@ -1,4 +1,4 @@
-"""Which nodes are inside of a part of the community: of some nodes, given by their ids as `:within`, and of all below them."""
+"""Which nodes are inside a part of the community: some nodes (the roots), given by their ids as `:within`, and all below them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,12 +19,12 @@ def _inside() -> sa.CTE:
 
 
 def is_inside(node: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Build the condition that a node is inside. All that is inside is found, once: right where much of it is wanted."""
+    """Build the condition that a node is inside. All nodes inside are found once: suitable if many of them are wanted."""
     return node.in_(sa.select(_inside().c.id))
 
 
 def leads_inside(kind: sa.ColumnElement[str], node: sa.ColumnElement[int], parent: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Build the same condition, judged row by row on the way up from the node: right where few rows are examined."""
+    """Build the same condition, checked for each row by its ancestors: suitable if few rows are examined."""
     row = (kind.label("kind"), parent.label("id"), sa.literal(0).label("levels"))
     up, above = sa.select(*row).correlate(*_tables(parent)).cte("up", recursive=True, nesting=True), nodes.alias()
     next_up = sa.select(above.c.kind, above.c.parent_id, up.c.levels + 1)
@@ -33,11 +33,11 @@ def leads_inside(kind: sa.ColumnElement[str], node: sa.ColumnElement[int], paren
 
 
 def _tables(column: sa.ColumnElement[int]) -> Sequence[sa.FromClause]:
-    return column._from_objects  # noqa: SLF001  # the table whose rows are judged, wrapped though the column may be
+    return column._from_objects  # noqa: SLF001  # the table whose rows are checked, even if the column is wrapped
 
 
 def find_inside(tx: Transaction, kind: str, roots: Iterable[int], ids: Iterable[int]) -> set[int]:
-    """Return those of some nodes that are there and inside of the roots."""
+    """Return the nodes among `ids` that exist and are inside the roots."""
     wanted, tops = set(ids), set(roots)
     lines = find_ancestors(tx, kind, wanted)
     inside = tops & lines.keys()
@@ -53,7 +53,7 @@ def find_inside(tx: Transaction, kind: str, roots: Iterable[int], ids: Iterable[
 
 
 def find_tops(tx: Transaction, kind: str, roots: Iterable[int]) -> list[int]:
-    """Return those of the roots that are there and not below another one."""
+    """Return the roots that exist and are not below another root."""
     lines = find_ancestors(tx, kind, roots)
     there = [root for root in roots if root in lines]
     parents = {root: lines[root][0] for root in there}

@@ -1,4 +1,4 @@
-"""Reading a node with what is above it, in a single statement, which needs no snapshot around it."""
+"""Reading a node with the names and ids of its ancestors in a single statement, which needs no snapshot around it."""
 
 from typing import Final, NamedTuple
 
@@ -11,14 +11,14 @@ from trellis.store.tables import nodes
 
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
-_JOINED: Final = 4  # ancestors that are read by joining them
-_ABOVE: Final = len(COLUMNS)  # where in a row that begins which tells of what is above a node
+_JOINED: Final = 4  # ancestors that are read by joins
+_ABOVE: Final = len(COLUMNS)  # the index in a row from which its columns are about ancestors
 _NAMES: Final = slice(_ABOVE + 1, _ABOVE + 1 + _JOINED)
 _IDS: Final = slice(_ABOVE + 1 + _JOINED, _ABOVE + 1 + 2 * _JOINED)
 
 
 class Located(NamedTuple):
-    """A node, the names of its ancestors with ' > ' behind each ("" at the top level), and their ids."""
+    """A node, the names of its ancestors with " > " after each ("" at the top level), and their ids, from the top level down."""
 
     node: Node
     above: str
@@ -26,7 +26,7 @@ class Located(NamedTuple):
 
 
 def _with_path() -> Statement:
-    """Read a node and the names of its ancestors in one statement, which needs no snapshot."""
+    """Read a node and the names and ids of all its ancestors, by recursion."""
     nothing, is_it = sa.literal("", sa.Text), sa.and_(_KIND, _c.id == bindparam("id"))
     node = sa.select(_c.kind, _c.parent_id, nothing.label("above"), nothing.label("line"), sa.literal(0).label("levels"))
     up, parent = node.where(is_it).cte("up", recursive=True), nodes.alias()
@@ -40,13 +40,13 @@ def _with_path() -> Statement:
 def _with_some_above(which: sa.ColumnElement[bool]) -> Statement:
     """Read a node, the names and ids of its ancestors from the parent on, up to _JOINED, and whether there are more.
 
-    A join costs a tenth of what the recursion costs that the recursive statement begins.
+    A join costs a tenth of what it costs to start a recursion.
     """
     joined: sa.FromClause = nodes
     above = [nodes.alias() for _ in range(_JOINED)]
     below: sa.FromClause = nodes
     for one in above:
-        kind = below.c.kind.concat(sa.literal_column("''"))  # the kind itself would be known to PostgreSQL as `:kind`
+        kind = below.c.kind.concat(sa.literal_column("''"))  # PostgreSQL would replace the plain column by `:kind`
         joined = joined.outerjoin(one, is_above(one, kind, below.c.parent_id))
         below = one
     names, ids = (one.c.name for one in above), (one.c.id for one in above)
@@ -59,12 +59,12 @@ _FIND_EXTERNAL_WITH_SOME_ABOVE = _with_some_above(_c.external_id == bindparam("i
 
 
 def find_with_path(tx: Transaction, kind: str, node: int | str) -> Located | None:
-    """Read the node with an id, or with an external id if it is text, and the names and ids of its ancestors."""
+    """Read a node by its id, or by its external id if `node` is a text, with the names and ids of its ancestors."""
     rows = tx.fetch(_FIND_EXTERNAL_WITH_SOME_ABOVE if isinstance(node, str) else _FIND_WITH_SOME_ABOVE, kind=kind, id=node)
     if not rows:
         return None
     row = rows[0]
-    if row[_ABOVE] is not None:  # deeper: read again, since node and names must be of one snapshot
+    if row[_ABOVE] is not None:  # there are more ancestors: read again, since node and names must be of one snapshot
         rows = tx.fetch(_FIND_WITH_PATH, kind=kind, id=row[0])
         return Located(decode_node(rows[0], tx), rows[0][_ABOVE], tuple(map(int, rows[0][_ABOVE + 1].split()))) if rows else None
     above = ""

@@ -27,11 +27,12 @@ def _next_of(column: Literal["permissions", "fields"]) -> Statement:
 def examine_column(
     tx: Transaction, kind: str, column: Literal["permissions", "fields"], examine: Callable[[Any], T]
 ) -> Iterator[tuple[int, T]]:
-    """Read one JSON column of all nodes of a kind, some at a time: pairs of id and what `examine` makes of the value, by id.
+    """Read one JSON column of all nodes of a kind, some at a time: pairs of id and the result of `examine` for the value, by id.
 
-    Equal texts are parsed and examined once, and share the result, which must not be changed.
+    Equal texts are parsed and examined once, and share the result, which must not be changed. PostgreSQL's driver returns parsed
+    values.
     """
-    known: dict[bytes, T] = {}  # by a digest of the text: very many may differ, and be long
+    known: dict[bytes, T] = {}  # by a digest of the text: there may be very many different, long texts
     after = _FIRST
     while rows := tx.fetch(_next_of(column), kind=kind, after=after, most=AT_ONCE):
         for node, value in rows:

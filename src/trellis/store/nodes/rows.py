@@ -37,7 +37,7 @@ _KIND = _c.kind == bindparam("kind")
 class Node:
     """A node as it is stored; `position` is its index among its siblings.
 
-    `fields` are the kind's own, `permissions` option → "*" or a list of group ids.
+    `fields` are the fields that the kind declares; `permissions` maps each option to "*" or a list of group ids.
     """
 
     id: int
@@ -94,14 +94,14 @@ def find_existing(tx: Transaction, kind: str, ids: Iterable[int]) -> set[int]:
 
 # --- ancestors and descendants ------------------------------------------------------------------------------------
 
-MOST_LEVELS: Final = 1000  # that are read: no tree is so deep, but damage may lead parents in a circle, which has no end
+MOST_LEVELS: Final = 1000  # levels that are read: no tree is so deep, but in a damaged one the parents may form an endless cycle
 
 
 def is_above(parent: sa.FromClause, kind: sa.ColumnElement[str], parent_id: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Build the condition that a row of `nodes` is the parent of another row, given that one's kind and parent's id.
+    """Build the condition that a row of `nodes` is the parent of another row, given the kind and parent id of that row.
 
-    With a condition on `:kind` in its place, PostgreSQL would read all of a kind for each level and compare them: without
-    statistics of kinds it expects one node of each in a table of up to some hundred, and no more than five in one of a thousand.
+    With a condition on `:kind` instead, PostgreSQL would read and compare all nodes of the kind for each level: without statistics
+    of kinds it expects one node of each kind in a table of up to a few hundred nodes, and at most five in one of a thousand.
     """
     return sa.and_(parent.c.kind == kind, parent.c.id == parent_id)
 
@@ -130,15 +130,15 @@ def _below() -> sa.CTE:
     top = sa.select(_c.kind, _c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
     down = top.cte("down", recursive=True, nesting=True)
     child = nodes.alias()
-    # Each node has one parent, so that a circle that damage has made leads back to the root before it leads anywhere else again.
+    # Each node has one parent, so a cycle, which only damage can cause, leads back to the root before it reaches any node again.
     is_child = sa.and_(child.c.kind == down.c.kind, child.c.parent_id == down.c.id, child.c.id != bindparam("root"))
     return down.union_all(sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(is_child))
 
 
 def is_in(down: sa.CTE) -> sa.ColumnElement[bool]:
-    """Build the condition that joins nodes to those of a recursion, by the whole primary key.
+    """Build the condition that joins `nodes` to the rows of a recursion by the whole primary key.
 
-    A condition on the kind of `nodes` alone would let SQLite read all of them and look for each in the recursion.
+    With a condition on the kind of `nodes` alone, SQLite would read all nodes of the kind and look for each in the recursion.
     """
     return sa.and_(_c.kind == down.c.kind, _c.id == down.c.id)
 
@@ -153,8 +153,8 @@ def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:
     return [row[0] for row in tx.fetch(_SUBTREE, kind=kind, root=root)]
 
 
-BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough for a progress report after each
-AT_ONCE: Final = 100  # nodes, or events, that are read by one statement: with the longest texts some dozen MB
+BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough to report progress after each batch
+AT_ONCE: Final = 100  # nodes, or events, that one statement reads: a few dozen MB with the longest texts
 
 
 def split_into_batches(ids: Sequence[T], size: int | None = None) -> Iterator[Sequence[T]]:
@@ -172,8 +172,9 @@ def delete_subtree(
 ) -> int:
     """Delete a node with its descendants, and close the gap among its siblings; return the number of nodes deleted.
 
-    `below` are its descendants as `find_descendants` returns them, if the caller has them. They are deleted in batches, the
-    deepest first, since the foreign key lets no parent go before its children; `before_batch` is called with the ids of each.
+    `below` are its descendants as `find_descendants` returns them, if the caller has read them. The nodes are deleted in batches,
+    the deepest first, since the foreign key requires children to be deleted before their parent; `before_batch` is called with the
+    ids of each batch.
     """
     slot = siblings.find_slot(tx, kind, node.id)
     deleted = [node.id, *(find_descendants(tx, kind, node.id) if below is None else below)]
@@ -189,41 +190,41 @@ def delete_subtree(
 
 
 def delete_rows(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
-    """Delete the rows of nodes and nothing else, in this order: no parent before its children."""
+    """Delete only the rows of nodes, in this order; children must come before their parents."""
     for batch in split_into_batches(ids):
         tx.execute(_DELETE, kind=kind, ids=tx.id_list(batch))
 
 
 # --- writing one node ---------------------------------------------------------------------------------------------
 
-_FEW: Final = 64  # nodes, of which any plan is quick
-_KNOWN = Statement(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'nodes'::regclass"))  # -1 if it has never looked
+_FEW: Final = 64  # nodes, for which any plan is fast
+_KNOWN = Statement(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'nodes'::regclass"))  # -1 if the table was never analyzed
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
 def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) -> Node:
     """Insert a node at a position among its siblings, or at the end (None); return it with its position.
 
-    Its id is one that `counters.next_number` returned, and counted in the total; its own `position` is ignored.
+    Its id must come from `counters.next_number`, which has counted it in the total; its own `position` is ignored.
     """
     return insert_siblings(tx, kind, [node], position)[0]
 
 
 def _count_inserted(tx: Transaction, more: int) -> None:
-    """Let PostgreSQL look at the table anew where it knows of fewer nodes than were inserted, asked at each fourfold number.
+    """Let PostgreSQL analyze `nodes` if it knows of fewer nodes than were inserted, which is checked at each fourfold number.
 
-    It plans a statement by the size that a table has then, and keeps the plan: made while there were a few nodes, one reads all of
-    a kind to find one. Autovacuum would see to it too, a minute later, and not within a transaction.
+    PostgreSQL plans a statement for the size that a table has at the time, and keeps the plan: one made for a few nodes reads all
+    nodes of a kind to find one. Autovacuum would analyze the table too, but a minute later and not within a transaction.
     """
     before, tx.inserted = tx.inserted, tx.inserted + more
     if tx.sqlite or tx.inserted < _FEW or before.bit_length() // 2 == tx.inserted.bit_length() // 2:
         return
     if tx.fetch(_KNOWN)[0][0] < tx.inserted:
-        tx.raw.execute("ANALYZE (SKIP_LOCKED) nodes")  # a vacuum that is under way does the same
+        tx.raw.execute("ANALYZE (SKIP_LOCKED) nodes")  # if locked: a vacuum that is running does the same
 
 
 def insert_siblings(tx: Transaction, kind: str, new: Sequence[Node], position: int | None = None) -> list[Node]:
-    """Insert nodes that have the same parent side by side: the first at a position, or at the end (None). See `insert`."""
+    """Insert nodes with the same parent side by side: the first at a position, or all at the end (None). See `insert`."""
     placed: list[Node] = []
     for slots, first in siblings.attach_many(tx, kind, new[0].parent_id, position, len(new)):
         those = new[len(placed) : len(placed) + len(slots)]
@@ -252,9 +253,9 @@ def _values(kind: str, node: Node, slot: Slot) -> dict[str, Any]:
 
 
 def insert_descendants(tx: Transaction, kind: str, batches: Iterable[Sequence[Node]]) -> None:
-    """Insert many nodes, whose ids `counters.next_numbers` returned, batch by batch, parents before their children.
+    """Insert many nodes, whose ids must come from `counters.next_numbers`, batch by batch, parents before their children.
 
-    Their parents must be new too and have no other children: the `position` of siblings is 0…n-1 and is kept.
+    Their parents must be new too and have no other children: siblings have the positions 0…n-1, which are kept.
     """
     parents: set[int | None] = set()
     for batch in batches:
@@ -271,12 +272,12 @@ _UPDATE = Statement(
 
 
 def update(tx: Transaction, kind: str, node: Node) -> None:
-    """Write all of a node but its parent and position, which stay."""
+    """Write everything of a node except its parent and position, which stay the same."""
     tx.execute(_UPDATE, **_changed_values(kind, node))
 
 
 def update_many(tx: Transaction, kind: str, changed: Iterable[Node]) -> None:
-    """Write all of some nodes but their parents and positions, which stay."""
+    """Write everything of some nodes except their parents and positions, which stay the same."""
     tx.execute_many(_UPDATE, [_changed_values(kind, node) for node in changed])
 
 
@@ -299,7 +300,7 @@ def fold_name(name: str) -> str:
     return name.casefold()
 
 
-_LAST: Final = "\U0010ffff"  # stands behind every other character in the order of names
+_LAST: Final = "\U0010ffff"  # comes after every other character in the order of names
 _BEGINNING = Statement(
     sa.select(*COLUMNS)
     .where(_c.kind == bindparam("kind"), _c.name_key >= bindparam("first"), _c.name_key < bindparam("last"))
@@ -309,7 +310,7 @@ _BEGINNING = Statement(
 
 
 def find_beginning_with(tx: Transaction, kind: str, folded: str, limit: int) -> list[Node]:
-    """Read the nodes of a kind whose folded names begin with a text, by name: one of exactly this name comes first."""
+    """Read nodes of a kind whose folded names begin with a text, by name, at most `limit`: an exact match comes first."""
     rows = tx.fetch(_BEGINNING, kind=kind, first=folded, last=folded + _LAST, limit=limit)
     return [decode_node(row, tx) for row in rows]
 
@@ -327,7 +328,7 @@ def list_mentioning_group(tx: Transaction, group: int) -> list[tuple[str, int]]:
 
 
 def walk(tx: Transaction, keys: Iterable[tuple[str, int]]) -> Iterator[tuple[str, Node]]:
-    """Read nodes of any kinds in order, as (kind, node), some at a time: they may have very long texts."""
+    """Read nodes of any kinds in the order of `keys`, as (kind, node), some at a time: they may have very long texts."""
     for kind, some in groupby(keys, itemgetter(0)):
         for ids in split_into_batches([number for _, number in some], AT_ONCE):
             found = find_by_ids(tx, kind, ids)

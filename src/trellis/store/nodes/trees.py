@@ -27,7 +27,7 @@ def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, 
 
 
 def find_level(tx: Transaction, kind: str, node: int | None) -> int:
-    """Return on which level a node is: 1 at the top, 0 for None."""
+    """Return the level of a node: 1 at the top level, 0 for None."""
     return 0 if node is None else len(find_ancestors(tx, kind, (node,)))
 
 
@@ -52,14 +52,14 @@ _HEIGHTS = _heights()
 def measure_heights(tx: Transaction, kind: str, roots: Sequence[int], apart: Sequence[int], most: int) -> dict[int, int]:
     """Return how many levels there are below each of some nodes, at most `most`: id → number.
 
-    Nodes that are `apart`, and all below these, do not count.
+    Nodes in `apart`, and all nodes below them, do not count.
     """
     rows = tx.fetch(_HEIGHTS, kind=kind, roots=tx.id_list(roots), apart=tx.id_list(apart), depth=most)
     return {row[0]: row[1] for row in rows}
 
 
 def reaches_down(tx: Transaction, kind: str, node: int, levels: int) -> bool:
-    """Return whether there is something so many levels below a node."""
+    """Return whether there are nodes so many levels below a node."""
     return levels <= 0 or measure_heights(tx, kind, (node,), (), levels).get(node) == levels
 
 
@@ -67,17 +67,17 @@ _child = nodes.alias()
 
 
 def _tree(top: sa.ColumnElement[bool], *below: sa.ColumnElement[bool]) -> Statement:
-    """Select nodes and those below them down to `:depth` levels, parents before their children, siblings in order."""
+    """Select the nodes `top` and those below them, `:depth` levels in all, parents before their children, siblings in order."""
     down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(top).cte("down", recursive=True)
     is_child = (_child.c.kind == down.c.kind, _child.c.parent_id == down.c.id, *below)
     is_near = down.c.depth < bindparam("depth", type_=sa.Integer)
     down = down.union_all(sa.select(_child.c.kind, _child.c.id, down.c.depth + 1).where(*is_child, is_near))
-    found = sa.select(_c.id, POSITION).join(down, is_in(down))  # with their texts, SQLite would take all of these along to sort
+    found = sa.select(_c.id, POSITION).join(down, is_in(down))  # only ids: SQLite would carry the texts along while it sorts
     return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
 
 
 _WHOLE_TREE = _tree(sa.and_(_KIND, _c.parent_id.is_(None)))
-_TREE_BELOW = _tree(  # a circle that damage has made leads back to the root, as in BELOW
+_TREE_BELOW = _tree(  # a cycle in a damaged tree leads back to the root, as in BELOW
     sa.and_(_KIND, _c.parent_id == bindparam("root"), _c.id != bindparam("root")), _child.c.id != bindparam("root")
 )
 _TREES = _tree(NodeIdIn(_c.id, "tops"))
@@ -88,7 +88,7 @@ def find_tree(
 ) -> list[Node]:
     """Read the nodes below a node (None: all of the kind), `depth` levels of them, parents before their children. Raises TooMuch.
 
-    Siblings are in their order. With `tops`, read these and what is below them.
+    Siblings are in their order. With `tops`, read these nodes and those below them instead, `depth` levels in all.
     """
     most = room.nodes + 1
     if tops is not None:

@@ -1,4 +1,4 @@
-"""Deleting many nodes without children at once, each saved as if it were deleted by itself, one after the other."""
+"""Deleting many nodes without children at once, with snapshots as if they had been deleted one after the other."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,16 +12,17 @@ from trellis.store.snapshots.rows import NEIGHBOURS, save_many
 
 
 class Leaf(NamedTuple):
-    """A node as it is just before it is deleted, after those before it in the list, and the siblings that it has then."""
+    """A node as it is just before its own deletion, after those before it in the list, and its nearest siblings at that time."""
 
     node: Node
     neighbours: Mapping[str, Sequence[int]]
 
 
 def delete_leaves(tx: Transaction, kind: str, leaves: Sequence[Node]) -> list[Node]:
-    """Delete nodes in this order, and return each as it was just before; each is saved for an event of its own, the next ones.
+    """Delete nodes in this order, and return each as it was just before its deletion.
 
-    None may have children but those before it in the list.
+    Each is saved for an event of its own: the next ones, in the same order. A node may have children only if all of them come
+    before it in the list.
     """
     by_parent: dict[int | None, list[Node]] = {}
     for node in leaves:
@@ -41,7 +42,7 @@ def delete_leaves(tx: Transaction, kind: str, leaves: Sequence[Node]) -> list[No
 
 
 def _foresee(tx: Transaction, kind: str, parent: int | None, leaves: Sequence[Node]) -> Iterator[Leaf]:
-    """Work out the positions and neighbours that children of one parent will have when each of them is deleted."""
+    """Compute the positions and neighbours that children of one parent will have when each of them is deleted."""
     positions = [node.position for node in leaves]
     before, behind = _link(tx, kind, parent, sorted(positions))
     for node, position in zip(leaves, siblings.positions_on_leaving(positions), strict=True):
@@ -57,13 +58,13 @@ def _foresee(tx: Transaction, kind: str, parent: int | None, leaves: Sequence[No
 def _link(
     tx: Transaction, kind: str, parent: int | None, positions: Sequence[int]
 ) -> tuple[dict[int, int | None], dict[int, int | None]]:
-    """Map the siblings at and around these positions to the one before each, and to the one behind it."""
+    """Map the siblings at and around these positions to the one before each, and to the one after it."""
     before: dict[int, int | None] = {}
     behind: dict[int, int | None] = {}
     first = 0
     for last, position in enumerate(positions):
         if last + 1 < len(positions) and positions[last + 1] - position <= 2 * NEIGHBOURS:
-            continue  # what is around both is read at once
+            continue  # the siblings around both are read together
         found = siblings.read_range(tx, kind, parent, positions[first] - NEIGHBOURS, position + NEIGHBOURS, (nodes.COLUMNS[0],))
         there = [row[0] for row in found]
         before |= zip(there, (None, *there), strict=False)

@@ -31,7 +31,7 @@ class Snapshot:
     """A row as it was before event `seq`, and what the event did to it.
 
     Undo finds the position from `neighbours`: `before` and `behind` list sibling ids, nearest first. For a row that was
-    moved with its siblings it has only `to`, the parent they moved to.
+    moved with its siblings, `neighbours` has only `to`, the parent that they moved to.
     """
 
     seq: int
@@ -65,15 +65,15 @@ _SAVE_CHILDREN = _insert_from(_AS_IT_IS.where(_KIND, _c.parent_id == bindparam("
 
 
 def save(tx: Transaction, kind: str, node: Node, change: Change, neighbours: Mapping[str, Any] | None = None) -> None:
-    """Save a row for the event that this transaction is about to append, unless it has been saved for it already.
+    """Save a row for the event that this transaction is about to append, unless the row has been saved for it already.
 
-    Parent and position are those of `node`, since the row may have been moved already; everything else is read from the row.
+    Parent and position are taken from `node`, since the row may have been moved already; everything else is read from the row.
     """
     tx.execute(_SAVE, **_values(_next_event(tx), kind, node.id, change, (node.parent_id, node.position), _encode(tx, neighbours)))
 
 
 def save_many(tx: Transaction, kind: str, rows: Sequence[tuple[Node, Mapping[str, Any] | None]], change: Change) -> None:
-    """Save rows, each with its neighbours, for one of the events that this transaction is about to append, in their order.
+    """Save rows, each with its neighbours and for an event of its own: the next ones of this transaction, in the same order.
 
     See `save`.
     """
@@ -90,7 +90,7 @@ def _encode(tx: Transaction, neighbours: Mapping[str, Any] | None) -> str | None
 
 
 def save_moved(tx: Transaction, kind: str, parent: int | None, positions: Mapping[int, int], to: int) -> None:
-    """Save children of a node that are about to move to another one: id → the position that it leaves. See `save`."""
+    """Save children of a node that are about to move to another one; `positions` maps their ids to their positions. See `save`."""
     seq, neighbours = _next_event(tx), tx.encode({"to": to})
     params = [_values(seq, kind, node, "moved", (parent, position), neighbours) for node, position in positions.items()]
     tx.execute_many(_SAVE, params)
@@ -112,7 +112,7 @@ def _values(
 
 
 def save_deleted(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
-    """Save rows that are about to be deleted. None of them may have been saved for this event."""
+    """Save rows that are about to be deleted. None of them may have been saved for this event yet."""
     tx.execute(_SAVE_BY_IDS, seq=_next_event(tx), kind=kind, ids=tx.id_list(ids), change="deleted", neighbours=None)
 
 
@@ -131,7 +131,7 @@ def find_neighbours(tx: Transaction, kind: str, node: Node) -> dict[str, list[in
 
 
 def _next_event(tx: Transaction) -> int:
-    """Return the sequence number that the event of this transaction will have. There is one writer at a time."""
+    """Return the sequence number of the next event of this transaction. It is certain, since there is one writer at a time."""
     return last_number(tx, "events") + 1
 
 
@@ -178,12 +178,12 @@ _LATEST = Statement(_OF_NODE.order_by(_s.seq.desc()).limit(1))
 
 
 def list_keys(tx: Transaction, seq: int, change: Change) -> list[tuple[str, int]]:
-    """Return the kind and the id of all rows to which an event did something, by position."""
+    """Return the kind and id of all rows to which an event made a change, by position."""
     return [(row[0], row[1]) for row in tx.fetch(_KEYS, seq=seq, change=change)]
 
 
 def walk(tx: Transaction, seq: int, keys: Sequence[tuple[str, int]]) -> Iterator[Snapshot]:
-    """Read rows that an event deleted or changed, in the order of their keys, some at a time: they may have very long texts."""
+    """Read rows that an event deleted or changed, in the order of `keys`, some at a time: they may have very long texts."""
     for kind, found in groupby(keys, itemgetter(0)):
         for ids in split_into_batches([number for _, number in found], AT_ONCE):
             rows = {one.node.id: one for one in find_by_ids(tx, seq, kind, ids)}
@@ -191,7 +191,7 @@ def walk(tx: Transaction, seq: int, keys: Sequence[tuple[str, int]]) -> Iterator
 
 
 class Place(NamedTuple):
-    """Where a node was before an event, and the neighbours that are saved with it."""
+    """Where a node was before an event, and the neighbours that were saved with it."""
 
     id: int
     parent_id: int | None
@@ -200,7 +200,7 @@ class Place(NamedTuple):
 
 
 def list_places(tx: Transaction, seq: int, kind: str, change: Change) -> list[Place]:
-    """Return where the nodes of a kind were to which an event did something, by position."""
+    """Return where the nodes of a kind to which an event made a change were before, by position."""
     rows = tx.fetch(_PLACES, seq=seq, kind=kind, change=change)
     return [Place(row[0], row[1], row[2], tx.decode(row[3]) or {}) for row in rows]
 
@@ -216,7 +216,7 @@ _SAVED_SINCE = Statement(
 
 
 def find_saved_since(tx: Transaction, seq: int) -> list[tuple[str, int, str]]:
-    """Return the rows that were saved for events after `seq`, in their order: kind, id, and when they were changed before."""
+    """Return the rows that were saved for events after `seq`, by event: kind, id, and their `updated_at` before."""
     return [(row[0], row[1], row[2]) for row in tx.fetch(_SAVED_SINCE, after=seq)]
 
 
@@ -226,17 +226,17 @@ def find_by_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> lis
 
 
 def find_of_events(tx: Transaction, kind: str, seqs: Sequence[int], change: Change) -> list[Snapshot]:
-    """Read the rows to which some events did something."""
+    """Read the rows of a kind to which some events made a change."""
     return [_decode(row, tx) for row in tx.fetch(_OF_EVENTS, kind=kind, seqs=tx.id_list(seqs), change=change)]
 
 
 def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, int]:
-    """Return the last event that changed, moved or deleted each of some nodes; those without any are left out."""
+    """Return the last event that changed, moved or deleted each of some nodes: id → event. Nodes without one are left out."""
     return {row[0]: row[1] for row in tx.fetch(_LAST_CHANGES, kind=kind, ids=tx.id_list(ids))}
 
 
 def count_by_event(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Count the rows saved for each of these events; an event without any is left out."""
+    """Count the rows saved for each of these events: event → number. Events without rows are left out."""
     if not seqs:
         return {}
     counted = sa.select(_s.seq, sa.func.count()).where(_s.seq.in_(seqs)).group_by(_s.seq)
@@ -250,7 +250,7 @@ def find_names(tx: Transaction, seq: int, kind: str, ids: Collection[int]) -> di
 
 
 def find_next(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | None:
-    """Read a node as it was before the first event after `seq` that changed it; None if none has changed it since."""
+    """Read a node as it was before the first event after `seq` that changed it; None if no event has changed it since."""
     rows = tx.fetch(_NEXT, kind=kind, node=node, after=seq)
     return _decode(rows[0], tx) if rows else None
 
@@ -272,7 +272,7 @@ _NEXT_OF_EACH = _next_of_each()
 
 
 def find_next_of_each(tx: Transaction, kind: str, ids: Sequence[int], seq: int) -> dict[int, Snapshot]:
-    """Read nodes as they were before the first event after `seq` that changed each; those unchanged since are left out."""
+    """Read each node as it was before the first event after `seq` that changed it: id → snapshot. Unchanged nodes are left out."""
     return {row[4]: _decode(row, tx) for row in tx.fetch(_NEXT_OF_EACH, kind=kind, ids=tx.id_list(ids), after=seq)}
 
 
@@ -298,10 +298,10 @@ def _insert_deleted(replaced: Mapping[str, sa.ColumnElement[Any]], *which: sa.Co
 
 
 def _restore() -> Statement:
-    """Insert the nodes `:ids` as they were before event `:seq` deleted them, the node `:root` under another parent perhaps.
+    """Insert the nodes `:ids` as they were before event `:seq` deleted them, but the node `:root` under the parent `:to`.
 
-    The root gets a slot that was attached. The others are inserted with their positions as offsets in block 0: all their siblings
-    were deleted with them, so that these are dense, and `siblings.build_blocks` can follow.
+    The root gets the slot that `siblings.attach` returned. The others are inserted with their positions as offsets in block 0. All
+    their siblings were deleted with them, so these offsets have no gaps, and `siblings.build_blocks` can follow.
     """
     is_root = _s.id == bindparam("root", type_=NUMBER)
     replaced = {
@@ -327,8 +327,8 @@ def restore(
 ) -> None:
     """Restore the nodes that an event deleted, byte for byte; `after_batch` is called with the ids of each batch.
 
-    `root` is the one that was deleted by name; it goes under `root.parent_id`, to `position` or to the end (None). `below` are the
-    ids of the others that were deleted with it, parents before their children.
+    `root` is the node whose deletion was requested; it goes under `root.parent_id`, to `position` or to the end (None). `below` are
+    the ids of the other nodes, which were deleted with it, parents before their children.
     """
     slot, _ = siblings.attach(tx, kind, root.parent_id, position)
     ids = [root.id, *below]
@@ -343,7 +343,10 @@ def restore(
 
 
 def restore_many(tx: Transaction, kind: str, deleted: Sequence[Snapshot]) -> None:
-    """Restore all that some events deleted, byte for byte. `siblings.arrange` has to give the roots their slots then."""
+    """Restore all nodes of a kind that some events deleted, byte for byte; `deleted` are all their snapshots.
+
+    Then `siblings.arrange` must give the roots their slots.
+    """
     tx.execute(_RESTORE_MANY, kind=kind, seqs=tx.id_list(sorted({one.seq for one in deleted})))
     ids = [one.node.id for one in deleted]
     siblings.build_blocks(tx, kind, ids)
@@ -355,7 +358,7 @@ def restore_many(tx: Transaction, kind: str, deleted: Sequence[Snapshot]) -> Non
 
 
 def find_oldest_event(tx: Transaction) -> int | None:
-    """Return the oldest event with saved rows; None if there is none."""
+    """Return the oldest event for which rows are saved; None if there is none."""
     found: int | None = tx.connection.execute(sa.select(sa.func.min(_s.seq))).scalar_one()
     return found
 

@@ -20,7 +20,8 @@ _c = events.c
 class Search(NamedTuple):
     """The result of a search.
 
-    `next` is the sequence number to continue before, if there may be more; `complete` is false if the time limit ended the search.
+    `next` is the sequence number before which to continue, if there may be more; `complete` is false if the time limit ended the
+    search.
     """
 
     found: list[Event]
@@ -32,7 +33,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
     """Search the log, newest first.
 
     `filters` may contain wanted (a Wanted), operation, resource, resources (several), resource_id, request_id, change_set,
-    actor_type, actor_id, `since` and `until` (timestamps; the latter not included).
+    actor_type, actor_id, since and until (timestamps; `until` itself is excluded).
     """
     top, bottom = _find_range(tx, filters, before)
     conditions = _conditions(filters)
@@ -52,7 +53,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
 
 
 def _is_indexed(filters: Mapping[str, Any]) -> bool:
-    """Return whether an index finds the events: that of the change set, or that of the record, which begins with its resource."""
+    """Return whether an index finds the events: that on the change set, or that on resource and record, in this order."""
     return "change_set" in filters or ("resource_id" in filters and not filters.keys().isdisjoint({"resource", "resources"}))
 
 
@@ -72,7 +73,7 @@ def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None)
 
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found = [_c[name] == filters[name] for name in _EQUAL if name in filters]
-    if "resource" in filters:  # with the index on records, all events of a resource would be sorted
+    if "resource" in filters:  # without a record, that index would lead to sorting all events of the resource
         found.append((_c.resource if "resource_id" in filters else WithoutIndex(_c.resource)) == filters["resource"])
     if "resources" in filters:
         column = _c.resource if "resource_id" in filters and "resource" not in filters else WithoutIndex(_c.resource)
@@ -88,7 +89,7 @@ def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
 
 
 def find_by_request(tx: Transaction, operations: Collection[str], key: int, request_id: str, span: tuple[str, str]) -> int | None:
-    """Find the first event of some operations that a key's request has caused within a span of time; return its number."""
+    """Return the number of the first event of some operations that a key's request has caused within a span of time."""
     since, until = span
     by_key = _conditions({"actor_type": "key", "actor_id": key})
     statement = (

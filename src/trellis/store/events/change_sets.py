@@ -23,9 +23,9 @@ _INSERT: Final = Statement(sa.insert(change_sets).values({column.name: bindparam
 
 
 def open_change_set(tx: Transaction, actor: Mapping[str, Any], name: str | None, now: str, operation: str) -> int:
-    """Return the id of an actor's change set with a name, which is made if there is none; without a name, of a new one.
+    """Return the id of an actor's change set with this name, which is created if it does not exist; without a name, of a new one.
 
-    `operation` is the name of the one that the events come from, directly or not.
+    `operation` is the name of the operation that causes the events, directly or indirectly.
     """
     owner = {"actor_type": actor["type"], "actor_id": actor["id"] or 0}
     if name is not None and (rows := tx.fetch(_BY_NAME, **owner, name=name)):
@@ -37,9 +37,9 @@ def open_change_set(tx: Transaction, actor: Mapping[str, Any], name: str | None,
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """A change set: whose it is (`actor_id` is 0 for an actor without an id), and its events, the newest first.
+    """A change set: its actor (`actor_id` is 0 for an actor without an id), and the numbers of its events, the newest first.
 
-    `purged` is how many of its events are not kept any more.
+    `purged` is the number of its events that have been purged.
     """
 
     actor_type: str
@@ -49,7 +49,7 @@ class ChangeSet:
 
 
 def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
-    """Read a change set; None if there is no such change set."""
+    """Read a change set; None if it does not exist."""
     row = tx.connection.execute(sa.select(_c.actor_type, _c.actor_id).where(_c.id == number)).first()
     if row is None:
         return None
@@ -58,7 +58,7 @@ def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
 
 
 def count_of_change_set(tx: Transaction, number: int, resources: Collection[str] | None = None) -> int:
-    """Count the events of a change set that are left, or those of them about some resources."""
+    """Count the events of a change set that have not been purged; given `resources`, only events about these."""
     counted = sa.select(sa.func.count()).select_from(events).where(events.c.change_set == number)
     if resources is not None:
         counted = counted.where(WithoutIndex(events.c.resource).in_(sorted(resources)))
@@ -66,7 +66,7 @@ def count_of_change_set(tx: Transaction, number: int, resources: Collection[str]
 
 
 def purge_change_sets(tx: Transaction, before: str, most: int = 5000) -> int:
-    """Delete change sets that began before a time and of which no event is left, at most `most`; return their number."""
+    """Delete change sets that began before a time and have no events left, at most `most`; return their number."""
     is_in_use = sa.exists().where(events.c.change_set == _c.id)
     stale = sa.select(_c.id).where(_c.at < before, ~is_in_use).order_by(_c.id).limit(most)
     gone = list(tx.connection.execute(stale).scalars())

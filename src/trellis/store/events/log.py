@@ -18,7 +18,8 @@ from trellis.store.tables import counters, events
 class Event:
     """One successful write. `seq` counts without gaps in the order of the commits; `undoes` is the event that it undoes.
 
-    What came of a proposal has its number, and the actor who approved it. `traceparent` names the trace of its request.
+    An event that resulted from a proposal has the proposal's number, and the actor who approved it. `traceparent` names the trace
+    of the request, as W3C Trace Context defines it.
     """
 
     seq: int
@@ -42,7 +43,11 @@ class Event:
 
 
 class Wanted(NamedTuple):
-    """Which events are wanted: those of some operations; of others only those, or all but those, that changed only some members."""
+    """Which events are wanted, by operation.
+
+    All events of the operations `always`; of the operations `if_only`, those that changed nothing but `members`; of the operations
+    `unless_only`, those that changed anything else, or nothing.
+    """
 
     always: frozenset[str]
     if_only: frozenset[str]
@@ -66,7 +71,7 @@ _APPEND = Statement(sa.insert(events).values({column.name: bindparam(column.name
 
 
 def append(tx: Transaction, event: Event) -> int:
-    """Append an event, and return its sequence number; its own `seq` is ignored. With one writer at a time, none is skipped."""
+    """Append an event, and return its sequence number; its own `seq` is ignored. With one writer at a time, there are no gaps."""
     seq = next_number(tx, "events")
     tx.execute(_APPEND, **_encode(event, seq, tx))
     tx.newest_event_at = event.at
@@ -92,7 +97,7 @@ _NEWEST = Statement(sa.select(events.c.at).order_by(events.c.seq.desc()).limit(1
 
 
 def find_newest_timestamp(tx: Transaction) -> str:
-    """Return when the newest event happened, in the transaction of a write; an empty text if no event is kept."""
+    """Return the timestamp of the newest event, in the transaction of a write; an empty text if there are no events."""
     if tx.newest_event_at is None:  # read once for all writes that share a commit
         rows = tx.fetch(_NEWEST)
         tx.newest_event_at = rows[0][0] if rows else ""
@@ -114,12 +119,12 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "reason": lambda value: events.c.reason == value,
     "actor": lambda value: _is_by(value.type, value.id),
 }
-# Without a record, the index on resources and records would find all events of the resource, which would then be sorted.
+# Without a record, the index on resource and record would find all events of the resource, which would then have to be sorted.
 _FILTERS_OF_MANY: Final = {**_FILTERS, "resource": lambda value: WithoutIndex(events.c.resource) == value}
 
 
 def _is_by(actor: str, number: int | None) -> sa.ColumnElement[bool]:
-    """Build the condition that an event is by an actor: its type, and its id, unless that is None."""
+    """Build the condition that an event was caused by an actor, given the actor's type and its id, or None for any id."""
     is_of_type = JsonMember(events.c.actor, "type") == actor
     if number is None:
         return is_of_type
@@ -131,8 +136,8 @@ def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, 
     """Select the events after a sequence number, or before it if newest first; None begins with the first or the newest.
 
     `filters` may contain wanted (a Wanted), operation, resource, resources (several), resource_id, change_set, request_id, reason,
-    actor (with `type` and `id`), `since` and `until` (timestamps; the latter not included), and within (roots by resource: what is
-    inside of them).
+    actor (with `type` and `id`), since and until (timestamps; `until` itself is excluded), and within (roots by resource, for
+    events about nodes inside them).
     """
     statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq)
     build = _FILTERS if "resource_id" in filters else _FILTERS_OF_MANY
@@ -145,7 +150,7 @@ def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, 
 
 
 def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
-    """Read the events of `select_page`, at most `limit`, without their records and what else they touched."""
+    """Read the events of `select_page`, at most `limit`, without `before`, `after` and `touched`, which are None."""
     statement = select_page(tx, filters, after, newest_first=newest_first).limit(limit)
     light = statement.with_only_columns(*(sa.null().label(name) if name in _LARGE else events.c[name] for name in Event.__slots__))
     return [Event(*row) for row in tx.connection.execute(light)]
@@ -161,7 +166,7 @@ _FIND_MANY = Statement(_SELECT.where(IdIn(events.c.seq, "seqs")))
 
 
 def find_many(tx: Transaction, seqs: Sequence[int]) -> list[Event]:
-    """Read some events, in the order of the numbers; those that are not kept are left out."""
+    """Read some events, in the order of the given numbers; events that do not exist, or not any more, are left out."""
     found = {row[0]: _decode(row, tx) for row in tx.fetch(_FIND_MANY, seqs=tx.id_list(seqs))}
     return [found[seq] for seq in seqs if seq in found]
 
@@ -172,7 +177,7 @@ def _decode(row: Row, tx: Transaction) -> Event:
 
 
 def find_of_key(tx: Transaction, key: int, since: str) -> list[int]:
-    """Return the sequence numbers of the events of a key at or after a time, the newest first."""
+    """Return the sequence numbers of the events that a key caused at or after a time, the newest first."""
     found = sa.select(events.c.seq).where(events.c.at >= since, _is_by("key", key)).order_by(events.c.seq.desc())
     return list(tx.connection.execute(found).scalars())
 
@@ -183,7 +188,7 @@ _UNDOING = Statement(
 
 
 def find_undoing(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Find the last event that undid each of these: event → the one that undid it. Those that were not undone are left out."""
+    """Find the last event that undid each of these: event → the event that undid it. Events that were not undone are left out."""
     return {row[0]: row[1] for row in tx.fetch(_UNDOING, seqs=tx.id_list(sorted(seqs)))} if seqs else {}
 
 
@@ -196,7 +201,7 @@ _BOUNDS = Statement(
 
 
 def find_bounds(tx: Transaction) -> tuple[int, int]:
-    """Return the sequence numbers of the oldest event left (of the next one if there is none) and of the newest ever."""
+    """Return the sequence numbers of the oldest event left (or of the next event if none is left) and of the newest one ever."""
     ((first, last),) = tx.fetch(_BOUNDS)
     return (first or (last or 0) + 1), last or 0
 
@@ -208,7 +213,7 @@ def find_timestamp(tx: Transaction, seq: int) -> str | None:
 
 
 def count(tx: Transaction, before: int | None = None, operations: Iterable[str] = ()) -> int:
-    """Count the events that are left; given `before`, those of some operations before that sequence number."""
+    """Count the events that are left; given `before`, only those of `operations` before that sequence number."""
     counted = sa.select(sa.func.count()).select_from(events)
     if before is not None:
         counted = counted.where(events.c.seq < before, events.c.operation.in_(list(operations)))
@@ -216,9 +221,9 @@ def count(tx: Transaction, before: int | None = None, operations: Iterable[str] 
 
 
 def purge(tx: Transaction, before: str, most: int = 5000) -> int:
-    """Delete the oldest events, those older than `before`, at most `most`; return their number.
+    """Delete the oldest events, as far as they are older than `before`, at most `most`; return their number.
 
-    The remaining events have no gaps, so the feed can say which events a reader has missed.
+    The remaining events have no gaps, so the feed can report which events a reader has missed.
     """
     bound = 0
     for seq, at in tx.connection.execute(sa.select(events.c.seq, events.c.at).order_by(events.c.seq).limit(most)):

@@ -1,4 +1,4 @@
-"""Pages of events, which end before a number of events or of bytes: each has a record before and after, and what it touched."""
+"""Pages of events, limited in number and in bytes: each event has a record before and after, and the records that it touched."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -10,9 +10,9 @@ from trellis.store.engine import Transaction
 from trellis.store.events.log import Event
 from trellis.store.nodes import AT_ONCE, weigh
 
-MOST_BYTES: Final = 8 * 2**20  # of the events on a page, unless it has only one
+MOST_BYTES: Final = 8 * 2**20  # of the events on a page; a page with a single event may exceed it
 _FEW: Final = AT_ONCE // 2  # events that are read at once: each has a record before and after
-_TOUCHED: Final = 300  # bytes of one record that an event has touched
+_TOUCHED: Final = 300  # bytes of one entry in `touched`, about
 
 
 def weigh_event(event: Event) -> int:
@@ -21,7 +21,7 @@ def weigh_event(event: Event) -> int:
 
 
 class EventPage:
-    """A page of at most `limit` events: those `found`, and whether there are `more` of what was selected."""
+    """A page of at most `limit` events: `found` lists them, and `more` tells whether the selection has further events."""
 
     def __init__(self, limit: int) -> None:
         self.found: list[Event] = []
@@ -30,7 +30,7 @@ class EventPage:
         self._size = 0
 
     def read(self, tx: Transaction, select: sa.Select[Any]) -> None:
-        """Read on, no more than what is on the page, and a few."""
+        """Add the selected events to the page until it is full. At most a few events are read beyond it."""
         left = self._limit + 1 - len(self.found)
         with closing(walk(tx, select, left)) as read:
             for event in read:
@@ -42,9 +42,9 @@ class EventPage:
 
 
 def walk(tx: Transaction, select: sa.Select[Any], most: int | None = None) -> Generator[Event]:
-    """Read events one after the other, at most so many, without having more than a few in memory.
+    """Yield events one after the other, at most `most`, with only a few in memory.
 
-    The first few are read at once, since mostly there are no more, and a cursor takes PostgreSQL several round trips.
+    The first few are read at once, since usually there are no more, and a cursor takes several round trips on PostgreSQL.
     """
     first = _FEW if most is None else min(most, _FEW)
     read = yield from _walk(tx, select.limit(first))
@@ -53,7 +53,7 @@ def walk(tx: Transaction, select: sa.Select[Any], most: int | None = None) -> Ge
 
 
 def _walk(tx: Transaction, select: sa.Select[Any], **options: Any) -> Generator[Event, None, int]:
-    """Read events; return how many there were."""
+    """Yield events; return their number."""
     read = 0
     with tx.connection.execute(select, execution_options=options) as rows:
         for row in rows:

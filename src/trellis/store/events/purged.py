@@ -1,6 +1,6 @@
-"""How many events of each change set were purged, so that undoing what is left of it does not pass for undoing it.
+"""How many events of each change set were purged, so that undoing the rest is not mistaken for undoing the whole change set.
 
-The counts are in `counters`, as the totals of rows named for the change sets; most change sets have none.
+The counts are stored in `counters`, as the totals of rows named after the change sets; most change sets have no such row.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ def _name(change_set: int) -> str:
 
 
 def count_purged_of_change_sets(tx: Transaction, bound: int) -> None:
-    """Count the events up to a sequence number, which are about to be purged, by their change sets."""
+    """Add the events up to a sequence number, which are about to be purged, to the counts of their change sets."""
     those = (events.c.seq <= bound, events.c.change_set.is_not(None))
     counted = sa.select(events.c.change_set, sa.func.count()).where(*those).group_by(events.c.change_set)
     for change_set, count in tx.connection.execute(counted).all():
@@ -40,5 +40,5 @@ def find_purged(tx: Transaction, change_set: int) -> int:
 
 
 def forget_purged(tx: Transaction, change_sets: Iterable[int]) -> None:
-    """Delete the counts of change sets that are deleted."""
+    """Delete the counts of change sets that are being deleted."""
     tx.connection.execute(sa.delete(counters).where(counters.c.name.in_([_name(number) for number in change_sets])))

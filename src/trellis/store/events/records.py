@@ -1,4 +1,4 @@
-"""What events say of some records: since an event, and the last one of each."""
+"""Finding the events about some records: those after an event, and the last one about each record."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ def find_newest_number(tx: Transaction) -> int:
 
 
 class Change(NamedTuple):
-    """An event about a record. `began` is the operation that its change set began with, if it belongs to one."""
+    """An event about a record. `began` is the operation that its change set began with, if it has one and this was read."""
 
     event: int
     operation: str
@@ -31,7 +31,7 @@ _COLUMNS = (events.c.seq, events.c.operation, events.c.at, events.c.resource, ev
 
 
 def find_since(tx: Transaction, seq: int, resources: Sequence[str], most: int) -> list[Change]:
-    """Return the events after `seq` about these resources, the oldest first, at most so many."""
+    """Return the events after `seq` about these resources, the oldest first, at most `most`."""
     found = sa.select(*_COLUMNS).where(events.c.seq > seq, events.c.resource.in_(resources)).order_by(events.c.seq).limit(most)
     return [Change(*row) for row in tx.connection.execute(found)]
 
@@ -45,7 +45,7 @@ _SINCE_OF: Final = Statement(
 
 
 def find_since_of(tx: Transaction, seq: int, resource: str, ids: Sequence[int], most: int) -> list[Change]:
-    """Return the events after `seq` about these records of a resource, the oldest first, at most so many."""
+    """Return the events after `seq` about these records of a resource, the oldest first, at most `most`."""
     return [Change(*row) for row in tx.fetch(_SINCE_OF, after=seq, resource=resource, ids=tx.id_list(ids), most=most)]
 
 
@@ -65,9 +65,10 @@ _LAST_OF: Final = Statement(
 
 
 def _last_of_nodes() -> Statement:
-    """Find the newest event of each node in the index, however many there are; and then read it.
+    """Find the newest event of each node in the index, however many events there are, and then read these events.
 
-    It is found beforehand: PostgreSQL would go through all events, and find the newest ones anew at each.
+    They are found in a step of their own: otherwise PostgreSQL would go through all events, and find the newest ones again for
+    each.
     """
     of = events.alias("of")
     own = of.c.resource == bindparam("kind"), of.c.resource_id == nodes.c.id, of.c.seq < _BEFORE
@@ -81,12 +82,12 @@ _LAST_OF_NODES: Final = _last_of_nodes()
 
 
 def find_last_change(tx: Transaction, resource: str, number: int, before: int) -> Change | None:
-    """Return the newest event about a record before another event; None if none is kept."""
+    """Return the newest event about a record before the event `before`; None if there is none, or it was purged."""
     rows = tx.fetch(_LAST_OF, resource=resource, id=number, before=before)
     return Change(*rows[0]) if rows else None
 
 
 def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int], before: int) -> dict[int, Change]:
-    """Return the newest event before another one about each of some nodes that are there; those without one are left out."""
+    """Return the newest event before the event `before` about each of some nodes that exist; nodes without one are left out."""
     found = [Change(*row) for row in tx.fetch(_LAST_OF_NODES, kind=kind, ids=tx.id_list(ids), before=before)]
     return {change.id: change for change in found if change.id is not None}

@@ -1,4 +1,4 @@
-"""Events of what is inside of a part of the nodes, and of what was inside when it was deleted."""
+"""Events about nodes that are inside a part of the community, or were inside when they were deleted."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
@@ -12,9 +12,9 @@ from trellis.store.engine import ListedId, Transaction
 from trellis.store.lists import find_ids_inside
 from trellis.store.tables import events, snapshots
 
-_MAX_LISTED: Final = 50_000  # ids of what is inside that are compared; with more, many events match: each is judged by itself
-# Judged on the way up. The place of a deleted node is where it was when it was deleted last. Rows of `snapshots` say so for as long
-# as they are kept.
+_MAX_LISTED: Final = 50_000  # ids inside that events are compared with; if there are more, many events match: each is checked
+# Checked on the way up from the node. The parent of a deleted node is the one that it had when it was last deleted, as long as its
+# row in `snapshots` is kept.
 _LEADS_INSIDE = """
     EXISTS (
         WITH RECURSIVE up (kind, id) AS (
@@ -29,18 +29,18 @@ _LEADS_INSIDE = """
         )
         SELECT 1 FROM up WHERE up.id IN {roots}
     )"""
-# Not `NOT EXISTS`, for which PostgreSQL would read all of the kind.
+# Not `NOT EXISTS`, for which PostgreSQL would read all nodes of the kind.
 _IS_GONE = "(SELECT nodes.id FROM nodes WHERE nodes.kind = events.resource AND nodes.id = events.resource_id) IS NULL"
 
 
 def _leads_inside(kind: str, node: str, name: str, roots: Iterable[int]) -> sa.ColumnElement[bool]:
-    """Build the condition on the node that two columns name; the roots are the parameter `name`."""
+    """Build the condition for the node that two columns identify; the roots become the parameter `name`."""
     sql = _LEADS_INSIDE.replace("{kind}", kind).replace("{id}", node).replace("{roots}", f":{name}")
     return sa.text(sql).bindparams(bindparam(name, list(roots), type_=NUMBER, expanding=True))  # type: ignore[return-value]  # a text is a condition too
 
 
 def is_about_inside(tx: Transaction, within: Mapping[str, Iterable[int]]) -> sa.ColumnElement[bool]:
-    """Build the condition that an event is about something inside of `within`: roots by resource."""
+    """Build the condition that an event is about a node that is inside `within` (roots by resource), or was when it was deleted."""
     conditions: list[sa.ColumnElement[bool]] = []
     for number, (resource, roots) in enumerate(sorted(within.items())):
         n, tops = f"part_{number}_", nodes.find_existing(tx, resource, roots)
@@ -54,7 +54,7 @@ def is_about_inside(tx: Transaction, within: Mapping[str, Iterable[int]]) -> sa.
 
 
 def find_inside_or_deleted(tx: Transaction, resource: str, roots: Collection[int], ids: Collection[int]) -> set[int]:
-    """Return those of some nodes that are inside of the roots, or were when they were deleted."""
+    """Return those of some nodes that are inside the roots, or were when they were deleted."""
     gone = set(ids) - nodes.find_existing(tx, resource, ids)
     found = nodes.find_inside(tx, resource, roots, set(ids) - gone)
     if gone:

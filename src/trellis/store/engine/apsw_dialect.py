@@ -46,7 +46,7 @@ class Cursor(apsw.Cursor):
     def fetchmany(self, size: int | None = None) -> list[Any]:
         return list(islice(self, size or self.arraysize))
 
-    def close(self, force: bool = True) -> None:  # noqa: FBT001, FBT002  # APSW's own signature; rows may be left
+    def close(self, force: bool = True) -> None:  # noqa: FBT001, FBT002  # APSW's own signature; rows may be left unread
         super().close(force)
 
 
@@ -96,7 +96,7 @@ class _Dbapi:
 
 class _Context(SQLiteExecutionContext):
     def create_default_cursor(self) -> Any:
-        return Cursor(self._dbapi_connection.driver_connection)  # type: ignore[arg-type]  # it is open
+        return Cursor(self._dbapi_connection.driver_connection)  # type: ignore[arg-type]  # not None: it is open
 
 
 class ApswDialect(SQLiteDialect_pysqlite):

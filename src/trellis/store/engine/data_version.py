@@ -44,7 +44,7 @@ class SqliteDataVersion:
         self._number = -1  # the counter when it was read last
         self._keys = -1
         self._seq = 0  # the last entry of the journal that was read
-        self._began = 0.0  # when everything was dropped last, on the monotonic clock
+        self._began = 0.0  # when everything last counted as changed, on the monotonic clock
         self.changes = Changes()
         self.key_version = self.changes.stamp
 

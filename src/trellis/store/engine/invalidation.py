@@ -148,7 +148,7 @@ class InvalidationListener:
         self._seq: int | None = None  # the last entry of the journal that is known
         self._missing: set[int] = set()  # lower numbers whose commits have not been reported
         self._long_missing: set[int] = set()  # the numbers that were missing when the counter was read last
-        self._began = 0.0  # when everything was dropped last
+        self._began = 0.0  # when everything was last counted as changed
         self._is_lost = False  # whether the loss of the connection has been logged
         self._thread: threading.Thread | None = None
         self._end: socket.socket | None = None  # closing it ends the thread's wait
@@ -224,7 +224,7 @@ class InvalidationListener:
             while not self._ending:
                 try:
                     self._follow(end)
-                except Exception as error:  # noqa: BLE001  # whatever it is, it is tried again
+                except Exception as error:  # noqa: BLE001  # whatever the error, the thread tries again
                     self._log_loss(error)
                     _wait(_RETRY_AFTER, end)
 
@@ -262,7 +262,7 @@ class InvalidationListener:
         dropped = 0
         for notification in connection.notifies(timeout=timeout, stop_after=1 if timeout else None):
             number, _, what = notification.payload.partition(" ")
-            if not number.isdecimal():  # by hand
+            if not number.isdecimal():  # sent by hand
                 with self._lock:
                     self._begin(self._number, self._seq)
                 continue
@@ -294,7 +294,7 @@ class InvalidationListener:
             if keys > self._keys:
                 self._keys, self._key_version = keys, next_stamp()
             self._long_missing = set(self._missing)
-        if dropped is None:  # another process has waited in vain for this one
+        if dropped is None:  # another process has waited in vain for this one, and deleted its row
             self._listeners.register(connection)
         elif dropped >= keys or self._listeners.confirm(connection, keys):
             self._valid_until = began + VALID_FOR

@@ -252,7 +252,10 @@ class Store:
             raise refuse_full()
 
     def close(self) -> None:
-        """Finish the waiting writes, and close all connections; those of reads that have not ended are closed when these end."""
+        """Finish the waiting writes, and close all connections; those of reads that have not ended are closed when these end.
+
+        On SQLite, other threads keep their connections for reads until they end.
+        """
         self._is_closed = True
         self._listener.close()
         self._writer.close()

@@ -28,7 +28,7 @@ class Statement:
 
     def __init__(self, clause: sa.sql.ClauseElement, *, beside_taken: bool = False) -> None:
         self._clause = clause
-        self.compiled: dict[bool, tuple[str, dict[str, Any]]] = {}  # what `compile` has returned, by whether it is for SQLite
+        self.compiled: dict[bool, tuple[str, dict[str, Any]]] = {}  # the results of `compile`, by whether they are for SQLite
         self._beside_taken = beside_taken
         self.wants_counters = False  # known once it is compiled
 

@@ -73,7 +73,7 @@ def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None)
 
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found = [_c[name] == filters[name] for name in _EQUAL if name in filters]
-    if "resource" in filters:  # without a record, that index would lead to sorting all events of the resource
+    if "resource" in filters:  # without a resource_id, an index would mean sorting all events of the resource
         found.append((_c.resource if "resource_id" in filters else WithoutIndex(_c.resource)) == filters["resource"])
     if "resources" in filters:
         column = _c.resource if "resource_id" in filters and "resource" not in filters else WithoutIndex(_c.resource)

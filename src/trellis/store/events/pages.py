@@ -16,12 +16,12 @@ _TOUCHED: Final = 300  # bytes of one entry in `touched`, about
 
 
 def weigh_event(event: Event) -> int:
-    """Return how many bytes of memory an event takes, about."""
+    """Return approximately how many bytes of memory an event takes."""
     return weigh(event.before) + weigh(event.after) + _TOUCHED * len(event.touched)
 
 
 class EventPage:
-    """A page of at most `limit` events: `found` lists them, and `more` tells whether the selection has further events."""
+    """A page of at most `limit` events: `found` lists them, and `more` is true if the selection has further events."""
 
     def __init__(self, limit: int) -> None:
         self.found: list[Event] = []

@@ -275,7 +275,7 @@ class _Page:
         return self._finish(columns, self.tx.fetch(statement, **self._page_params(offset, limit, at)))
 
     def _finish(self, columns: Columns, rows: Sequence[Row]) -> list[Node]:
-        """Return the nodes that were found: their rows, or only their ids. Raises TooMuch."""
+        """Return the nodes of `rows`, which are whole or contain only ids, depending on `columns`. Raises TooMuch."""
         if columns is statements.WHOLE:
             return [decode_node(row, self.tx) for row in rows]
         return read_nodes(self.tx, self.params["kind"], [row[0] for row in rows], Room(len(rows)))

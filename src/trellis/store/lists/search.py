@@ -85,7 +85,7 @@ def _trigrams(text: str) -> list[str]:
 
 
 def _match_sqlite(tx: Transaction, kind: str, text: str, limit: int) -> list[Row]:
-    """Look up the rarest trigrams only: reading the long list of a frequent one costs more than it excludes."""
+    """Look up only the rarest trigrams: reading the long list of a frequent trigram costs more than it saves."""
     rare: list[tuple[int, str]] = []  # number of occurrences, and the trigram as a phrase of FTS5
     frequent: list[tuple[float, str]] = []  # for the others the density of their first occurrences, and the phrase
     for trigram in _trigrams(text):
@@ -158,7 +158,7 @@ def is_search_index_behind(tx: Transaction) -> bool:
 
 
 def trim_journal(tx: Transaction) -> int:
-    """Delete old entries of the change journal that are in the search index, some thousand at a time; return their number."""
+    """Delete old entries of the change journal that have been indexed, at most several thousand; return their number."""
     last = _last_indexed(tx)
     return journal.trim(tx, find_bounds(tx).last if last < 0 else last)
 

@@ -39,12 +39,12 @@ class Room:
 
 
 def weigh_node(node: Node) -> int:
-    """Return how many bytes of memory a node takes, about."""
+    """Return approximately how many bytes of memory a node takes."""
     return _NODE + weigh(node.fields) + weigh(node.permissions)
 
 
 def weigh(value: Mapping[str, Any] | None) -> int:
-    """Return how many bytes of memory the value of a JSON column takes, about: the same on both engines. None takes 0."""
+    """Return approximately how many bytes the value of a JSON column takes in memory: the same on both engines; 0 for None."""
     size = 0
     for part in (value or {}).values():  # most parts are none of these, and a call for each would double the time of a list
         if isinstance(part, str):

@@ -77,7 +77,7 @@ def find_nth(tx: Transaction, kind: str, rank: int) -> tuple[int, int]:
 
 
 def _skip_ranges(rows: Iterable[Row], prefix: int, size: int, left: int) -> tuple[int, int]:
-    """Skip whole ranges from `prefix` on, each with `size` ids; return the range that contains the node, and its rank in it.
+    """Skip whole ranges from `prefix` on, each with `size` ids; return the range that contains the node, and the node's rank in it.
 
     `rows` are those ranges that have deleted ids. Between two of them, all ids exist.
     """
@@ -103,7 +103,7 @@ def check(tx: Transaction, kind: str) -> int:
 
 
 def repair(tx: Transaction, kind: str) -> None:
-    """Count the deleted ids of a kind again."""
+    """Count the deleted ids of a kind again, and replace the stored counts."""
     tx.connection.execute(sa.delete(deleted_id_counts).where(_d.kind == kind))
     rows = [(shift, prefix, deleted) for (shift, prefix), deleted in _count(tx, kind).items() if deleted]
     tx.execute(_ADD[tx.sqlite], kind=kind, rows=tx.encode(rows))

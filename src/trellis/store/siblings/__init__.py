@@ -15,7 +15,8 @@ it at any depth, and its start, which is how many siblings precede it in its par
 the path to the root gives the position: block 7, offset 5 is position 48 + 5 = 53. An insert or a delete renumbers the rows
 after it in one leaf and the blocks after it on each level: a few dozen rows, however many siblings there are.
 
-Up to 64 siblings have no blocks: `nodes.block` is 0 and `nodes.block_offset` is the position.
+Up to 64 siblings need no blocks: `nodes.block` is 0 and `nodes.block_offset` is the position. Blocks that exist are kept until at
+most 32 siblings are left. On PostgreSQL, siblings that one transaction changes often get blocks too, however few they are.
 
 The functions below are all that other packages need. Only this package writes `nodes.parent_id`, `nodes.block`,
 `nodes.block_offset` and `sibling_blocks`. Code that inserts rows into `nodes` writes the slots that `attach` returned or

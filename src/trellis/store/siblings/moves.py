@@ -42,7 +42,7 @@ def detach(tx: Transaction, kind: str, parent: int | None, slot: Slot) -> None:
 
 
 def detach_many(tx: Transaction, kind: str, parent: int | None, slots: Iterable[Slot]) -> None:
-    """Close the gaps left by children whose rows are deleted. `slots` are theirs after the last change of their siblings."""
+    """Close the gaps left by children whose rows are deleted. `slots` are their slots after the last change of these siblings."""
     note_order(tx, kind, parent)
     SiblingTree(tx, kind, parent).detach_many(slots)
 

@@ -74,7 +74,7 @@ def _link(
 
 
 def _walk(links: Mapping[int, int | None], node: int) -> list[int]:
-    """Return the nearest siblings on one side."""
+    """Return the nearest siblings of a node on one side, the nearest first."""
     found: list[int] = []
     next_one = links.get(node)
     while next_one is not None and len(found) < NEIGHBOURS:

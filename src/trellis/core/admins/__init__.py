@@ -1,4 +1,4 @@
-"""Administrators: their operations, and what does not pass the gate: passwords, sessions, sign-in attempts, one-time links."""
+"""Administrators: their operations, and what bypasses the gate: passwords, sessions, sign-in attempts, one-time links."""
 
 from trellis.core.admins import crud, identities, invitations
 from trellis.core.admins.crud import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD

@@ -53,7 +53,7 @@ LINK: Final = Field("link", Text(100), "The secret of a one-time link.", require
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the operations on administrators but for invitations. All are for the panel and the terminal."""
+    """Return the operations on administrators except invitations and single sign-on. All are for the panel and the terminal."""
     return (
         Operation("admins.list", "List administrators", "Returns all administrators, including disabled ones.", _list, PAGING),
         Operation("admins.get", "Get an administrator", "Returns the administrator with this id.", _get, has_target=True),
@@ -183,7 +183,7 @@ def _serialize_identity(context: Context, identity: Identity) -> dict[str, Any]:
 
 
 def find_administrator(context: Context) -> Administrator:
-    """Return the administrator whom a call is about. Raises Refused (INVALID_ID)."""
+    """Return the administrator that a call targets. Raises Refused (INVALID_ID)."""
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None:
         raise invalid_id("administrator", context.call.target, "1T106/4")
@@ -215,7 +215,7 @@ def _judge_first_password(context: Context) -> dict[str, str | None]:
 
 
 def _judge_new_password(context: Context) -> dict[str, str | None]:
-    """Refuse a password that is easy to guess, and for oneself the one that one has."""
+    """Refuse a password that is easy to guess. Administrators who set their own may not keep the one that they have."""
     admin = find_administrator(context)
     require_strong(context, admin.name, admin.login)
     if _is_own(context) and password_matches(admin.digest if admin.has_password else None, context.input.get("password").text):
@@ -231,7 +231,7 @@ def require_strong(context: Context, *words: str) -> None:
 
 
 def _is_own(context: Context) -> bool:
-    """Return whether administrators run an operation on themselves."""
+    """Return whether the caller is the administrator that the call targets."""
     return (context.call.actor.type, context.call.actor.id) == ("admin", context.call.target)
 
 
@@ -244,9 +244,9 @@ def _begin(context: Context) -> Outcome:
 
 
 def add_mark(outcome: Outcome, digest: str) -> Outcome:
-    """Return the outcome of an operation by which somebody has chosen their first password, with what stands for it.
+    """Return the outcome of an operation that sets somebody's first password, with a mark of that password in its result.
 
-    The session that begins next is theirs only for as long as nobody has reset that password.
+    The sign-in that follows checks the mark, and is refused if somebody has reset the password in the meantime.
     """
     mark = factors.mark_password(outcome.resource_id or 0, digest)
     return outcome._replace(result={**outcome.result, "passwordMark": mark}, plan=outcome.result)
@@ -258,7 +258,7 @@ def _create(context: Context) -> Outcome:
 
 
 def add_administrator(context: Context, given: Input, *, must_change: bool) -> Outcome:
-    """Add an administrator; one for whom no password was sent cannot sign in. Raises Refused."""
+    """Add an administrator, who cannot sign in if no password was sent. Raises Refused."""
     raise_faults(given.faults + _check_login(context, given.get("login"), 0))
     admin = Administrator(
         id=next_number(context.tx, "admins"),
@@ -308,7 +308,7 @@ def _set_role(context: Context) -> Outcome:
 
 
 def change_role(context: Context, old: Administrator, given: Input) -> Outcome:
-    """Give an administrator another role; the event says so (`mayDoMore`) if they may do something more by it."""
+    """Give an administrator another role. If it allows operations that the old one did not, the event contains `mayDoMore`."""
     new = give_role(context, old, given)
     if new.role != old.role:
         require_other_owner(context, old)
@@ -319,7 +319,7 @@ def change_role(context: Context, old: Administrator, given: Input) -> Outcome:
 
 
 def _may_do_more(context: Context, old: Administrator, new: Administrator) -> bool:
-    """Return whether a role lets somebody run what the one before did not."""
+    """Return whether an administrator's new role allows operations that the old one did not."""
     before, after = (context.environment.permits.find(admin.role, admin.kinds) for admin in (old, new))
     return before is not None and (after is None or not after.operations <= before.operations)
 
@@ -362,7 +362,10 @@ def _enable(context: Context) -> Outcome:
 
 
 def save_administrator(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
-    """Write a changed administrator, if they have changed; return the outcome of the operation that changed them."""
+    """Write an administrator if something has changed; return the outcome of the operation that changed it.
+
+    `also` names changes that the serialized administrator does not show, such as a new password.
+    """
     before, after = serialize_administrator(old), serialize_administrator(new)
     changed = changed_members(before, after) + also
     if not changed:

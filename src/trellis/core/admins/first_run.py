@@ -1,4 +1,4 @@
-"""The first run: the one-time link to the page that creates the first administrator, and the administrator of a demonstration."""
+"""The first run: the one-time link to the page that creates the first administrator, and the demonstration administrator."""
 
 from datetime import datetime, timedelta
 from typing import Final

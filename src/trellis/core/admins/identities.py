@@ -1,7 +1,8 @@
-"""Identities: the operations of single sign-on. The panel has asked the provider before, and checked what that has signed.
+"""Identities: the operations of single sign-on. The panel asks the provider first, and checks what it has signed.
 
-An administrator is known by issuer and subject, never by an address: that may be given to somebody else later. Each of these
-operations judges the state that went to the provider once more, and one that signs in, links or confirms uses it up.
+An administrator is identified by issuer and subject, never by an e-mail address, which may later be given to somebody else. Each of
+these operations except unlinking checks the state that was sent to the provider once more. Signing in, linking and confirming use
+the state up.
 """
 
 from dataclasses import replace
@@ -40,7 +41,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.admins import NO_PASSWORD, Administrator, Identity, administrators, identities, invitations, sessions
 
-_CLOCKS_DIFFER: Final = 60  # seconds, between the provider and this machine
+_CLOCKS_DIFFER: Final = 60  # seconds by which the clocks of the provider and this machine may differ
 _ISSUER: Final = Field("issuer", Text(500, 1), "The provider.", required=True)
 _SUBJECT: Final = Field("subject", Text(255, 1), "The administrator's subject at the provider.", required=True)
 _STATE: Final = Field("state", Text(100, 1), "The state that was sent to the provider.", required=True)
@@ -128,11 +129,11 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-# --- what they share ----------------------------------------------------------------------------------------------
+# --- shared by the operations -------------------------------------------------------------------------------------
 
 
 def _read(context: Context, purpose: Purpose) -> tuple[Input, SignOnRequest]:
-    """Return what the provider says, and what went there for it. Raises Refused."""
+    """Return the provider's claims, and the request that they answer. Raises Refused."""
     given = require(_WHO, context.input)
     given.raise_faults()
     policy = context.environment.sign_on
@@ -151,7 +152,7 @@ def _read(context: Context, purpose: Purpose) -> tuple[Input, SignOnRequest]:
 
 
 def _find_identity(context: Context, given: Input) -> tuple[Administrator, Identity]:
-    """Return the administrator whom a call is about, and who they are at the provider. Raises Refused."""
+    """Return the administrator that a call targets, and their identity at the provider. Raises Refused."""
     admin = administrators.find(context.tx, context.call.target or 0)
     identity = identities.find(context.tx, given.get("issuer"), given.get("subject"))
     if admin is None or identity is None or identity.admin_id != admin.id:
@@ -162,7 +163,7 @@ def _find_identity(context: Context, given: Input) -> tuple[Administrator, Ident
 
 
 def _use(context: Context, identity: Identity, request: SignOnRequest, given: Input) -> None:
-    """Use a state up. Raises Refused for one that was used, or is older than the newest that was."""
+    """Mark a state as used. Raises Refused if it was used before, or is older than the newest one that was used."""
     _require_unused(context, identity, request)
     login = given.get("login") or identity.login
     identities.update(context.tx, replace(identity, state=request.state, login=login, used_at=context.at))
@@ -174,7 +175,7 @@ def _require_unused(context: Context, identity: Identity, request: SignOnRequest
 
 
 def _require_role(policy: SignOnPolicy, admin: Administrator, given: Input) -> None:
-    """Refuse whoever has another role than that of their groups, where groups decide."""
+    """Refuse an administrator whose role is not the one that their groups give, if groups decide roles. Raises Refused."""
     if not policy.roles:
         return
     role = policy.find_role(given.get("groups", ()))
@@ -197,7 +198,7 @@ def _role_input(role: GroupRole) -> Input:
 
 
 def _take_factor(context: Context, given: Input, admin: int) -> tuple[str, str]:
-    """Return what somebody has shown, for the event and for the session. Raises Refused (WRONG_SECOND_FACTOR)."""
+    """Use up the second factor; return how the event and the session describe it. Raises Refused (WRONG_SECOND_FACTOR)."""
     if given.get("providersFactor"):
         return "at the provider", f"{BY_SIGN_ON},{BY_PROVIDERS_FACTOR}"
     factor = take_factor(context, admin)
@@ -286,7 +287,7 @@ def _turn_away(context: Context) -> Outcome:
 
 
 def _read_either(context: Context) -> tuple[Input, SignOnRequest]:
-    """Return what the provider says of somebody who signs in there, or shows it again who they are."""
+    """Return what `_read` returns, for a request to sign in or for one to confirm who somebody is. Raises Refused."""
     try:
         return _read(context, Purpose.SIGN_ON)
     except Refused:
@@ -326,7 +327,7 @@ def _accept(context: Context) -> Outcome:
 
 
 def _find_own(context: Context) -> Administrator:
-    """Return the administrator whose link it is: nobody links for somebody else, who would be shut in."""
+    """Return the calling administrator. Refuses any other target: whoever owns a linked account can sign in with it."""
     actor = context.call.actor
     if (actor.type, actor.id) != ("admin", context.call.target):
         raise Refused("NO_PERMISSION", say("Administrators can link accounts only for themselves."))
@@ -345,7 +346,7 @@ def _unlink(context: Context) -> Outcome:
     for identity in found:
         identities.delete(context.tx, identity)
         sessions.end_of_issuer(context.tx, admin.id, identity.issuer)
-    if admin.digest == NO_PASSWORD:  # from now on they can be invited to choose one
+    if admin.digest == NO_PASSWORD:  # so that they can be invited to choose a password
         administrators.update(context.tx, replace(admin, digest="", updated_at=context.at))
     before = {"name": ", ".join(identity.login for identity in found)}
     return Outcome({"name": admin.name, "unlinked": len(found)}, admin.id, before=before, happened=bool(found))

@@ -1,6 +1,7 @@
-"""Invitations: an administrator who chooses their own first password, by a link that holds once and for three days.
+"""Invitations: administrators choose their own first password through a link that works once and expires after three days.
 
-The link has 256 random bits, of which the database keeps the SHA-256. Wrong ones make an address wait, but never a right one.
+The link contains 256 random bits, of which the database stores only the SHA-256. After many wrong links an address has to wait,
+but a right link is always accepted.
 """
 
 from concurrent.futures import Future
@@ -34,7 +35,7 @@ from trellis.store.admins import Administrator, invitations
 from trellis.store.engine import Transaction
 
 _LIFETIME: Final = timedelta(days=3)
-_LINKS: Final = "links"  # what is counted
+_LINKS: Final = "links"  # names the counter of wrong links
 BY_MAIL: Final = Field(
     "byMail",
     Boolean(),
@@ -85,7 +86,7 @@ def operations() -> tuple[Operation, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """Who has a link that can be used."""
+    """An administrator with a link that can be used."""
 
     name: str
     login: str
@@ -93,12 +94,12 @@ class Invited:
 
     @property
     def id(self) -> int:
-        """Their id."""
+        """The id of the administrator."""
         return self.actor.id or 0
 
 
 def find_invited(gate: Gate, link: str) -> Invited | None:
-    """Return whom a link invites; None if it was made up, used or withdrawn, or has expired."""
+    """Return the administrator that a link invites. None if it is made up, used, withdrawn or expired, or they are disabled."""
     with gate.store.reading() as tx:
         admin = invitations.find_invited(tx, hash_token(link), gate.now())
     if admin is None:
@@ -108,7 +109,7 @@ def find_invited(gate: Gate, link: str) -> Invited | None:
 
 
 def find_wait_for_link(gate: Gate, address: str) -> int:
-    """Return for how many seconds an address that has sent wrong links has to wait: 0 for none."""
+    """Return how many seconds an address that has sent wrong links has to wait; 0 for none."""
     with gate.store.reading() as tx:
         return find_wait_of_address(tx, _LINKS, address, gate.now())
 
@@ -138,7 +139,7 @@ def _renew(context: Context) -> Outcome:
 
 
 def _with_link(context: Context, outcome: Outcome, admin: int) -> Outcome:
-    """Make a link, and mail it, or return an outcome with its secret, which only its caller is told."""
+    """Make a link, and mail it or return an outcome with its secret, which only the caller sees."""
     token, until = make_link(context.tx, admin, context.now)
     mail.drop_invitation(context.tx, admin)
     told: dict[str, Any] = {**outcome.result, "id": admin, "invitedUntil": until, "mailedTo": None}
@@ -151,7 +152,7 @@ def _with_link(context: Context, outcome: Outcome, admin: int) -> Outcome:
 
 
 def _find_address(context: Context, admin: int) -> str | None:
-    """Return where an invitation is mailed to; None if it is not."""
+    """Return the address that an invitation is mailed to; None if it is not mailed."""
     environment = context.environment
     if not (environment.has_mail and environment.public_url and context.input.get(BY_MAIL.name, BY_MAIL.default)):
         return None
@@ -160,7 +161,7 @@ def _find_address(context: Context, admin: int) -> str | None:
 
 
 def make_link(tx: Transaction, admin: int, now: str) -> tuple[str, str]:
-    """Make a link, in place of the one before; return its secret, which nobody can read again, and until when it holds."""
+    """Make a link that replaces the previous one; return its secret, which cannot be read again, and when it expires."""
     token = generate_token()
     until = format_timestamp(datetime.fromisoformat(now) + _LIFETIME)
     invitations.put(tx, admin, hash_token(token), until)
@@ -168,7 +169,7 @@ def make_link(tx: Transaction, admin: int, now: str) -> tuple[str, str]:
 
 
 def is_open(tx: Transaction, admin: int, now: str) -> bool:
-    """Return whether somebody is invited, and has neither chosen a password nor been told that they are not."""
+    """Return whether an administrator has an invitation that has not been used or withdrawn, and has not expired."""
     return admin in invitations.find_ends(tx, [admin], now)
 
 
@@ -188,7 +189,10 @@ def _find_without_password(context: Context) -> Administrator:
 
 
 def _judge(context: Context) -> dict[str, str | None]:
-    """Refuse a link that cannot be used, then a password that could not be, or is easy to guess. Raises Refused (LINK_SPENT)."""
+    """Refuse a link that cannot be used, then a password that cannot be used or is easy to guess.
+
+    Raises Refused (LINK_SPENT, LOCAL_SIGN_IN_OFF).
+    """
     admin = find_by_link(context)
     require_local_sign_in(context, admin)
     require_strong(context, admin.name, admin.login)
@@ -196,7 +200,7 @@ def _judge(context: Context) -> dict[str, str | None]:
 
 
 def find_by_link(context: Context) -> Administrator:
-    """Return whom the link of a call invites, which is whom it is about. Raises Refused (LINK_SPENT)."""
+    """Return the administrator that the link of a call invites, who must be its target. Raises Refused (LINK_SPENT)."""
     admin = invitations.find_invited(context.tx, hash_token(context.input.get(LINK.name, "")), context.now)
     if admin is None or admin.id != context.call.target:
         raise Refused("LINK_SPENT", say("This invitation has been used or withdrawn, or has expired. Ask for a new one."))

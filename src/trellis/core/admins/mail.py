@@ -1,4 +1,4 @@
-"""The address of an administrator, and which alarms are mailed there."""
+"""The e-mail address of an administrator, and which alarms are mailed to it."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _ADDRESS: Final = re.compile(r"(?!\.|.*=\?)[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}
 
 @dataclass(frozen=True, slots=True)
 class EmailAddress:
-    """An address for mail; None or an empty text for none."""
+    """An e-mail address; None or an empty text means none."""
 
     widget: str = "email"
 
@@ -38,7 +38,7 @@ class EmailAddress:
 
 @dataclass(frozen=True, slots=True)
 class AlarmNames:
-    """The names of alarms; `*` for all, those of later releases too."""
+    """The names of alarms; `*` means all, including those of later releases."""
 
     widget: str = "text"
 
@@ -68,12 +68,12 @@ MAILED_ALARMS: Final = Field(
 
 
 def serialize_mail(admin: Administrator) -> dict[str, Any]:
-    """Serialize where mail for an administrator goes, and which alarms."""
+    """Serialize an administrator's e-mail address, and which alarms are mailed to it."""
     return {"email": admin.email, "mailedAlarms": admin.mailed_alarms.split(",") if admin.mailed_alarms else []}
 
 
 def read_mail(given: Mapping[str, Any], admin: Administrator) -> dict[str, Any]:
-    """Return what was sent of it, as it is stored."""
+    """Return the e-mail address and the mailed alarms in the form in which they are stored. What was not sent stays as it is."""
     wanted = given.get(MAILED_ALARMS.name)
     return {
         "email": given.get(EMAIL.name, admin.email),
@@ -82,7 +82,7 @@ def read_mail(given: Mapping[str, Any], admin: Administrator) -> dict[str, Any]:
 
 
 def follow_address(context: Context, old: Administrator, new: Administrator, outcome: Outcome) -> None:
-    """See to what another address asks for: no alarms of the past, and that whoever reads the old one learns of it."""
+    """Act on a changed e-mail address: a first one receives no past alarms, and a previous one is notified, if mail can be sent."""
     if not outcome.happened or old.email == new.email:
         return
     if old.email is None:
@@ -92,7 +92,7 @@ def follow_address(context: Context, old: Administrator, new: Administrator, out
 
 
 def describe_last(context: Context, admin: int) -> dict[str, Any] | None:
-    """Describe the newest mail to an administrator: what it is, whether it was sent, and what went wrong."""
+    """Describe the newest mail to an administrator (kind, whether it was sent, what went wrong); None if there is none."""
     last = mail.find_last(context.tx, admin)
     if last is None:
         return None

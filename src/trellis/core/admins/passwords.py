@@ -1,4 +1,4 @@
-"""Passwords of administrators: argon2id digests, made and verified."""
+"""Passwords of administrators: judging how easy a new one is to guess, generating one, and checking one against its digest."""
 
 import re
 import secrets
@@ -12,15 +12,15 @@ from trellis.sentences import say
 
 SHORTEST: Final = 12  # characters of a password
 LONGEST: Final = 255
-_LONGEST_JUDGED: Final = 72  # characters; judging more takes long
+_LONGEST_JUDGED: Final = 72  # characters; judging more takes too long
 _LETTERLIKE: Final = "@({[<!|$+%"  # symbols that zxcvbn reads as letters, in every combination
-_MOST_LETTERLIKE: Final = 3  # different ones that are judged as such; twice as many take seconds
-_LEAST_SCORE: Final = 3  # of zxcvbn: at least 10^8 guesses
+_MOST_LETTERLIKE: Final = 3  # different ones that zxcvbn may read as letters; twice as many take seconds
+_LEAST_SCORE: Final = 3  # zxcvbn's score for at least 10^8 guesses
 _SHORTEST_WORD: Final = 3
-_LEAST_REST: Final = 8  # characters beside the words of its context
+_LEAST_REST: Final = 8  # characters besides the words of the context
 
 
-# What zxcvbn says of a password, as a part of a sentence.
+# zxcvbn's warnings, each as part of a sentence.
 _WARNINGS: Final = {
     "Straight rows of keys are easy to guess.": say("straight rows of keys are easy to guess"),
     "Short keyboard patterns are easy to guess.": say("short keyboard patterns are easy to guess"),
@@ -43,7 +43,7 @@ _WARNINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class NewPassword:
-    """A new password for signing in. An operation gets to see its argon2id digest."""
+    """A new password for signing in. When an operation runs, the argon2id digest has taken its place."""
 
     widget: str = "new-password"
 
@@ -59,9 +59,10 @@ class NewPassword:
 
 
 def find_weakness(password: str, *context: str) -> str:
-    """Return why a password is easy to guess, or "": a common one, or one of the words of its context, such as one's own name.
+    """Return why a password is easy to guess; "" if it is not. It may be common, or little more than a word of its context.
 
-    Takes some milliseconds, and more to load zxcvbn's lists: never on an event loop.
+    The context is, for example, the name of its owner. Takes some milliseconds, and more to load zxcvbn's lists: never call it on
+    an event loop.
     """
     from zxcvbn import zxcvbn  # noqa: PLC0415  # start-up time: its lists of common passwords are large
 
@@ -84,13 +85,13 @@ def find_weakness(password: str, *context: str) -> str:
 
 
 def _limit_letterlike(password: str) -> str:
-    """Return a password with other symbols in place of those that zxcvbn reads as letters, except the first few of them."""
+    """Return a password in which `~` replaces the symbols that zxcvbn reads as letters, except the first few different ones."""
     different = dict.fromkeys(one for one in password if one in _LETTERLIKE)
     return password.translate(dict.fromkeys(map(ord, list(different)[_MOST_LETTERLIKE:]), "~"))
 
 
 def find_breach(password: str, breached: Container[str] | None) -> str:
-    """Return why a password is no good if it is known from a breach, or if that cannot be told; otherwise ""."""
+    """Return why a password is refused: it is known from a breach, or the list of breached ones cannot be read. Otherwise ""."""
     try:
         is_known = breached is not None and password in breached
     except OSError:
@@ -103,12 +104,12 @@ def _compact(text: str) -> str:
 
 
 def password_matches(digest: str | None, password: str) -> bool:
-    """Return whether a password fits a digest. Takes as long where there is no digest: about 50 ms, and 64 MiB."""
+    """Return whether a password matches a digest. Takes just as long if there is no digest: about 50 ms, and 64 MiB."""
     return verify_password(digest, password, SIGN_IN)
 
 
 def renew_digest(digest: str, password: str) -> str | None:
-    """Return another digest of a password that fits one, if that was made in another way than digests are made now."""
+    """Return a new digest of a password that matches its digest, if that is outdated; otherwise None."""
     return hash_password(password, SIGN_IN) if is_outdated(digest, SIGN_IN) else None
 
 

@@ -1,4 +1,4 @@
-"""The roles of administrators: the fields that give one, and the operation that changes it."""
+"""The roles of administrators: the fields that set a role, and the rules that depend on it."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -22,12 +22,12 @@ KINDS: Final = Field(
 
 
 def serialize_role(admin: Administrator) -> dict[str, Any]:
-    """Serialize what an administrator may do. `kinds` is empty for a role that is for all."""
+    """Serialize the role of an administrator. `kinds` is empty if the role is for all kinds."""
     return {"role": admin.role, "kinds": admin.kinds.split(",") if admin.kinds else []}
 
 
 def give_role(context: Context, admin: Administrator, given: Input) -> Administrator:
-    """Return an administrator with the role that was sent. Raises Refused for kinds that it cannot be for."""
+    """Return an administrator with the role that was sent. Raises Refused for kinds that the role cannot be limited to."""
     held = serialize_role(admin)
     role = ROLES[given.get(ROLE.name, held["role"])]
     kinds = given.get(KINDS.name, () if ROLE.name in given else held["kinds"])
@@ -48,7 +48,7 @@ def give_role(context: Context, admin: Administrator, given: Input) -> Administr
 
 
 def require_other_owner(context: Context, admin: Administrator) -> None:
-    """Refuse what would leave no owner who can sign in. Raises Refused (LAST_ADMINISTRATOR)."""
+    """Refuse a change to an owner that would leave no owner who can sign in. Raises Refused (LAST_ADMINISTRATOR)."""
     is_one = admin.role == OWNER and admin.disabled_at is None
     issuer = context.environment.sign_on.issuer
     if is_one and not administrators.count_others_enabled(context.tx, admin.id, OWNER, issuer):
@@ -62,7 +62,7 @@ def require_other_owner(context: Context, admin: Administrator) -> None:
 
 
 def require_local_sign_in(context: Context, admin: Administrator) -> None:
-    """Refuse whoever has to sign in at the provider, where that is left to owners. Raises Refused (LOCAL_SIGN_IN_OFF)."""
+    """Refuse an administrator other than an owner if only owners may sign in locally. Raises Refused (LOCAL_SIGN_IN_OFF)."""
     if context.environment.sign_on.owners_only and admin.role != OWNER:
         raise Refused(
             "LOCAL_SIGN_IN_OFF",

@@ -1,8 +1,8 @@
-"""Sessions of administrators. Signing in and out, and the password again, are operations; that a session is used is bookkeeping.
+"""Sessions of administrators. Signing in, confirming and signing out are operations; recording a use is bookkeeping.
 
-A session's cookie holds 256 random bits. The database keeps only their SHA-256, so that signing out, disabling and a new
-password take effect everywhere with the next request. A session ends after 8 hours without a request, and after 7 days at most; one
-that began at the provider after 12 hours.
+A session's cookie contains 256 random bits. Sessions are stored in the database, with only the SHA-256 of the cookie, so that
+signing out, disabling and a new password take effect everywhere with the next request. A session ends after 8 hours without a
+request, and at the latest after 7 days, or after 12 hours if it began at the provider.
 """
 
 from collections.abc import Collection
@@ -27,20 +27,20 @@ from trellis.store.engine import Transaction
 
 _IDLE: Final = timedelta(hours=8)
 _LIFETIME: Final = timedelta(days=7)
-_SIGN_ON_LIFETIME: Final = timedelta(hours=12)  # so that groups are asked for again on the next day
-_CONFIRMED: Final = timedelta(minutes=15)  # for how long an entered password counts as recent
+_SIGN_ON_LIFETIME: Final = timedelta(hours=12)  # so that the provider is asked for the groups again the next day
+_CONFIRMED: Final = timedelta(minutes=15)  # how long a confirmation counts as recent
 _RECORD_AFTER: Final = timedelta(minutes=1)
 SET_BY_ANOTHER: Final = say(
     "Somebody else set this password. Sign in with your login and password, then with your passkey, and choose a new password."
 )
-_BY_PASSWORD, _BY_PASSKEY = "password", "passkey"  # how a session can have been confirmed
+_BY_PASSWORD, _BY_PASSKEY = "password", "passkey"  # how a session was confirmed
 BY_SIGN_ON, BY_PROVIDERS_FACTOR = "sso", "mfa"
-_ID_LENGTH: Final = 16  # characters of its digest by which an administrator's session is named
+_ID_LENGTH: Final = 16  # characters of a session's digest, which are its id
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """An administrator with a live session. `use_is_recorded` says that its last use was recorded less than a minute ago."""
+    """An administrator with a live session. `use_is_recorded`: a use of the session was recorded less than a minute ago."""
 
     id: int
     name: str
@@ -55,15 +55,15 @@ class SignedIn:
     permit: Permit | None = None  # None for an owner
     has_password: bool = True
     has_identity: bool = False  # at the provider
-    issuer: str | None = None  # where the session began, for single sign-on
-    zone: str = ""  # the time zone that they have chosen; "" for that of their browser
+    issuer: str | None = None  # the provider where the session began, if it began with single sign-on
+    zone: str = ""  # the time zone that they have chosen; "" means that of their browser
     shows_utc: bool = False
-    theme: str = ""  # "" for that of the system
-    language: str = ""  # "" for that of their browser
+    theme: str = ""  # "" means that of the system
+    language: str = ""  # "" means that of their browser
 
     @property
     def has_factor(self) -> bool:
-        """Whether there is a second factor, which is asked for with the password."""
+        """Whether the administrator has a second factor, which is required with the password."""
         return self.has_passkey or self.has_app
 
     @property
@@ -73,16 +73,16 @@ class SignedIn:
 
     @property
     def actor(self) -> Actor:
-        """The administrator as events name them."""
+        """The administrator as the actor that events name."""
         return Actor.administrator(self.id, self.name, self.permit, self.session)
 
     def has_confirmed(self, now: str) -> bool:
-        """Return whether the password was entered in the last quarter of an hour."""
+        """Return whether the administrator has signed in, or confirmed who they are, in the last quarter of an hour."""
         return bool(self.confirmed_until and self.confirmed_until > now)
 
 
 def find_session(gate: Gate, token: str) -> SignedIn | None:
-    """Find the live session of a cookie."""
+    """Return the administrator with the live session that a cookie belongs to; None if there is none."""
     with gate.store.reading() as tx:
         row = sessions.find_live(tx, hash_token(token), gate.now(), gate.ago(_IDLE), gate.environment.sign_on.issuer)
     if row is None:
@@ -112,7 +112,7 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
 
 
 def find_live_sessions(gate: Gate, among: Collection[str]) -> dict[str, Permit | None]:
-    """Return which of some sessions are live, named as `SignedIn.session` is, each with the permit of its administrator."""
+    """Return the live ones among some sessions, each with its administrator's permit. `SignedIn.session` is a session's name."""
     with gate.store.reading() as tx:
         found = sessions.find_live_among(tx, list(among), gate.now(), gate.ago(_IDLE), gate.environment.sign_on.issuer)
     return {digest: gate.environment.permits.find(role, kinds) for digest, role, kinds in found}
@@ -125,14 +125,14 @@ def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:
 
 
 class Client(NamedTuple):
-    """From where somebody signs in, and with which browser."""
+    """The address and the browser that somebody signs in from."""
 
     address: str
     agent: str
 
 
 def insert_session(tx: Transaction, admin: int, client: Client, now: str, how: str, issuer: str | None = None) -> str:
-    """Insert a session of somebody who has just shown who they are; return its cookie."""
+    """Insert a session for somebody who has just proved who they are; return the secret of its cookie."""
     token, at = generate_token(), datetime.fromisoformat(now)
     session = Session(
         digest=hash_token(token),
@@ -169,13 +169,13 @@ GOES_ON: Final = Field(
     default="",
 )
 _SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions to end.", default=())
-_SOME: Final = replace(_SESSIONS, required=True)  # unless all are to end
+_SOME: Final = replace(_SESSIONS, required=True)  # unless all sessions are to end
 _EVERYWHERE: Final = Field("everywhere", Boolean(), "Whether to end all sessions.", default=False)
 _BUT: Final = Field("but", Text(_ID_LENGTH), "The id of a session to keep.", default="")
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the operations on the sessions of an administrator. The panel checks the password before."""
+    """Return the operations on the sessions of an administrator. The panel checks passwords before it runs them."""
     return (
         Operation(
             "admins.sessions",
@@ -251,11 +251,11 @@ def _sign_in(context: Context) -> Outcome:
         raise Refused("NO_PERMISSION", say("The password was changed meanwhile. Sign in with the new one."))
     factor, alone = take_factor(context, admin.id), bool(context.input.get(_ALONE.name))
     after: dict[str, Any] = describe_client(context, factor)
-    if admin.must_change and alone:  # it may be the passkey of whoever is to be shut out
+    if admin.must_change and alone:  # the passkey may belong to whoever the new password is to shut out
         raise Refused("NO_PERMISSION", SET_BY_ANOTHER)
     if not is_known_browser(context.tx, admin.login, context.input.get(BROWSER.name, ""), context.now):
         after["newBrowser"] = True
-    if not admin.has_password:  # a passkey stands for a password, and is theirs behind the provider only
+    if not admin.has_password:  # then a passkey is accepted only after signing in at the provider
         raise Refused(
             "LOCAL_SIGN_IN_OFF", say("You have no password here. Sign in at the provider, and choose one under Your account.")
         )
@@ -268,12 +268,12 @@ def _sign_in(context: Context) -> Outcome:
 def _confirm_password(context: Context) -> Outcome:
     session = find_own_session(context)
     factor = take_factor(context, session.admin_id)
-    how = _list_shown(factor, alone=factor == _BY_PASSKEY)  # the panel asks for no password beside a passkey
+    how = _list_shown(factor, alone=factor == _BY_PASSKEY)  # with a passkey, the panel does not ask for the password
     return confirm_session(context, session, describe_client(context, factor), how)
 
 
 def find_own_session(context: Context) -> Session:
-    """Return the session that a call names, one of its administrator's. Raises Refused (INVALID_ID)."""
+    """Return the session that a call names, which must be a live one of its target. Raises Refused (INVALID_ID)."""
     given = require((SESSION,), context.input)
     given.raise_faults()
     session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == given.get("session")), None)
@@ -283,7 +283,7 @@ def find_own_session(context: Context) -> Session:
 
 
 def confirm_session(context: Context, session: Session, after: dict[str, Any], how: str) -> Outcome:
-    """Note that whoever has a session has shown again who they are, and give it another cookie."""
+    """Record that the owner of a session has proved again who they are, and give the session a new cookie."""
     token = generate_token()
     until = format_timestamp(datetime.fromisoformat(context.now) + _CONFIRMED)
     sessions.confirm(context.tx, session.digest, hash_token(token), until, how)
@@ -291,19 +291,19 @@ def confirm_session(context: Context, session: Session, after: dict[str, Any], h
 
 
 def begin_again(context: Context, ended: Session) -> str:
-    """Begin a session in place of one's own that a new password has ended; return its cookie."""
+    """Start a session in place of the caller's own, which a new password has ended; return the secret of its cookie."""
     client, how = Client(ended.address, ended.agent), ended.confirmed_with or _BY_PASSWORD
     return insert_session(context.tx, ended.admin_id, client, context.now, how, ended.issuer)
 
 
 def describe_client(context: Context, factor: str) -> dict[str, str]:
-    """Describe a sign-in for its event: from where, and with which second factor, if there is one."""
+    """Describe a sign-in for its event: the address, the browser and, if there is one, the second factor."""
     told = {name: context.input.get(name, "") for name in ("address", "agent")}
     return {**told, "secondFactor": factor} if factor else told
 
 
 def _list_shown(factor: str, *, alone: bool) -> str:
-    """Return what was shown, as a session keeps it."""
+    """Return what somebody has signed in with, as a session stores it."""
     return factor if alone else ",".join(filter(None, (_BY_PASSWORD, factor)))
 
 

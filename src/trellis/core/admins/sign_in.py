@@ -1,12 +1,12 @@
-"""Signing in: checking a login and a password, slowing down guesses, and telling of those that failed.
+"""Signing in: checking a login and a password, slowing down guesses, and reporting failed sign-ins.
 
-Attempts are counted before the password is checked, so that many at once gain nothing: by account, and by account and address.
-Each counter grants a few free attempts and then demands a wait that doubles up to a bound and expires by itself. A browser that
-has signed in to an account before has a counter of its own, and only that, so that a stranger's guesses do not slow down the
-account's owner. An address by itself has none: behind a proxy everybody has the same. Logins that nobody has are counted like all
-others, so that no wait tells which there are.
+Attempts are counted before the password is checked, so that sending many at once gains nothing. They are counted by account, and
+by account and address. Each counter grants a few free attempts and then demands a wait that doubles up to a limit and expires by
+itself. A browser that has signed in to an account before has only a counter of its own, so that a stranger's guesses do not slow
+down the account's owner. An address by itself has no counter, because everybody behind a proxy has the same address. Logins that
+do not exist are counted like all others, so that no wait reveals which logins exist.
 
-The counters are bookkeeping. Failures are counted by address and minute, and an event tells each count once its minute is over.
+The counters are bookkeeping. Failures are counted by address and minute, and an event reports each count once its minute is over.
 """
 
 from concurrent.futures import Future
@@ -28,11 +28,11 @@ from trellis.errors import Refused
 from trellis.store.admins import Attempts, administrators, attempts
 from trellis.store.engine import Transaction
 
-FORGOTTEN_AFTER: Final = timedelta(hours=24)  # failures, if no other one follows
-_CLOCKS_DIFFER: Final = timedelta(minutes=1)  # at most, between two machines
-REMEMBERED_FOR: Final = timedelta(days=90)  # browsers that have signed in
+FORGOTTEN_AFTER: Final = timedelta(hours=24)  # when failures are forgotten, unless another one follows
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ
+REMEMBERED_FOR: Final = timedelta(days=90)  # how long a browser that has signed in is remembered
 _MOST_TOKENS: Final = 4  # in the cookie of a browser, each of 43 characters
-_BETWEEN: Final = "."  # them
+_BETWEEN: Final = "."  # what separates these tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,16 @@ class _Limit:
 
 
 _ACCOUNT: Final = _Limit(5, 60)
-_ADDRESS: Final = _Limit(5, 900)  # of an account
+_ADDRESS: Final = _Limit(5, 900)  # an address that tries one account
 _BROWSER: Final = _Limit(5, 900)
-_WRONG: Final = _Limit(10, 900)  # links and sign-ons, from an address
-_LOGIN_SIZE: Final = 2  # bytes that are kept of what was typed as a login: people type their password there, too
+_WRONG: Final = _Limit(10, 900)  # wrong links and failed sign-ons from an address
+_LOGIN_SIZE: Final = 2  # bytes that are kept of the hash of a typed login: people type their password there, too
 _SERVICE: Final = Actor("service", None, "sign-in", frozenset({"admins.refuse_sign_in"}))
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What was typed to sign in, and where. `browser` is the cookie of a browser that has signed in before."""
+    """What was typed to sign in, and from which address. `browser` is the cookie of a browser that has signed in before."""
 
     login: str
     password: str = field(repr=False)
@@ -65,41 +65,41 @@ class Credentials:
 
 
 class Proven(NamedTuple):
-    """The id of an administrator who has shown who they are, and the mark of the password that they entered; "" if they did not."""
+    """The id of an administrator who has proved who they are, and the mark of the password that they entered; "" without one."""
 
     admin: int
     mark: str = ""
 
 
 def find_lane(gate: Gate, credentials: Credentials) -> str:
-    """Return the lane in which a password waits to be checked: that of a browser that has signed in before, or of an address."""
+    """Return the lane in which a password waits to be checked: that of a known browser, or else that of the address."""
     with gate.store.reading() as tx:
         known = _find_known_browser(tx, credentials, gate.now())
     return f"{PEOPLE}/{known}" if known else address_lane(credentials.address)
 
 
 def address_lane(address: str) -> str:
-    """Return the lane of whoever is not known: that of an address, or of the /64 network of an IPv6 address."""
+    """Return the lane of an unknown caller: that of the address, or of the /64 network of an IPv6 address."""
     return f"{STRANGERS}/{find_network(address)}"
 
 
 def count_attempt(gate: Gate, credentials: Credentials) -> Future[int]:
-    """Count an attempt; the future gives 0, or for how many seconds to wait before the next one is counted and checked."""
+    """Count an attempt. The future's result is 0, or how many seconds to wait if the attempt came too early to be checked."""
     now = gate.now()
     return gate.store.write(lambda tx: _count(tx, credentials, now), quiet=True)
 
 
 def find_wait(gate: Gate, credentials: Credentials) -> int:
-    """Return for how many seconds to wait before an attempt, without counting one: 0 for none."""
+    """Return how many seconds to wait before an attempt, without counting one; 0 for none."""
     now = gate.now()
     with gate.store.reading() as tx:
         return _find_wait(_find_kept(tx, tuple(_limits(tx, credentials, now)), now), now)
 
 
 def check_password(gate: Gate, credentials: Credentials) -> Proven | None:
-    """Return the administrator whose login and password these are. Takes about 50 ms and 64 MiB.
+    """Return the administrator with this login and password; None if there is none. Takes about 50 ms and 64 MiB.
 
-    A digest of before digests were made as they are now is replaced as well: only now is the password there to make another one.
+    An outdated digest is replaced as well, because the password that a new one is made from is known only now.
     """
     with gate.store.reading() as tx:
         admin = administrators.find_by_login(tx, credentials.login)
@@ -109,15 +109,15 @@ def check_password(gate: Gate, credentials: Credentials) -> Proven | None:
         return None
     kept = digest
     if (other := renew_digest(digest, password)) is not None:
-        with suppress(Refused):  # then it is made at the next sign-in
+        with suppress(Refused):  # then the digest is renewed at the next sign-in
             if not gate.store.write(lambda tx: administrators.renew_digest(tx, admin.id, digest, other), quiet=True).result():
-                return check_password(gate, credentials)  # it was replaced meanwhile: by another sign-in, or with the password
+                return check_password(gate, credentials)  # another sign-in or a new password has replaced the digest
             kept = other
     return Proven(admin.id, mark_password(admin.id, kept))
 
 
 def clear_attempts(gate: Gate, credentials: Credentials) -> Future[None]:
-    """Forget the failures that a correct password follows."""
+    """Reset the counters after a correct password."""
     now = gate.now()
 
     def clear(tx: Transaction) -> None:
@@ -128,16 +128,16 @@ def clear_attempts(gate: Gate, credentials: Credentials) -> Future[None]:
 
 
 def count_failure(gate: Gate, credentials: Credentials) -> Future[None]:
-    """Count a wrong password, for the event of its minute."""
+    """Count a wrong password, for the event that reports this minute."""
     now = gate.now()
     return gate.store.write(lambda tx: _count_failure(tx, credentials, now), quiet=True)
 
 
 def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
-    """Recognise a browser from now on; the future gives its cookie.
+    """Recognise a browser from now on. The future's result is its cookie.
 
-    By a token that was made here and for this login: one that the browser brings along may be known to somebody else. The cookie
-    keeps the tokens of several logins, since administrators share browsers.
+    The browser is recognised by a token that was generated here for this login, because any other token that it brings along may
+    be known to somebody else. The cookie contains the tokens of several logins, since administrators share browsers.
     """
     now = gate.now()
 
@@ -154,12 +154,12 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
 
 
 def find_wait_of_address(tx: Transaction, what: str, address: str, now: str) -> int:
-    """Return for how many seconds an address has to wait from which too much was wrong, such as links: 0 for none."""
+    """Return how many seconds an address has to wait after too many failures of one type, such as wrong links; 0 for none."""
     return _find_wait(_find_kept(tx, (_wrong_from(what, address),), now), now)
 
 
 def count_wrong(tx: Transaction, what: str, address: str, now: str) -> None:
-    """Count something wrong from an address, such as a one-time link, unless it has to wait already."""
+    """Count a failure from an address, such as a wrong one-time link, unless the address has to wait already."""
     subject = _wrong_from(what, address)
     kept = _find_kept(tx, (subject,), now)
     if not _find_wait(kept, now):
@@ -172,12 +172,12 @@ def _wrong_from(what: str, address: str) -> str:
 
 
 def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> bool:
-    """Return whether somebody has signed in with a login by the browser that has this cookie, lately."""
+    """Return whether somebody has recently signed in with this login in the browser that has this cookie."""
     return bool(find_browser(tx, login, browser, now))
 
 
 def find_browser(tx: Transaction, login: str, browser: str, now: str) -> str:
-    """Return the counter of the browser that has this cookie, if somebody has signed in with a login by it lately, or ""."""
+    """Return the counter of the browser that has this cookie, or "" if nobody has recently signed in with this login in it."""
     subjects = tuple(_browser(token, login) for token in _split(browser))
     since = format_timestamp(datetime.fromisoformat(now) - REMEMBERED_FOR)
     kept = attempts.find_attempts(tx, subjects) if subjects else {}
@@ -202,7 +202,7 @@ def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
 
 
 def _save_failure(tx: Transaction, subject: str, limit: _Limit, old: Attempts | None, now: str) -> None:
-    """Count one more failure of a subject, and write until when it has to wait."""
+    """Count one more failure of a subject, and store until when it has to wait."""
     at = datetime.fromisoformat(now)
     failures = (old.failures if old and old.at > format_timestamp(at - FORGOTTEN_AFTER) else 0) + 1
     until = format_timestamp(at + timedelta(seconds=limit.wait(failures)))
@@ -210,7 +210,7 @@ def _save_failure(tx: Transaction, subject: str, limit: _Limit, old: Attempts | 
 
 
 def _find_kept(tx: Transaction, subjects: tuple[str, ...], now: str) -> dict[str, Attempts]:
-    ahead = format_timestamp(datetime.fromisoformat(now) + _CLOCKS_DIFFER)  # a clock that noted more has been set back since
+    ahead = format_timestamp(datetime.fromisoformat(now) + _CLOCKS_DIFFER)  # later times are from a clock that was set back
     return {subject: one for subject, one in attempts.find_attempts(tx, subjects).items() if one.at <= ahead}
 
 
@@ -220,16 +220,16 @@ def _find_wait(kept: dict[str, Attempts], now: str) -> int:
 
 
 def _limits(tx: Transaction, credentials: Credentials, now: str) -> dict[str, _Limit]:
-    """Return the counters that an attempt is held against, each with its limit."""
+    """Return the counters that an attempt is checked against, each with its limit."""
     if known := _find_known_browser(tx, credentials, now):
         return {known: _BROWSER}
     login = administrators.fold_login(credentials.login)
-    account = sign(find_service_key(tx), "login", login)[:_LOGIN_SIZE].hex()  # somebody's or nobody's: a wait tells neither
+    account = sign(find_service_key(tx), "login", login)[:_LOGIN_SIZE].hex()  # the login may not exist: a wait does not reveal it
     return {f"account/{account}": _ACCOUNT, f"account/{account}/{find_network(credentials.address)}": _ADDRESS}
 
 
 def _find_known_browser(tx: Transaction, credentials: Credentials, now: str) -> str:
-    """Return the counter of a browser that has signed in to this account lately, or ""."""
+    """Return the counter of a browser that has recently signed in to this account; otherwise ""."""
     return find_browser(tx, credentials.login, credentials.browser, now)
 
 
@@ -237,7 +237,7 @@ def _browser(token: str, login: str) -> str:
     return f"{attempts.BROWSER}{hash_token(token + '/' + administrators.fold_login(login))}"
 
 
-# --- the events of sign-ins that failed ---------------------------------------------------------------------------
+# --- the events of failed sign-ins ---------------------------------------------------------------------------------
 
 _MINUTE: Final = 16  # characters of a timestamp up to its minute
 _FAILED: Final = (
@@ -247,7 +247,7 @@ _FAILED: Final = (
 
 
 def operation() -> Operation:
-    """Return the operation that tells of the sign-ins that failed in a minute."""
+    """Return the operation that reports the sign-ins that failed in a minute."""
     return Operation(
         "admins.refuse_sign_in",
         "Report failed sign-ins",
@@ -267,7 +267,7 @@ def operation() -> Operation:
 
 
 def find_failed_sign_ins(gate: Gate) -> list[Call]:
-    """Return the calls that tell of the sign-ins that failed in minutes that are over: at most 21 for each minute."""
+    """Return the calls that report the sign-ins that failed in minutes that are over: at most 21 for each minute."""
     with gate.store.reading() as tx:
         found = attempts.find_failed(tx, gate.now()[:_MINUTE])
         raws = [{"minute": one.minute, "address": one.address, "administrator": one.admin_id} for one in found]

@@ -1,8 +1,8 @@
-"""Single sign-on: what goes to the provider with somebody, and what has to come back with them.
+"""Single sign-on: the request with which somebody is sent to the provider, and the claims that they come back with.
 
-Nothing is stored of it. The state is signed, bound to a browser and to what it is for, and holds for a quarter of an hour. What
-the provider must repeat (the nonce) and what it is shown only at the end (the verifier of PKCE) are made from it with a key of the
-service.
+Nothing of this is stored. The state is signed, bound to a browser and to its purpose, and valid for a quarter of an hour. The
+nonce, which the provider must repeat, and the PKCE verifier, which it is shown only at the end, are derived from the state with a
+key of the service.
 """
 
 import hmac
@@ -23,14 +23,14 @@ from trellis.core.roles import OWNER
 from trellis.store.admins import administrators, attempts, identities
 from trellis.store.engine import Transaction
 
-_STATE_HOLDS: Final = timedelta(minutes=15)  # in which people find their telephone
-SIGN_ON_LOGIN: Final = "\n"  # nobody's: by it a browser is known in which somebody has signed in at the provider
-_WHAT: Final = "sign-on"  # that is counted
+_STATE_HOLDS: Final = timedelta(minutes=15)  # long enough for people to find their telephone
+SIGN_ON_LOGIN: Final = "\n"  # nobody's login: it marks browsers in which somebody has signed in at the provider
+_WHAT: Final = "sign-on"  # names the counter of failures
 _MINUTE: Final = 16  # characters of a timestamp up to its minute
 
 
 class Purpose(StrEnum):
-    """Why somebody is sent to the provider: to sign in, to link their account there, invited or not, or to show who they are."""
+    """Why somebody is sent to the provider: to sign in, link their account, confirm who they are, or accept an invitation."""
 
     SIGN_ON = "sign on"
     LINK = "link"
@@ -40,7 +40,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignOnRequest:
-    """What goes to the provider with somebody. `issued_at` is in seconds."""
+    """The request with which somebody is sent to the provider. `issued_at` is in seconds."""
 
     purpose: Purpose
     state: str
@@ -50,15 +50,16 @@ class SignOnRequest:
 
     @property
     def asks_again(self) -> bool:
-        """Whether they have to show there again who they are, signed in there or not."""
+        """Whether the provider has to ask them to sign in again, even if they are signed in there."""
         return self.purpose is not Purpose.SIGN_ON
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What the provider says of somebody. `login` and `name` are for people: only issuer and subject say who it is.
+    """What the provider states about somebody. Only `issuer` and `subject` identify them; `login` and `name` are for display.
 
-    `auth_time` is when they showed there who they are, in seconds; None if it does not tell. `has_factor`: with a second factor.
+    `auth_time` is when they signed in there, in seconds; None if the provider does not report it. `has_factor`: they used a second
+    factor there.
     """
 
     issuer: str
@@ -70,32 +71,32 @@ class Claims:
     has_factor: bool = False
 
     def for_policy(self, policy: SignOnPolicy) -> Self:
-        """Return the same without the groups that do not matter here, of which there may be hundreds."""
+        """Return the same claims without the groups that do not matter here, of which there may be hundreds."""
         return type(self)(**{**asdict(self), "groups": tuple(one for one in self.groups if one in policy.groups)})
 
     @property
     def raw(self) -> dict[str, Any]:
-        """The claims as operations take them."""
+        """The claims as input of an operation."""
         told = {} if self.auth_time is None else {"authTime": self.auth_time}
         who = {"issuer": self.issuer, "subject": self.subject, "name": self.name, "login": self.login}
         return {**who, "groups": list(self.groups), "providersFactor": self.has_factor, **told}
 
 
 def begin_sign_on(gate: Gate, purpose: Purpose, binding: str) -> SignOnRequest:
-    """Return what goes to the provider with somebody whose browser has this binding."""
+    """Return a new request with which somebody whose browser has this binding is sent to the provider."""
     with gate.store.reading() as tx:
         key = find_service_key(tx)
     return _build(key, purpose, issue_challenge(key, gate.now(), purpose, binding))
 
 
 def find_sign_on(gate: Gate, binding: str, state: str) -> SignOnRequest | None:
-    """Return what went to the provider with a state that has come back; None if it was not this browser's, or long ago."""
+    """Return the request that a state belongs to; None if the state was issued to another browser, or too long ago."""
     with gate.store.reading() as tx:
         return open_state(tx, gate.now(), binding, state)
 
 
 def open_state(tx: Transaction, now: str, binding: str, state: str) -> SignOnRequest | None:
-    """Return what belongs to a state, if it was given to this browser lately."""
+    """Return the request that a state belongs to; None if the state was issued to another browser, or too long ago."""
     key, challenge = find_service_key(tx), decode(state)
     fitting = (one for one in Purpose if is_live_challenge(key, now, one, binding, challenge, _STATE_HOLDS))
     purpose = next(fitting, None)
@@ -107,12 +108,12 @@ def _build(key: bytes, purpose: Purpose, challenge: bytes) -> SignOnRequest:
     return SignOnRequest(purpose, encode(challenge), nonce, verifier, issued_at(challenge) / 1000)
 
 
-# --- who it is ----------------------------------------------------------------------------------------------------
+# --- finding the administrator ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An administrator whom the provider vouches for. `needs_factor`: they have a second factor here and showed none there."""
+    """An administrator whom the provider has identified. `needs_factor`: they have a second factor here and used none there."""
 
     id: int
     name: str
@@ -121,7 +122,7 @@ class Known:
 
 
 def find_known(gate: Gate, claims: Claims) -> Known | None:
-    """Return the administrator whose identity this is; None for nobody's."""
+    """Return the administrator with the identity in these claims; None if nobody has it."""
     with gate.store.reading() as tx:
         identity = identities.find(tx, claims.issuer, claims.subject)
         admin = None if identity is None else administrators.find(tx, identity.admin_id)
@@ -131,14 +132,14 @@ def find_known(gate: Gate, claims: Claims) -> Known | None:
 
 
 def seal_claims(gate: Gate, binding: str, request: SignOnRequest, claims: Claims) -> str:
-    """Return claims as a form can carry them from one step to the next, signed and bound to a browser."""
+    """Return a request and its claims as a form can carry them from one step to the next, signed and bound to a browser."""
     text = encode(orjson.dumps([request.state, asdict(claims)]))
     with gate.store.reading() as tx:
         return f"{text}.{encode(sign(find_service_key(tx), 'claims', binding, text))}"
 
 
 def unseal_claims(gate: Gate, binding: str, sealed: str) -> tuple[SignOnRequest, Claims] | None:
-    """Return what was sealed for this browser, if that was lately."""
+    """Return the request and the claims that were sealed; None if it was for another browser, or the request is too old."""
     text, _, signature = sealed.partition(".")
     with gate.store.reading() as tx:
         if not hmac.compare_digest(sign(find_service_key(tx), "claims", binding, text), decode(signature)):
@@ -149,7 +150,7 @@ def unseal_claims(gate: Gate, binding: str, sealed: str) -> tuple[SignOnRequest,
 
 
 def lacks_local_owner(gate: Gate) -> bool:
-    """Return whether there is single sign-on, and no owner who could sign in while the provider is down."""
+    """Return whether single sign-on is set up, but no owner could sign in while the provider is down."""
     if not gate.environment.sign_on.issuer:
         return False
     with gate.store.reading() as tx:
@@ -160,9 +161,9 @@ def lacks_local_owner(gate: Gate) -> bool:
 
 
 def find_sign_on_wait(gate: Gate, address: str, browser: str) -> int:
-    """Return for how many seconds an address has to wait before the provider is asked about somebody again: 0 for none.
+    """Return how many seconds an address has to wait before the provider is asked about somebody again; 0 for none.
 
-    A browser in which somebody has signed in at the provider before waits for its own failures only.
+    A browser in which somebody has signed in at the provider before has to wait only because of its own failures.
     """
     now = gate.now()
     with gate.store.reading() as tx:
@@ -170,7 +171,7 @@ def find_sign_on_wait(gate: Gate, address: str, browser: str) -> int:
 
 
 def count_failed_sign_on(gate: Gate, address: str, browser: str, admin: int = 0) -> Future[None]:
-    """Count a sign-on that failed, for the waits and for the event of its minute."""
+    """Count a failed sign-on, for the waits and for the event that reports this minute."""
     now = gate.now()
 
     def count(tx: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""Random tokens, as cookies and one-time links hold them. The database keeps only their digests."""
+"""Random tokens for cookies and one-time links. The database stores only their digests."""
 
 import hashlib
 import secrets
@@ -10,5 +10,5 @@ def generate_token() -> str:
 
 
 def hash_token(token: str) -> str:
-    """Return the SHA-256 of a token in hex, which is what the database keeps of cookies and links."""
+    """Return the SHA-256 of a token in hex, which is what the database stores of cookies and links."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -6,7 +6,7 @@ from typing import Final
 from trellis.core.gate import Gate
 from trellis.store.admins import administrators
 
-THEMES: Final = ("", "light", "dark")  # "" is that of the system
+THEMES: Final = ("", "light", "dark")  # "" means that of the system
 
 
 def set_view(
@@ -18,7 +18,7 @@ def set_view(
     theme: str | None = None,
     language: str | None = None,
 ) -> Future[None]:
-    """Record what an administrator has chosen: a time zone, UTC instead of it, a theme, a language ("": that of their browser)."""
+    """Record what an administrator has chosen: a time zone, UTC instead of it, a theme, a language ("": their browser's)."""
     values: dict[str, str | bool | None] = {"zone": zone, "shows_utc": shows_utc, "theme": theme, "language": language}
     changes = {name: value for name, value in values.items() if value is not None}
     return gate.store.write(lambda tx: administrators.set_view(tx, admin, changes), quiet=True)

@@ -1,6 +1,6 @@
 """Visitors of the panel who have not signed in: the token that ties a form to their browser.
 
-Nothing is stored of them. A token is signed with a key of the service, so that whoever sends one was given it by this service.
+Nothing is stored about them. A token is signed with a key of the service, so that only tokens from this service are accepted.
 """
 
 import hmac

@@ -1,4 +1,4 @@
-"""The bounds of a key's grants, as they are entered: by operation or pattern, and what each of them may say."""
+"""The bounds of a key's grants: reading them as they are entered, checking, comparing and describing them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -32,7 +32,7 @@ _MOST: Final = 500  # bounds of one key
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Records by resource and id: `forums:12`; where the operation says which resource it is, the id alone."""
+    """Records by resource and id, such as `forums:12`. The id alone is enough if the operation is about only one resource."""
 
     widget: str = "text"
 
@@ -87,7 +87,7 @@ _BY_NAME: Final = {member.name: member for member in MEMBERS}
 
 @dataclass(frozen=True, slots=True)
 class BoundsByOperation:
-    """Bounds by operation: an object, from names or patterns to objects of MEMBERS; null stands for none."""
+    """Bounds by operation: an object that maps names or patterns to objects with MEMBERS, or to null for no bound."""
 
     widget: str = "bounds"
 
@@ -133,15 +133,15 @@ def _invalid(where: str, detail: str) -> Invalid:
     return Invalid(detail, parts=((path, join((path, detail))),))
 
 
-# --- settling what was entered ------------------------------------------------------------------------------------
+# --- checking what was entered ------------------------------------------------------------------------------------
 
 
 def settle_bounds(
     given: Input, old: Mapping[str, Any], grants: AbstractSet[str], context: Context
 ) -> tuple[dict[str, Any], list[Fault]]:
-    """Return the bounds of a key that will have these grants, as they are stored, with the faults found.
+    """Return the bounds of a key that will have these grants, as they are stored, and the faults found.
 
-    `bounds` replaces all that there are, `bound` some of them. A grant that goes takes its bound with it.
+    The field `bounds` replaces all existing bounds, `bound` only those that it names. A bound is removed with its grant.
     """
     faults: list[Fault] = []
     settled = {} if "bounds" in given else {name: bound for name, bound in old.items() if name in grants}
@@ -157,7 +157,7 @@ def settle_bounds(
                 faults.append(Fault(field, "UNKNOWN_OPERATION", detail))
             for name in names:
                 operation = next((one for one in context.environment.load_operations() if one.name == name), None)
-                ended = old.get(name, {}).get("until")  # may stay: a grant that has ended does not keep its key from being changed
+                ended = old.get(name, {}).get("until")  # may stay, so that a key with a grant that has ended can be changed
                 bound = None if members is None or operation is None else _settle(operation, members, context, field, ended, faults)
                 if bound is None or bound == Bound():
                     settled.pop(name, None)
@@ -169,7 +169,7 @@ def settle_bounds(
 def _settle(
     operation: Operation, members: Mapping[str, Any], context: Context, field: str, ended: str | None, faults: list[Fault]
 ) -> Bound:
-    """Return a bound of one operation; add a fault for what it cannot have."""
+    """Return the bound of one operation; add a fault for each member that it cannot have."""
     where = f"{field}.{operation.name}"
     until = settle_expiry(members.get("until"), context.now)
     if until is not None and until <= context.now and until != ended:
@@ -233,7 +233,7 @@ def _settle_under(
 
 
 def are_bounds_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a grant that a key keeps reaches further than before: to other records, for longer, more often."""
+    """Return whether a grant that a key keeps allows more than before, such as other records, a longer time or more uses."""
     old, new = read(before["bounds"]), read(after["bounds"])
     kept = set(before["grants"]) & set(after["grants"])
     return any(_is_widened(old[name], new.get(name, Bound())) for name in old if name in kept)

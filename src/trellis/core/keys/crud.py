@@ -119,14 +119,14 @@ def key_version(key: Mapping[str, Any]) -> str:
 
 
 def is_for_trying(key: Mapping[str, Any]) -> bool:
-    """Return whether a key was made to try operations in the reference: its note says so, and it ends within an hour."""
+    """Return whether a key was made to try operations in the reference: its note is FOR_TRYING, and it expires within an hour."""
     if key["note"] != FOR_TRYING or key["expiresAt"] is None:
         return False
     return datetime.fromisoformat(key["expiresAt"]) - datetime.fromisoformat(key["createdAt"]) <= _TRIED_FOR
 
 
 def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a change lets a key do more, for longer, from more addresses, or without being logged."""
+    """Return whether a change lets a key do more, more often, for longer, from more addresses, or without being logged."""
     more = not set(after["grants"]) <= set(before["grants"])
     longer = before["expiresAt"] is not None and (after["expiresAt"] is None or after["expiresAt"] > before["expiresAt"])
     elsewhere = bool(before["addresses"]) and not are_within(after["addresses"], before["addresses"])
@@ -155,7 +155,7 @@ def _get(context: Context) -> Outcome:
 
 
 def find_key(context: Context, number: int | None = None) -> Key:
-    """Return the key that a call is about, or another one. Raises Refused (INVALID_ID)."""
+    """Return the key that a call targets, or the one with this number. Raises Refused (INVALID_ID)."""
     number = context.call.target if number is None else number
     key = keys.find(context.tx, number or 0)
     if key is None:
@@ -164,7 +164,7 @@ def find_key(context: Context, number: int | None = None) -> Key:
 
 
 def find_unrevoked(context: Context, number: int | None = None) -> Key:
-    """Return the key that a call is about, or another one. Raises Refused (INVALID_ID, KEY_REVOKED)."""
+    """Return the key that a call targets, or the one with this number. Raises Refused (INVALID_ID, KEY_REVOKED)."""
     key = find_key(context, number)
     if key.revoked_at:
         raise Refused(
@@ -252,7 +252,10 @@ def _revoke(context: Context) -> Outcome:
 
 
 def save_key(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
-    """Write a changed key, if it has changed; return the outcome of the operation that changed it."""
+    """Write a key if something has changed; return the outcome of the operation that changed it.
+
+    `also` names changes that the serialized key does not show, such as a new secret.
+    """
     before, after = serialize_key(old, context.now), serialize_key(new, context.now)
     changed = changed_members(before, after) + also
     if not changed:
@@ -268,14 +271,14 @@ def _with_secret(after: Mapping[str, Any], secret: Secret) -> dict[str, Any]:
 
 
 def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tuple[Fault, ...]]:
-    """Apply the settings that were sent to a key; return it with the faults found."""
+    """Apply the settings in a request to a key; return the key and the faults found."""
     grantable, alone = context.environment.grantable, context.environment.granted_alone
     faults: list[Fault] = []
     grants = set(_match_operations(given, "grants", grantable, faults, alone) if "grants" in given else key.grants)
     grants |= set(_match_operations(given, "grant", grantable, faults, alone))
     grants -= set(_match_operations(given, "ungrant", grantable | frozenset(key.grants), faults))
     expires = settle_expiry(given.get("expires", key.expires_at), context.now)
-    if expires is not None and expires <= context.now and expires != key.expires_at:  # what has expired may stay so
+    if expires is not None and expires <= context.now and expires != key.expires_at:  # an expired key may stay expired
         faults.append(
             Fault(
                 "expires", "INVALID_VALUE", say("expires is in the past: {expires}. To end a key now, revoke it.", expires=expires)
@@ -305,7 +308,7 @@ def _match_operations(
 ) -> list[str]:
     """Return the operations that match the patterns in a field; add a fault for each pattern that matches none.
 
-    A pattern of several resources, such as `*.create`, leaves out the operations in `alone`; `*` stands for all.
+    A pattern for several resources, such as `*.create`, leaves out the operations in `alone`; `*` includes them.
     """
     operations = sorted(operations)
     found: list[str] = []

@@ -36,12 +36,12 @@ _SPANS: Final[Mapping[str, str]] = {"d": "days", "h": "hours"}
 
 
 def settle_expiry(expires: str | timedelta | None, now: str) -> str | None:
-    """Return the time that an expiry stands for, now."""
+    """Return the time that an expiry stands for. A duration starts `now`."""
     return format_timestamp(datetime.fromisoformat(now) + expires) if isinstance(expires, timedelta) else expires
 
 
 def settle_spans(raw: Mapping[str, Any], at: str) -> dict[str, Any]:
-    """Return settings of a key as they are typed, with each span as the time that it stood for at a moment."""
+    """Return the settings of a key as they were typed, with each duration replaced by the time that it stood for at `at`."""
 
     def settle(typed: Any) -> Any:
         try:

@@ -14,7 +14,7 @@ from trellis.core.paging import PAGING
 from trellis.sentences import say
 
 _MOST_OVERLAP: Final = 7
-FOR_TRYING: Final = "Made to try operations in the reference. It ends by itself after an hour."  # the note of such a key
+FOR_TRYING: Final = "Made to try operations in the reference. It ends by itself after an hour."  # the note of a key for trying
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Networks:
 
 
 def are_within(networks: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether there are `some` networks and each of them is contained in one of the others."""
+    """Return whether there are any networks, and each of them is contained in one of the others."""
     inner, outer = [ip_network(one) for one in networks], [ip_network(one) for one in others]
     return bool(inner) and all(any(_is_within(one, other) for other in outer) for one in inner)
 

@@ -24,9 +24,9 @@ _MEMORY: Final = 10_000  # keys that a process remembers
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """The holder of a valid key. `public` is the key's public part; `rate_limit` None is the service's own limit.
+    """The holder of a valid key. `public` is the key's public part; `rate_limit` None means the service's default limit.
 
-    `reach` is a digest of what its grants are for, if that is a part of the nodes: keys with the same one see the same.
+    `reach` is a digest of the bounds that limit what the key sees; keys with the same digest see the same. It is "" without any.
     `until` is when the presented secret expires: with the key, or earlier for the old secret of a rotated one; None means never.
     """
 
@@ -36,10 +36,10 @@ class Bearer:
     log_requests: bool
     key: Key
     until: str | None
-    agent: Actor  # the same where it asks over MCP
+    agent: Actor  # the same actor, for requests over MCP
     reach: str = ""
-    view: str = ""  # what its answers depend on beside what is asked: the dialect, and what it sees
-    authorised: set[str] = field(default_factory=set, compare=False)  # operations that it was found to be granted, without an end
+    view: str = ""  # what its responses depend on besides the request: dialect and reach
+    authorised: set[str] = field(default_factory=set, compare=False)  # operations that were found to be granted without an end
 
     def is_valid(self, now: str) -> bool:
         """Return whether the key, or the old secret of a rotated one, has not expired."""
@@ -47,9 +47,9 @@ class Bearer:
 
 
 class KeyNotUsable(Refused):
-    """A refusal of a key that was presented whole, but is paused, revoked, expired or replaced, or comes from elsewhere.
+    """A refusal of a key that was presented in full, but is paused, revoked, expired or replaced, or used from another address.
 
-    The log names the key; the caller is not told that there is one.
+    The log names the key. The caller is not told that the key exists, unless only the address is wrong.
     """
 
     def __init__(self, key: Key, message: str, detail: str) -> None:
@@ -58,11 +58,12 @@ class KeyNotUsable(Refused):
 
 
 class Keyring:
-    """Checks presented keys against the database, on every request.
+    """Checks the key of every request.
 
-    A key that was authenticated is not authenticated again until the key version changes, the number for the state of all keys.
-    It is remembered under a keyed digest of the presented text, so that no secret stays in memory and comparison times reveal
-    nothing. A keyring belongs to one thread; only `authenticate`, which does not use its state, may run in another.
+    A key that was authenticated is not compared with the database again until the key version changes, the number that changes
+    with every change of a key. It is remembered under a keyed digest of the presented text, so that no secret stays in memory and
+    comparison times reveal nothing. A keyring belongs to one thread; `authenticate`, which does not use its state, may run in
+    another.
     """
 
     def __init__(self) -> None:
@@ -96,7 +97,7 @@ class Keyring:
         return blake2b(presented.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
 
     def judge(self, bearer: Bearer, address: str, now: str) -> Bearer:
-        """Return a bearer of the key version of now whose key may be used, and record that it is. Raises as `admit` does."""
+        """Return a bearer (of the current key version) if its key may be used, and record the use. Raises as `admit` does."""
         key = bearer.key
         if key.revoked_at or key.paused_at or not bearer.is_valid(now):
             raise KeyNotUsable(key, "INVALID_API_KEY", _invalid())
@@ -123,12 +124,12 @@ class Keyring:
         return list(pending.items())
 
     def put_back(self, uses: Iterable[tuple[int, str]]) -> None:
-        """Take back uses that could not be recorded, for the next time; what is newer stays."""
+        """Put back uses that could not be recorded, for the next time. Newer uses of the same keys are kept."""
         self._pending = dict(uses) | self._pending
 
 
 def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
-    """Compare a presented key with the stored hash. Raises Refused (INVALID_API_KEY) if it does not match."""
+    """Return the bearer of a presented key. Raises Refused (INVALID_API_KEY) if the key does not match the stored hash."""
     secret = parse_secret(presented)
     key = keys.find_by_public_part(tx, secret.public) if secret else None
     if secret is None or key is None:
@@ -147,7 +148,7 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
 
 
 def find_holder(tx: Transaction, number: int, now: str) -> Actor:
-    """Return the actor that a key stands for now, without seeing its secret. Raises Refused (INVALID_API_KEY) if it has ended."""
+    """Return the actor that a key stands for, without its secret. Raises Refused (INVALID_API_KEY) unless the key is active."""
     key = keys.find(tx, number)
     if key is None or key.revoked_at:
         raise Refused(

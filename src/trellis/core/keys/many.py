@@ -1,4 +1,4 @@
-"""The operations that change or revoke several keys: each by the operation on one key, and all of them or none."""
+"""The operations that change or revoke several keys, all or none of them, by running the operation for one key on each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The operations that pause keys, one or all of a preset, and let one go on."""
+"""The operations that pause a key or all keys of a preset, and the one that resumes a key."""
 
 from dataclasses import replace
 from typing import Any, Final

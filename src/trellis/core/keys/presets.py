@@ -1,4 +1,4 @@
-"""Presets of keys: what a key is granted, and within which bounds, if it is made with one of them."""
+"""Presets of keys: the grants, bounds and limits that a key gets if it is created with one."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from trellis.core.operation import Access, Operation
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Grants that a preset gives: of the operations that `applies_to` chooses, with a bound."""
+    """A rule of a preset: it grants the operations that `applies_to` selects, with this bound."""
 
     applies_to: Callable[[Operation], bool]
     bound: Bound
@@ -22,9 +22,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A preset: the settings of its keys. Of the rules, the first one for an operation is the one that counts.
+    """A preset: the settings of its keys. The first rule that applies to an operation decides on its grant.
 
-    `pause` is what pausing all its keys is called.
+    `pause` is the label of the action that pauses all its keys.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Preset:
     rules: tuple[Rule, ...]
 
     def list_grants(self, operations: Iterable[Operation]) -> dict[str, Bound]:
-        """Return the bounds of the grants that it gives, by operation."""
+        """Return the bounds of the grants that the preset gives, by operation."""
         found: dict[str, Bound] = {}
         for operation in operations:
             rule = next((rule for rule in self.rules if rule.applies_to(operation)), None)
@@ -45,7 +45,7 @@ class Preset:
 
 
 def _reads(operation: Operation) -> bool:
-    """Return whether an operation is about nodes, and keeps no change."""
+    """Return whether an operation is about nodes, and makes no lasting change."""
     return operation.can_be_limited and (operation.is_plan or not operation.writes)
 
 
@@ -89,7 +89,7 @@ def describe_preset(preset: Preset, operations: Iterable[Operation]) -> dict[str
 
 
 def apply_preset(given: Input, operations: Iterable[Operation]) -> Input:
-    """Return the settings of a new key with those of its preset, if it has one, for what was not sent."""
+    """Return the settings of a new key. Those that were not sent come from its preset, if it has one."""
     preset = PRESETS.get(given.get(PRESET.name) or "")
     if preset is None:
         return given
@@ -102,7 +102,7 @@ def apply_preset(given: Input, operations: Iterable[Operation]) -> Input:
 
 
 def _combine_bounds(own: Mapping[str, Mapping[str, Any]], sent: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any]:
-    """Return the bounds of a preset, with those that were sent: null takes a bound away, and members are added to it."""
+    """Return the bounds of a preset combined with those that were sent: null removes a bound, and members are added to it."""
     combined: dict[str, Any] = dict(sent)
     for name, bound in own.items():
         members: Mapping[str, Any] | None = bound

@@ -1,7 +1,7 @@
-"""Undoing an event of a key: what the event changed goes back to what it was, unless that was changed again since.
+"""Undoing an event of a key: what the event changed is set back to what it was, unless it has been changed again since.
 
-All that this needs is in the event. What lets a key in is not undone: a secret that was replaced is not kept, and a key that was
-revoked stays revoked, since nobody expects an undo to let somebody in again.
+The event contains everything that this needs. Rotations and revocations are not undone: a secret that was replaced is not kept, and
+a key that was revoked stays revoked, since nobody expects an undo to let somebody in again.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ from trellis.store.keys import Key
 
 RESTORE: Final = "keys.restore"
 _NO_EVENT: Final = "1T106/5"
-_MOST_LATER: Final = 1000  # events of the key that are looked through
-_FIELDS: Final[Mapping[str, str]] = MappingProxyType(  # of a key, by the member of its record
+_MOST_LATER: Final = 1000  # later events of the key that are examined
+_FIELDS: Final[Mapping[str, str]] = MappingProxyType(  # the attributes of a key, by the member of its record
     {
         "name": "name",
         "owner": "owner",
@@ -75,7 +75,7 @@ def _restore(context: Context) -> Outcome:
 
 
 def _describe_nothing_else() -> dict[str, Any]:
-    """Return what undoing an event of a node may also report."""
+    """Return the members that only undoing an event of a node fills, empty."""
     none, no_nodes = {"count": 0, "ids": []}, {"count": 0, "nodes": []}
     return {"deleted": none, "moved": none, "changed": no_nodes, "left": no_nodes, "lostGroups": []}
 
@@ -99,7 +99,7 @@ def _refuse_final(context: Context, event: Event) -> None:
 
 
 class _Since(NamedTuple):
-    """What later events have changed of a key, even if it is by now as it was: members, grants, and bounds by their grants."""
+    """What later events have changed in a key, even if it was set back since: members, grants, and grants with other bounds."""
 
     fields: set[str]
     grants: set[str]
@@ -107,7 +107,7 @@ class _Since(NamedTuple):
 
 
 def _find_changed_since(context: Context, event: Event, key: int) -> _Since:
-    """Find what events after this one have changed of the key. What was undone again counts as not done."""
+    """Find what later events have changed in the key, unless they were undone. Raises Refused (CHANGED_SINCE) for too many."""
     later = [change.event for change in events.find_since_of(context.tx, event.seq, "keys", [key], _MOST_LATER)]
     if len(later) == _MOST_LATER:
         many = say(
@@ -128,7 +128,7 @@ def _find_changed_since(context: Context, event: Event, key: int) -> _Since:
 
 
 def _revert(context: Context, event: Event, key: Key) -> Key:
-    """Return the key with what an event changed as it was before. Raises Refused (CHANGED_SINCE)."""
+    """Return the key with what an event changed set back to what it was before. Raises Refused (CHANGED_SINCE)."""
     before, after, now = event.before or {}, event.after or {}, serialize_key(key, context.now)
     changed = [name for name in event.changed if name in _FIELDS]
     since = _find_changed_since(context, event, key.id)
@@ -143,7 +143,7 @@ def _revert(context: Context, event: Event, key: Key) -> Key:
     grants = (set(now["grants"]) | (lost & context.environment.grantable)) - gained
     for name in sorted(set(was) | set(became)):
         if was.get(name) == became.get(name) or name not in grants or name in since.grants:
-            continue  # a grant that was given again keeps the bound with which it was
+            continue  # a grant that was given again keeps the bound that it was given with
         if name in now["grants"] and (bounds.get(name) != became.get(name) or name in since.bounds):
             differences.append({"field": f"bounds.{name}", "then": became.get(name), "now": bounds.get(name)})
         elif name in was:

@@ -59,20 +59,20 @@ def parse_secret(text: str) -> Secret | None:
 
 
 def has_key_form(text: str) -> bool:
-    """Return whether a text has the form of a key, right or wrong."""
+    """Return whether a text has the form of a key, valid or not."""
     return _FORM.fullmatch(text) is not None
 
 
 def find_public_part(text: str) -> str:
-    """Return the public part of a key that a text is, or holds: `trl_` and 8 characters; "" if there is none."""
+    """Return the public part of the first key in a text: `trl_` and 8 characters; "" if there is none."""
     found = _PUBLIC.search(text)
     return found[0] if found else ""
 
 
 def redact_keys(text: str) -> str:
-    """Replace the secret half of whatever looks like a key, so that it never reaches a log.
+    """Replace the secret half of everything that looks like a key, so that it never reaches a log.
 
-    A text in which percent-encoding may hide a key, or a part of one, comes back decoded and cut to 4,096 characters.
+    If percent-encoding may hide a key or a part of one, the text is returned decoded and cut to 4,096 characters.
     """
     if "%" in text and _MARK.search(decoded := _decode(text[:_LONGEST])):
         text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", decoded)
@@ -80,13 +80,13 @@ def redact_keys(text: str) -> str:
 
 
 def tidy_reason(typed: str) -> str:
-    """Return why something is done as events keep it: one line, without keys and without characters that nobody sees."""
+    """Return the reason for an action as events store it: one line, with keys redacted and without invisible characters."""
     line = "".join(one for one in " ".join(typed.split()) if one.isprintable())
     return redact_keys(line)[:_LONGEST_REASON]
 
 
 def _decode(text: str) -> str:
-    """Take off percent-encoding until none is left. What is encoded too often for that becomes something that is hidden."""
+    """Remove percent-encoding until none is left. A text that is encoded too many times is replaced by one that gets redacted."""
     for _ in range(_ROUNDS):
         decoded = _ENCODED.sub(lambda found: chr(int(found[1], 16)), text)
         if decoded == text:

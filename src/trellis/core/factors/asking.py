@@ -1,4 +1,4 @@
-"""What the panel shows whoever sets up a second factor or is asked for theirs. Each reads, and changes nothing."""
+"""What the panel needs to set up a second factor or to ask for one. These functions only read, and change nothing."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,7 +21,7 @@ _NO_PARTY: Final = say("Passkeys cannot be used here, since browsers do not crea
 
 @dataclass(frozen=True, slots=True)
 class AppSetup:
-    """An authenticator app that is being set up: what its secret is derived from, the secret, and what its QR code says."""
+    """An authenticator app that is being set up: the salt of its secret, the secret, and the address in its QR code."""
 
     salt: str
     secret: str = field(repr=False)
@@ -29,7 +29,7 @@ class AppSetup:
 
 
 def set_up_app(gate: Gate, admin: int, login: str, salt: str = "") -> AppSetup:
-    """Return what an administrator enters into their app: of a new secret, or of one that was begun."""
+    """Return what an administrator enters into their app, with a new secret or with that of a setup that was begun."""
     operators = gate.environment.second_factors.key
     kept = salt if salt.startswith(find_salt_prefix(operators)) else generate_salt(operators)
     with gate.store.reading() as tx:
@@ -38,7 +38,7 @@ def set_up_app(gate: Gate, admin: int, login: str, salt: str = "") -> AppSetup:
 
 
 def options_of_new_passkey(gate: Gate, owner: webauthn.Owner, binding: str) -> str:
-    """Return what a browser is asked to make a passkey, as JSON. Raises Refused. Takes long the first time."""
+    """Return the options for a browser to create a passkey, as JSON. Raises Refused. Takes longer the first time."""
     if (party := find_party(gate.environment.public_url)) is None:
         raise Refused("NO_PERMISSION", _NO_PARTY)
     with gate.store.reading() as tx:
@@ -46,7 +46,7 @@ def options_of_new_passkey(gate: Gate, owner: webauthn.Owner, binding: str) -> s
 
 
 def options_of_passkey(gate: Gate, admin: int | None, binding: str) -> str:
-    """Return what a browser is asked to use a passkey, as JSON. Raises Refused. Takes long the first time."""
+    """Return the options for a browser to use a passkey, as JSON. Raises Refused. Takes longer the first time."""
     if (party := find_party(gate.environment.public_url)) is None:
         raise Refused("NO_PERMISSION", _NO_PARTY)
     with gate.store.reading() as tx:
@@ -54,7 +54,7 @@ def options_of_passkey(gate: Gate, admin: int | None, binding: str) -> str:
 
 
 def find_login_of_passkey(gate: Gate, answer: str) -> str:
-    """Return the login of whoever the passkey is of that an answer names; "" for nobody."""
+    """Return the login of the owner of the passkey that a browser's answer names; "" if there is none."""
     with gate.store.reading() as tx:
         passkey = webauthn.find_passkey(tx, answer)
         admin = administrators.find(tx, passkey.admin_id) if passkey else None
@@ -62,9 +62,9 @@ def find_login_of_passkey(gate: Gate, answer: str) -> str:
 
 
 def has_second_step(gate: Gate, login: str) -> bool:
-    """Return whether a second factor is asked for after a password, be that right or wrong: nobody learns by it that it is right.
+    """Return whether to ask for a second factor after a password, right or wrong, so that nobody learns which of these it is.
 
-    So it is for some of the logins that nobody has, as many as of those that somebody has: it does not tell which there are.
+    The same proportion of logins that do not exist are asked for one, so that this does not reveal which logins exist.
     """
     with gate.store.reading() as tx:
         admin = administrators.find_by_login(tx, login)
@@ -77,16 +77,15 @@ def _asks_nobody(tx: Transaction, login: str) -> bool:
 
 
 def begin_pending(gate: Gate, binding: str, mark: str) -> str:
-    """Return what the browser sends with the second factor: the mark of the password that was right; hidden in it, if none was."""
+    """Return what the browser sends with the second factor: proof of a password with this mark, or a look-alike without one."""
     with gate.store.reading() as tx:
         return issue_pending(find_service_key(tx), gate.now(), binding, mark)
 
 
 def check_second_step(gate: Gate, login: str, binding: str, pending: str, evidence: Evidence) -> tuple[int, str] | None:
-    """Return the administrator who has entered their password before, and shows their second factor now; None if either is wrong.
+    """Return the administrator who entered their password before and shows their second factor now, with the mark of that password.
 
-    With them comes the mark of their password. Both are always looked at: how long it takes does not tell whether the password
-    was right.
+    None if either is wrong. Both are always checked, so that the time this takes does not reveal whether the password was right.
     """
     with gate.store.reading() as tx:
         admin = _find_enabled(tx, login)
@@ -97,7 +96,7 @@ def check_second_step(gate: Gate, login: str, binding: str, pending: str, eviden
 
 
 def was_taken(gate: Gate, login: str, binding: str, pending: str, evidence: Evidence) -> bool:
-    """Return whether the code of an app was used after the password had been entered here: most likely the form was sent twice."""
+    """Return whether a code from an app was used after the password was entered here: the form was most likely sent twice."""
     with gate.store.reading() as tx:
         admin = _find_enabled(tx, login)
         if admin is None or not is_pending(find_service_key(tx), binding, _mark(admin), pending):

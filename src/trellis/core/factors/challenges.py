@@ -1,7 +1,7 @@
-"""Challenges that passkeys answer, and proofs that a password was entered. Nothing is stored of either until one was good.
+"""Challenges that passkeys answer, and proofs that a password was entered. Nothing about either is stored until it is accepted.
 
-Both are signed, hold for some minutes, and are bound to the browser that they were given to: to its session, or to its visitor's
-token. A challenge is accepted once: a passkey answers none that is older than the newest one that it has answered.
+Both are signed, valid for some minutes, and bound to the browser that they were given to: to its session, or to its visitor token.
+A challenge is accepted only once: a passkey cannot answer one that is older than the newest one that it has answered.
 """
 
 import base64
@@ -16,7 +16,7 @@ from trellis.core.factors.keys import sign
 
 _CHALLENGE_HOLDS: Final = timedelta(minutes=5)
 PASSWORD_HOLDS: Final = timedelta(minutes=5)
-_CLOCKS_DIFFER: Final = timedelta(minutes=1)  # at most, between two machines
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ
 _TIME_SIZE: Final = 8  # bytes
 _SIZE: Final = 56  # bytes: the time, 16 random bytes, the signature
 
@@ -27,10 +27,10 @@ def issue_challenge(key: bytes, now: str, purpose: str, binding: str) -> bytes:
     return unsigned + sign(key, "challenge", purpose, binding, unsigned)
 
 
-def is_live_challenge(  # what it was issued for
+def is_live_challenge(  # everything that it is bound to
     key: bytes, now: str, purpose: str, binding: str, challenge: bytes, holds: timedelta = _CHALLENGE_HOLDS
 ) -> bool:
-    """Return whether a challenge was issued lately, for this purpose and this browser."""
+    """Return whether a challenge was recently issued for this purpose and this browser."""
     if len(challenge) != _SIZE:
         return False
     unsigned, signature = challenge[:-32], challenge[-32:]
@@ -47,21 +47,21 @@ def issued_at(challenge: bytes) -> int:
 def is_spent(now: str, challenge: bytes, newest: bytes) -> bool:
     """Return whether a challenge is the newest one that was answered, or older than that.
 
-    One that is of a time to come is of a clock that was set back since: whatever is issued now is newer than that.
+    If `newest` lies in the future, the clock has been set back since, and what is issued now counts as newer.
     """
     is_older = issued_at(challenge) < issued_at(newest) <= _milliseconds(now) + _CLOCKS_DIFFER / timedelta(milliseconds=1)
     return challenge == newest or is_older
 
 
 def mark_password(admin: int, digest: str) -> str:
-    """Return what stands for the password that an administrator has now: another one as soon as the password is changed."""
+    """Return a mark of the password that an administrator has now. It changes with the password."""
     return hashlib.sha256(f"{admin} {digest}".encode()).hexdigest()
 
 
 def issue_pending(key: bytes, now: str, binding: str, mark: str) -> str:
-    """Return what a browser sends with a second factor: that the password with a mark was entered.
+    """Return proof that the password with a mark was entered, which a browser sends with a second factor.
 
-    Without a mark it says, not to be told apart, that the password was wrong.
+    Without a mark, because the password was wrong, return something that looks the same but proves nothing.
     """
     until = str(_milliseconds(now) + PASSWORD_HOLDS // timedelta(milliseconds=1))
     signature = sign(key, "password", binding, mark, until) if mark else secrets.token_bytes(32)
@@ -69,19 +69,19 @@ def issue_pending(key: bytes, now: str, binding: str, mark: str) -> str:
 
 
 def is_pending(key: bytes, binding: str, mark: str, pending: str) -> bool:
-    """Return whether it says that the password with a mark was entered. Whether that was lately is for `is_expired`."""
+    """Return whether `pending` proves that the password with a mark was entered. `is_expired` checks whether that was recently."""
     until, _, signature = pending.partition(".")
     signed = sign(key, "password", binding, mark, until).hex()
     return hmac.compare_digest(signed.encode(), signature.encode("utf-8", "replace"))
 
 
 def was_pending(pending: str, at: str) -> bool:
-    """Return whether what `is_pending` or `is_expired` has found good was issued before a time."""
+    """Return whether `pending`, which `is_pending` or `is_expired` has found valid, was issued before a time."""
     return int(pending.partition(".")[0]) - PASSWORD_HOLDS // timedelta(milliseconds=1) < _milliseconds(at)
 
 
 def is_expired(now: str, pending: str) -> bool:
-    """Return whether the password was entered too long ago, right or not."""
+    """Return whether the password, right or wrong, was entered too long ago."""
     until = pending.partition(".")[0]
     return not (until.isascii() and until.isdigit() and len(until) < 20 and int(until) >= _milliseconds(now))
 
@@ -92,7 +92,7 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """Decode base64url; what is none gives no bytes."""
+    """Decode base64url. Return no bytes for a text that is not base64url."""
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError):

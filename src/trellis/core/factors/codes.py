@@ -1,4 +1,4 @@
-"""Codes that people type: of an authenticator app (TOTP, RFC 6238), and recovery codes."""
+"""Codes that people type: those from an authenticator app (TOTP, RFC 6238), and recovery codes."""
 
 import hashlib
 import hmac
@@ -11,16 +11,16 @@ from trellis.core.factors.keys import format_secret
 
 _STEP: Final = 30  # seconds
 _DRIFT: Final = 1  # steps by which the clock of a telephone may differ
-_CLOCKS_DIFFER: Final = 2  # steps, at most, between two machines
+_CLOCKS_DIFFER: Final = 2  # steps by which the clocks of two machines may differ
 _RECOVERY_CODES: Final = 10
-_LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"  # none of which is taken for another
+_LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"  # none of which is easily mistaken for another
 _GROUPS: Final = 6  # of four letters: 118 random bits, for which a plain hash is enough
 
 
 def find_step(secret: bytes, code: str, now: str, after: int) -> int | None:
-    """Return the step of time that a code belongs to, if it is now or one beside it, and later than `after`.
+    """Return the time step that a code belongs to, if it is the current one or one next to it, and later than `after`.
 
-    An `after` that is to come is of a clock that was set back since, and does not count.
+    If `after` lies in the future, the clock has been set back since, and `after` is ignored.
     """
     import pyotp  # noqa: PLC0415  # start-up time: for the first code
 
@@ -33,7 +33,7 @@ def find_step(secret: bytes, code: str, now: str, after: int) -> int | None:
 
 
 def app_address(secret: bytes, login: str, community: str) -> str:
-    """Return what the QR code says to an app: an otpauth address."""
+    """Return the content of the QR code for an app: an otpauth address."""
     import pyotp  # noqa: PLC0415  # start-up time, as above
 
     return pyotp.TOTP(format_secret(secret), interval=_STEP).provisioning_uri(name=login, issuer_name=community)
@@ -45,10 +45,10 @@ def generate_recovery_codes() -> list[str]:
 
 
 def hash_recovery_code(admin: int, code: str) -> str:
-    """Return what the database keeps of a recovery code, however it is written."""
+    """Return the hash of a recovery code that the database stores, whichever way the code is written."""
     return hashlib.sha256(f"recovery code of {admin}: {compact(code)}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def compact(code: str) -> str:
-    """Return a code without what it is grouped by."""
+    """Return a code without spaces and hyphens, and in lower case."""
     return re.sub(r"[\s-]+", "", code).casefold()

@@ -1,4 +1,4 @@
-"""Second factors: the operations of their owners, and the one that takes all from somebody who is locked out."""
+"""Second factors: the operations for their owners, and the one that removes all those of somebody who is locked out."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -236,7 +236,7 @@ def _reset(context: Context) -> Outcome:
     return Outcome({**after, "wasReset": True}, admin.id, after=after)
 
 
-# --- what they share ----------------------------------------------------------------------------------------------
+# --- shared by the operations -------------------------------------------------------------------------------------
 
 
 def _find_administrator(context: Context) -> Administrator:
@@ -247,7 +247,7 @@ def _find_administrator(context: Context) -> Administrator:
 
 
 def _find_own(context: Context) -> Administrator:
-    """Return the administrator whose second factor it is: for administrators, nobody but themselves."""
+    """Return the administrator that a call targets. Administrators can target only themselves. Raises Refused."""
     actor = context.call.actor
     if actor.type == "admin" and actor.id != context.call.target:
         raise Refused("NO_PERMISSION", say("A second factor can be changed only by its owner, or at the terminal."))
@@ -264,7 +264,7 @@ def _find_passkey(context: Context, admin: Administrator, number: int) -> Passke
 def _conclude_addition(
     context: Context, admin: Administrator, after: dict[str, Any], *, is_first: bool, ends_others: bool
 ) -> Outcome:
-    """End the sessions that began without it, and make the recovery codes that come with the first."""
+    """Return the outcome of adding a factor. Ends the other sessions if `ends_others`; the first factor brings recovery codes."""
     if ends_others:
         _end_others(context, admin)
     codes = _replace_codes(context, admin) if is_first else []

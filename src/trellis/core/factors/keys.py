@@ -1,7 +1,7 @@
-"""What second factors are made and checked with: a key of the service's own, and the operator's, where there is one.
+"""The keys that second factors are made and checked with: the service's own, and the operator's, if one is set.
 
 The secret of an authenticator app is not stored, but derived from a salt that is (docs/decisions/0052). With the operator's key the
-database alone is not enough to make codes; without it, the service's own key in the database is what it is derived with.
+database alone is not enough to make codes. Without it, the secret is derived with the service's own key, which is in the database.
 """
 
 import base64
@@ -19,7 +19,7 @@ _OPERATORS: Final = "operator"
 
 
 class SecretUnavailable(Exception):
-    """A secret was derived with another key of the operator than the one that is set now, or with one that is no longer set."""
+    """A secret was derived with an operator's key that is no longer set, or is not the one that is set now."""
 
 
 def find_service_key(tx: Transaction) -> bytes:
@@ -28,18 +28,18 @@ def find_service_key(tx: Transaction) -> bytes:
 
 
 def sign(key: bytes, *parts: str | bytes) -> bytes:
-    """Sign some parts, none of which can be taken for another: 32 bytes."""
+    """Return a signature of some parts, 32 bytes. Other parts that join to the same text have another signature."""
     texts = (part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts)
     return hmac.digest(key, b"".join(len(text).to_bytes(4, "big") + text for text in texts), hashlib.sha256)
 
 
 def generate_salt(operators: str | None) -> str:
-    """Generate what a secret is derived from: `service:SALT`, or with the operator's key `operator:MARK:SALT`."""
+    """Generate a salt that a secret is derived from: `service:SALT`, or with the operator's key `operator:MARK:SALT`."""
     return find_salt_prefix(operators) + secrets.token_urlsafe(24)
 
 
 def find_salt_prefix(operators: str | None) -> str:
-    """Return how the salts begin that are made with this key of the operator, or without one."""
+    """Return the beginning of salts that are made with this operator's key, or without one."""
     return f"{_OWN}:" if operators is None else f"{_OPERATORS}:{_mark(operators)}:"
 
 
@@ -54,7 +54,7 @@ def derive_secret(tx: Transaction, admin: int, salt: str, operators: str | None)
 
 
 def format_secret(secret: bytes) -> str:
-    """Return a secret as apps take it: base32."""
+    """Return a secret in base32, as apps expect it."""
     return base64.b32encode(secret).decode()
 
 

@@ -1,4 +1,4 @@
-"""The relying party of passkeys: the address that they hold for, which is the service's public one."""
+"""The relying party of passkeys: the address that they are valid for, which is the public address of the service."""
 
 from ipaddress import ip_address
 from typing import Final, NamedTuple
@@ -9,14 +9,14 @@ _LOCAL: Final = "localhost"
 
 
 class Party(NamedTuple):
-    """Whom passkeys are made for: a host, and the origin that a browser must tell."""
+    """What passkeys are created for: a host, and the origin that a browser must report."""
 
     host: str
     origin: str
 
 
 def find_party(public_url: str | None) -> Party | None:
-    """Return the relying party of a service; None if browsers make no passkeys for its public address, or if that is not known."""
+    """Return the relying party of a service; None if browsers create no passkeys for its public address, or if it has none."""
     url = urlsplit(public_url or "")
     host = (url.hostname or "").rstrip(".")
     if not host or not (url.scheme == "https" or host == _LOCAL) or _is_address(host):

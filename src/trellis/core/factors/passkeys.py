@@ -1,6 +1,6 @@
-"""Passkeys, as WebAuthn has them: what a browser is asked, and whether it has answered. The library does the cryptography.
+"""Passkeys, as in WebAuthn: the options that a browser gets, and the check of its answer. The library does the cryptography.
 
-Each is discoverable and asks its owner for a finger, a face or a PIN, so that it is two factors by itself.
+Each passkey is discoverable, and asks its owner for a fingerprint, a face or a PIN, so that it is two factors by itself.
 """
 
 import re
@@ -25,7 +25,7 @@ _TIMEOUT: Final = 300_000  # milliseconds that a browser gives its owner
 
 
 class Owner(NamedTuple):
-    """Whose passkey is made."""
+    """The administrator for whom a passkey is created."""
 
     id: int
     name: str
@@ -33,12 +33,12 @@ class Owner(NamedTuple):
 
 
 def load() -> None:
-    """Load the library, which takes some tenths of a second: not on an event loop, nor in the writer."""
+    """Load the library, which takes some tenths of a second: do not call this on an event loop or in the writer."""
     import webauthn  # noqa: F401, PLC0415  # start-up time: where passkeys are in use
 
 
 def creation_options(tx: Transaction, now: str, party: Party, community: str, owner: Owner, binding: str) -> str:
-    """Return what a browser is asked to make a passkey, as JSON."""
+    """Return the options for a browser to create a passkey, as JSON."""
     from webauthn import generate_registration_options, options_to_json  # noqa: PLC0415  # start-up time, as above
     from webauthn.helpers.structs import (  # noqa: PLC0415  # as above
         AuthenticatorSelectionCriteria,
@@ -66,7 +66,7 @@ def creation_options(tx: Transaction, now: str, party: Party, community: str, ow
 
 
 def request_options(tx: Transaction, now: str, party: Party, binding: str, admin: int | None) -> str:
-    """Return what a browser is asked to use a passkey, as JSON: one of an administrator, or any that it has."""
+    """Return the options for a browser to use a passkey, as JSON: one of an administrator's, or any that it has."""
     from webauthn import generate_authentication_options, options_to_json  # noqa: PLC0415  # start-up time, as above
     from webauthn.helpers.structs import (  # noqa: PLC0415  # as above
         PublicKeyCredentialDescriptor,
@@ -85,7 +85,7 @@ def request_options(tx: Transaction, now: str, party: Party, binding: str, admin
 
 
 def find_passkey(tx: Transaction, answer: str) -> Passkey | None:
-    """Find the passkey that an answer says it is of."""
+    """Find the passkey that an answer names."""
     credential = _parse(answer).get("id")
     if not isinstance(credential, str) or not _CREDENTIAL.fullmatch(credential):
         return None
@@ -93,7 +93,7 @@ def find_passkey(tx: Transaction, answer: str) -> Passkey | None:
 
 
 def verify_creation(tx: Transaction, now: str, party: Party, answer: str, binding: str) -> "VerifiedRegistration | None":
-    """Return what a browser has made; None if it does not answer a challenge of ours."""
+    """Return the passkey that a browser has created; None unless the answer is valid and to a challenge of ours."""
     from webauthn import verify_registration_response  # noqa: PLC0415  # start-up time, as above
 
     challenge = _find_challenge(answer)
@@ -112,7 +112,7 @@ def verify_creation(tx: Transaction, now: str, party: Party, answer: str, bindin
 
 
 def verify_use(tx: Transaction, now: str, party: Party, answer: str, binding: str) -> Passkey | None:
-    """Return the passkey with which a challenge of ours was answered, as it is to be kept from then on; None if it was not."""
+    """Return the passkey that has answered a challenge of ours, with the changes to store; None unless the answer is valid."""
     from webauthn import verify_authentication_response  # noqa: PLC0415  # start-up time, as above
 
     passkey, challenge = find_passkey(tx, answer), _find_challenge(answer)
@@ -136,7 +136,7 @@ def verify_use(tx: Transaction, now: str, party: Party, answer: str, binding: st
 
 
 def _find_challenge(answer: str) -> bytes:
-    """Return the challenge that an answer is to."""
+    """Return the challenge that an answer contains; no bytes if there is none."""
     response = _parse(answer).get("response")
     told = response.get("clientDataJSON") if isinstance(response, dict) else None
     challenge = _parse(decode(told)).get("challenge") if isinstance(told, str) else None

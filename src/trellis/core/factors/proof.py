@@ -1,4 +1,4 @@
-"""Whether somebody has their second factor. What was accepted once is not accepted again."""
+"""Checking a second factor. A code or an answer that was accepted once is not accepted again."""
 
 import logging
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from trellis.store.factors import Authenticator, authenticators, find_kinds, pas
 
 log = logging.getLogger(__name__)
 
-LONGEST_ANSWER: Final = 16_384  # characters of what a browser says of a passkey
+LONGEST_ANSWER: Final = 16_384  # characters of a browser's answer for a passkey
 _LONGEST_CODE: Final = 100
 EVIDENCE: Final = (
     Field(
@@ -35,7 +35,7 @@ EVIDENCE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What somebody shows as their second factor: a code, or what their browser has answered for a passkey."""
+    """What somebody shows as their second factor: a code, or their browser's answer for a passkey."""
 
     code: str = field(default="", repr=False)
     passkey: str = field(default="", repr=False)
@@ -43,19 +43,19 @@ class Evidence:
 
     @classmethod
     def typed(cls, code: str, passkey: str, binding: str) -> Self:
-        """Return what a form has sent: nothing in place of what is too long to be one."""
+        """Return the evidence in a form. If the code or the passkey is too long to be one, both are left out."""
         fit = len(code) <= _LONGEST_CODE and len(passkey) <= LONGEST_ANSWER
         return cls(code, passkey, binding) if fit else cls(binding=binding)
 
     @property
     def raw(self) -> dict[str, str]:
-        """The evidence as an operation takes it."""
+        """The evidence as input of an operation."""
         return {"code": self.code, "passkey": self.passkey, "binding": self.binding}
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A second factor that is good. `accept` writes, at a time, that it was used."""
+    """A valid second factor. `accept` records that it was used at a time."""
 
     admin: int
     kind: str
@@ -68,21 +68,21 @@ def has_factor(tx: Transaction, admin: int) -> bool:
 
 
 def find_proof(tx: Transaction, environment: Environment, now: str, admin: int | None, evidence: Evidence) -> Proof | None:
-    """Judge what was shown as the second factor of an administrator; with a passkey, whose it is need not be known."""
+    """Return proof that evidence is an administrator's second factor; None if it is not. For a passkey, `admin` may be None."""
     judge = _judge_passkey if evidence.passkey else _judge_code
     proof = judge(tx, environment, now, admin or 0, evidence)
     return proof if proof and admin in (None, proof.admin) else None
 
 
 def check_evidence(gate: Gate, admin: int | None, evidence: Evidence) -> int | None:
-    """Return whose second factor this is, without using it up."""
+    """Return the administrator whose second factor this is, without using it up; None if it is not valid."""
     with gate.store.reading() as tx:
         proof = find_proof(tx, gate.environment, gate.now(), admin, evidence)
     return proof.admin if proof else None
 
 
 def take_factor(context: Context, admin: int) -> str:
-    """Use up the second factor that a call shows; return its kind, "" for whoever has none. Raises WRONG_SECOND_FACTOR."""
+    """Use up an administrator's second factor; return its type, "" if they have none. Raises Refused (WRONG_SECOND_FACTOR)."""
     evidence = Evidence(**{f.name: context.input.get(f.name, "") for f in EVIDENCE})
     if not (evidence.passkey or has_factor(context.tx, admin)):
         return ""
@@ -96,7 +96,7 @@ def take_factor(context: Context, admin: int) -> str:
 
 
 def find_last_use(tx: Transaction, environment: Environment, now: str, admin: int, evidence: Evidence) -> str | None:
-    """Return when this code of an administrator's app was used, if it was the last one to be, and is still of now."""
+    """Return when this code from an administrator's app was used, if it was the last one that was, and is still current."""
     app = authenticators.find(tx, admin)
     is_last = app is not None and _find_step(tx, environment, now, app, evidence, app.step - 1) == app.step
     return app.used_at if app is not None and is_last else None
@@ -105,7 +105,7 @@ def find_last_use(tx: Transaction, environment: Environment, now: str, admin: in
 def _find_step(
     tx: Transaction, environment: Environment, now: str, app: Authenticator, evidence: Evidence, after: int
 ) -> int | None:
-    """Return the step of time after another that a code of an app belongs to; None if there is none, or codes cannot be checked."""
+    """Return the time step after `after` that a code from an app belongs to; None if there is none, or codes cannot be checked."""
     try:
         secret = derive_secret(tx, app.admin_id, app.salt, environment.second_factors.key)
     except SecretUnavailable:

@@ -36,7 +36,7 @@ _FIELDS: Final = (
 
 
 def operation() -> Operation:
-    """Return the operation. Over REST, every call of a key that may only propose it leads here."""
+    """Return the operation. Over REST, every call that its key may only propose leads here."""
     return Operation(
         name="proposals.create",
         summary="Propose a call",
@@ -68,7 +68,7 @@ def _create(context: Context) -> Outcome:
     revision = events.find_newest_number(context.tx)
     outcome, effects = try_call(context, call, known)
     uses = outcome.uses if operation.results_in else ()
-    for use in uses:  # what was read is known, though it was undone with the call
+    for use in uses:  # reads count as uses, though they were rolled back with the call
         use.count_again(context.tx, call.actor)
     if effects.is_empty:  # there is nothing to approve
         return outcome._replace(event=None, happened=False, uses=uses)
@@ -104,7 +104,7 @@ def _find_operation(context: Context, name: str) -> Operation:
 
 
 def _clean(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what is accepted and ignored."""
+    """Return an input without the fields that are accepted but ignored."""
     fields = {name: operation.form.find(name) for name in raw}
     return {
         name: value
@@ -114,7 +114,7 @@ def _clean(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compute_identity(context: Context, call: Call, given: Input) -> str:
-    """Return a digest of who proposes what: the same for the same values, however they are sent, in a batch too."""
+    """Return a digest of the proposer and the call. The same values have the same digest however they are sent, in a batch too."""
     actor = call.actor
     known = {one.name: one for one in context.environment.load_operations()}
 
@@ -127,7 +127,7 @@ def _compute_identity(context: Context, call: Call, given: Input) -> str:
     about = [actor.type, actor.id, call.operation, call.target, sorted(call.expected)]
     try:
         sent = orjson.dumps(call.raw, option=orjson.OPT_SORT_KEYS)
-        with suppress(TypeError):  # of values that are no JSON, only what is sent in the same way is the same
+        with suppress(TypeError):  # values that are not JSON are the same only if sent in the same way
             read = {name: value for name, value in given.values.items() if name != DRY_RUN.name}
             sent = sent if given.faults else orjson.dumps(read, normalise, orjson.OPT_SORT_KEYS)
         return hashlib.sha256(orjson.dumps(about) + sent).hexdigest()
@@ -139,7 +139,7 @@ def _compute_identity(context: Context, call: Call, given: Input) -> str:
 
 
 def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a step of a batch; what cannot be read before it runs, such as a reference, stays as it was sent."""
+    """Return the values in a step of a batch. What cannot be read before it runs, such as a reference, stays as it was sent."""
     if operation is None:
         return body
     read = operation.form.read(body)
@@ -148,7 +148,7 @@ def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Map
 
 
 def _refuse_passwords(context: Context, operation: Operation, call: Call, given: Input) -> None:
-    """Refuse a call with a password in it, or in one that it will run. What is not known before it runs, the gate refuses then."""
+    """Refuse a call with a password in it or in a call that it will run. The gate refuses passwords that become known only then."""
     known = {one.name: one for one in context.environment.load_operations()}
 
     def list_calls(operation: Operation, call: Call, given: Input) -> Iterator[Call]:
@@ -162,7 +162,7 @@ def _refuse_passwords(context: Context, operation: Operation, call: Call, given:
 
 
 def _check_limit(context: Context) -> int:
-    """Return the size of the caller's open proposals. Refuses one more than it may have."""
+    """Return the size of the caller's open proposals in bytes. Raises Refused (TOO_MANY_PROPOSALS) if it may make no more."""
     actor = context.call.actor
     held = proposals.measure_open(context.tx, actor.type, actor.id or 0, context.now)
     most = context.environment.most_proposals
@@ -180,7 +180,7 @@ def _refuse_too_many(context: Context, why: str) -> Refused:
 
 
 def _find_version(call: Call, outcome: Outcome) -> str | None:
-    """Return the version of the record that a call is about; None where it creates one, or is about another than it changes."""
+    """Return the version of the record that a call targets; None if it creates one, or changes another one than its target."""
     is_own = outcome.resource_id == call.target and outcome.undoes is None
     return record_version(outcome.before) if is_own and outcome.before is not None else None
 

@@ -109,7 +109,7 @@ def _build_operation(
         path=PATH,
         refusals=(("INVALID_ID", _CODES[verb.name]), *with_codes("PROPOSAL_CLOSED", *refusals)),
         answers=WHOLE,
-        granted_alone=True,  # it decides on what others may not do alone
+        granted_alone=True,  # it decides on calls that others may not run alone
     )
 
 
@@ -131,7 +131,7 @@ def _approve(context: Context) -> Outcome:
 
 
 def _carry_out(context: Context, call: Call, proposal: Proposal, content: Mapping[str, Any]) -> tuple[Outcome | None, Effects]:
-    """Run the call. Undo it and return no outcome if it touches something that is not as it was, or makes something else of it."""
+    """Run the call. Undo it and return no outcome if what it touches has changed since the proposal, or if its outcome differs."""
     revision = events.find_newest_number(context.tx)
     try:
         with context.tx.savepoint():
@@ -145,7 +145,7 @@ def _carry_out(context: Context, call: Call, proposal: Proposal, content: Mappin
 
 
 class _Outdated(Exception):
-    """Raised to undo a call that would do something else than was proposed; what it would do."""
+    """Raised to undo a call that would do something else than was proposed, with what it would do."""
 
     def __init__(self, effects: Effects) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ def _find_to_decide(context: Context, verb: Verb, fields: tuple[Field, ...]) -> 
 
 
 def _find(context: Context, verb: Verb) -> Proposal:
-    """Return the proposal that a call is about, as its caller expects it (If-Match)."""
+    """Return the proposal that a call targets. Raises Refused if the caller expects another version of it (If-Match)."""
     proposal = find_visible(context, _CODES[verb.name])
     if context.call.expected:
         whole = serialize_content(context, proposal, proposals.find_content(context.tx, proposal.id))
@@ -209,14 +209,14 @@ def _require_open(context: Context, proposal: Proposal) -> Proposal:
 
 
 def _list_calls(_call: Call, _given: Input) -> Iterable[Call]:
-    """Return no call with a password in it, for which the gate asks: none is in a proposal."""
+    """Return no calls. The gate looks for passwords in them, and no proposal contains any."""
     return ()
 
 
 def _build_call(context: Context, proposal: Proposal, content: Mapping[str, Any]) -> Call:
-    """Build the call as it was when it was proposed, by its proposer as that is now. Raises Refused if that is no more.
+    """Build the call as it was proposed, with the grants that its proposer has now. Raises Refused if that may do nothing any more.
 
-    If-Match is not among it: whatever the call touches must be as it was, anyway.
+    If-Match is left out, since whatever the call touches must be unchanged anyway.
     """
     return context.call._replace(
         operation=proposal.operation,

@@ -1,4 +1,4 @@
-"""What a call changes, found by running it: compared when it is approved with what it would have changed when it was proposed."""
+"""What a call changes, found by running it. On approval, this is compared with what it would have changed when it was proposed."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,26 +18,27 @@ from trellis.store.engine import Transaction
 from trellis.store.events import Event
 from trellis.store.proposals import Proposal
 
-_NAMES: Final = ("path", "name", "description", "url")  # members that name a record, the first that it has
-_NAME: Final = 500  # characters of that
+_NAMES: Final = ("path", "name", "description", "url")  # members that can name a record; the first that it has does
+_NAME: Final = 500  # characters of a name that are kept
 SHOWN: Final = 50  # events that are kept for people to see
-TOUCHED: Final = 1000  # ids of other records that are kept of each
+TOUCHED: Final = 1000  # ids of other records that are kept for each event
 _CREATED: Final = "created"
-# What became of another record, by the word for it in an event.
+# What happened to another record, by the word that events have for it.
 _FATES: Final[Mapping[str, str]] = {"made": _CREATED, "restored": _CREATED, "deleted": "deleted", "moved": "moved"}
 _MADE: Final = "made"
-_VERSION: Final = ""  # in a record of which little is kept: its version, in the place of the rest
+_VERSION: Final = ""  # in a shortened record, the member with its version, in place of the rest
 _DERIVED: Final = frozenset({"url", "updatedAt"})  # members that change with others
-_ANEW: Final = _DERIVED | {"id", "createdAt", "parentId", "position", "path"}  # and those of a new record that differ each time
+_ANEW: Final = _DERIVED | {"id", "createdAt", "parentId", "position", "path"}  # and members of a new record that differ each time
 COUNTED: Final = (_CREATED, "changed", "moved", "deleted")
 
 
 class Effects(NamedTuple):
-    """What a call changes. `digest` is the same for as long as the records that it touches are as they were.
+    """What a call changes. `digest` stays the same as long as the records that the call touches are unchanged.
 
-    `outcome` is the same for as long as it makes the same of the nodes that it creates, changes or brings back: what it reads for
-    that, such as the permissions of a parent, it need not touch. `records` are the ids of what it touches by resource, `counts`
-    their number by what becomes of them, `shown` the first of its events, and `about` the name of the record that it is about.
+    `outcome` stays the same as long as the nodes that the call creates, changes or restores end up the same. They may depend on
+    records that the call reads without touching them, such as a parent with its permissions. `records` are the ids of the touched
+    records by resource, `counts` their number by what happens to them, `shown` the first of the call's events, and `about` the name
+    of the record that the call is about.
     """
 
     digest: str
@@ -49,12 +50,12 @@ class Effects(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the call changes nothing."""
         return not self.shown
 
 
 class _Undone(Exception):
-    """Raised to undo what was tried; what that did."""
+    """Raised to undo a call that was tried, with what it did."""
 
     def __init__(self, outcome: Outcome, effects: Effects) -> None:
         super().__init__()
@@ -103,7 +104,7 @@ def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:
 
 
 def _lighten(event: Event) -> Event:
-    """Return an event with as little of its records as is needed of one that is not shown: they may have very long texts."""
+    """Return an event that is not shown with only what is needed of its records, since they may have very long texts."""
     return replace(event, before=_lighten_record(event.before), after=_lighten_record(event.after))
 
 
@@ -130,7 +131,7 @@ def _find_fate(event: Event) -> str:
 
 
 def _find_record(left: Sequence[Event], call: Call) -> Event | None:
-    """Return the first event about the record that a call is about; None if there is none."""
+    """Return the first event about the record that a call targets; None if there is none."""
     resource = call.operation.partition(".")[0]
     return next((one for one in left if (one.resource, one.resource_id) == (resource, call.target) and one.undoes is None), None)
 
@@ -158,13 +159,13 @@ def _describe(event: Event) -> dict[str, Any]:
 
 
 def _find_made(left: Sequence[Event]) -> set[tuple[str, int | None]]:
-    """Return the records that were created, as resource and id: the next time they have other ids."""
+    """Return the records that were created, as resource and id. The next time they will have other ids."""
     made = {(event.resource, event.resource_id) for event in left if event.before is None}
     return made | {(one["resource"], one["id"]) for event in left for one in event.touched if one.get("how") == _MADE}
 
 
 def _compute_digest(tx: Transaction, left: Sequence[Event], revision: int, made: set[tuple[str, int | None]]) -> str:
-    """Return a digest of the records that were touched as they were before, without anything that only this run has made."""
+    """Return a digest of the touched records as they were before, without those that this run has created."""
     parts: list[Any] = []
     seen = set(made)
     for event in left:
@@ -184,7 +185,7 @@ def _compute_digest(tx: Transaction, left: Sequence[Event], revision: int, made:
 
 
 def _compute_outcome(tx: Transaction, left: Sequence[Event]) -> str:
-    """Return a digest of the nodes that were created, changed or brought back as they are now, but for ids, times and places."""
+    """Return a digest of the nodes that were created, changed or restored, as they are now, except for ids, times and positions."""
     wanted: dict[str, dict[int, None]] = {}
     for event in left:
         if event.after is not None and event.resource_id is not None:
@@ -203,19 +204,19 @@ def _compute_outcome(tx: Transaction, left: Sequence[Event]) -> str:
 
 
 class Difference(NamedTuple):
-    """How what a call touches differs from what it would have touched: `changes` are events since, `members` of records."""
+    """How what a call touches differs from what it would have touched: by events since (`changes`), or in members of records."""
 
     changes: list[dict[str, Any]]
     members: list[dict[str, Any]]
 
 
 def is_outdated(tx: Transaction, proposal: Proposal, content: Mapping[str, Any], now: Effects, until: int) -> bool:
-    """Return whether the call of a proposal, whose effects are those of `now`, would do something else than was proposed.
+    """Return whether the call of a proposal, whose effects are `now`, would do something else than was proposed.
 
-    It would if it touches a record that is not as it was, or that an event up to `until` has been about since, or if it makes
-    something else of one.
+    It would if it touches a record that has changed, or that an event since the proposal, up to `until`, has been about, or if its
+    outcome differs.
     """
-    proposed = proposal.digest, content.get("outcome", now.outcome)  # one made by an older release has none
+    proposed = proposal.digest, content.get("outcome", now.outcome)  # a proposal from an older release has none
     if proposed != (now.digest, now.outcome):
         return True
     first = (events.find_since_of(tx, proposal.revision, resource, ids, 1) for resource, ids in now.records.items())
@@ -223,9 +224,9 @@ def is_outdated(tx: Transaction, proposal: Proposal, content: Mapping[str, Any],
 
 
 def find_difference(tx: Transaction, revision: int, then: Sequence[Mapping[str, Any]], now: Effects, most: int = 100) -> Difference:
-    """Return what has changed since event `revision` of what a call touched `then` and touches `now`.
+    """Return what has changed since event `revision` in the records that a call touched `then` or touches `now`.
 
-    To be called once what was run is undone, since the events of the run are not among those since.
+    Call this after the run has been undone, so that the events of the run are not among the later ones.
     """
     ids = {resource: set(some) for resource, some in now.records.items()}
     for one in then:
@@ -253,7 +254,7 @@ def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
 
 
 def _compare_outcomes(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return how what would become of records differs from what would have, where they are as they were."""
+    """Return how the results of a call differ for records that were the same before it."""
     same = [
         (old, new) for old, new in zip(then, now, strict=False) if (old["operation"], old["id"]) == (new["operation"], new["id"])
     ]

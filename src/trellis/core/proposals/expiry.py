@@ -1,4 +1,4 @@
-"""Closing the proposals that nobody has decided on in time. They cannot be approved any more before that, by the clock."""
+"""Closing the proposals that nobody has decided on in time. Once expired, they cannot be approved even before they are closed."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ def count_open(gate: Gate) -> int:
 
 
 def find_overdue(gate: Gate) -> list[Call]:
-    """Return the calls that close proposals which have expired, some of them if there are many."""
+    """Return the calls that close expired proposals, at most 50 of them."""
     with gate.store.reading() as tx:
         found = proposals.find_overdue(tx, gate.now(), _MOST)
     return [Call(EXPIRE, _SERVICE, target=number) for number in found]

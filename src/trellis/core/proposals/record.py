@@ -1,4 +1,4 @@
-"""A proposal as callers see it, its fields, and what of it goes on in which state."""
+"""Proposals as callers see them: their states, their fields, and how they are serialized."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ STATE: Final = Choice({name: doc for name, (doc, _) in _STATES.items()})
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """An object of any members."""
+    """An object with any members."""
 
     widget: str = "textarea"
 
@@ -60,7 +60,7 @@ class JsonObject:
 
 
 def find_state(proposal: Proposal, now: str) -> str:
-    """Return the state of a proposal by the clock: one that nobody has closed yet may have expired."""
+    """Return the present state of a proposal: one that is stored as open may have expired."""
     return EXPIRED if proposal.state == OPEN and proposal.expires_at <= now else proposal.state
 
 
@@ -95,18 +95,18 @@ def serialize_proposal(context: Context, proposal: Proposal) -> dict[str, Any]:
 
 
 def serialize_proposer(proposal: Proposal) -> dict[str, Any]:
-    """Serialize the actor who proposed."""
+    """Serialize the actor who made a proposal."""
     return {"type": proposal.actor_type, "id": proposal.actor_id or None, "name": proposal.actor_name}
 
 
 def serialize_proposals(context: Context, found: Sequence[Proposal]) -> list[dict[str, Any]]:
-    """Serialize proposals for a list, without what is kept of each."""
+    """Serialize proposals for a list, without their content."""
     deciding = _find_deciding_keys(context)
     return [_serialize(context, proposal, {}, deciding) for proposal in found]
 
 
 def serialize_content(context: Context, proposal: Proposal, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Serialize a proposal with everything that is kept of it."""
+    """Serialize a proposal with its content."""
     return _serialize(context, proposal, content, _find_deciding_keys(context))
 
 
@@ -123,7 +123,7 @@ def _serialize(context: Context, proposal: Proposal, content: Mapping[str, Any],
 
 
 def _find_deciding_keys(context: Context) -> set[int]:
-    """Return two of the keys that may approve proposals, as far as there are any."""
+    """Return the ids of keys that may approve proposals: two at most, since only one of them can be the proposer."""
     granted = {"operation": f"proposals.{APPROVE.name}", "state": "active"}
     _, listed = keys.read_page(context.tx, 2, 0, granted, now=context.now)
     return {key.id for key in listed}
@@ -166,7 +166,7 @@ _EFFECTS: Final = ListOf(
     )
 )
 _ACTOR_EXAMPLE: Final = {"type": "key", "id": 3, "name": "Gardener"}
-LOGGED: Final = (  # what events have of a proposal
+LOGGED: Final = (  # the fields of a proposal in events
     Field("id", NodeId(), "Its number.", example=1, read_only=True),
     Field("state", STATE, "Whether it is open, or how it ended.", example=OPEN),
     Field("operation", Text(), "The operation that was called.", example="forums.delete"),

@@ -1,4 +1,4 @@
-"""Which proposals a caller may see: its own, and all for whoever may decide on them."""
+"""Which proposals a caller may see: its own, or all of them if it may decide on proposals."""
 
 from typing import Final
 
@@ -24,14 +24,14 @@ def is_own(context: Context, proposal: Proposal) -> bool:
 
 
 def is_decided_by_proposer(context: Context, proposal: Proposal) -> bool:
-    """Return whether the caller has made a proposal, or whoever approved that it decides. The terminal may always decide."""
+    """Return whether a proposal was made by the caller or by whoever approved its decision. The terminal may always decide."""
     approval = context.call.approval
     deciding = [context.call.actor, *(() if approval is None else (approval.by,))]
     return any((one.type, one.id) == (proposal.actor_type, proposal.actor_id) for one in deciding if one.id is not None)
 
 
 def find_visible(context: Context, code: str) -> Proposal:
-    """Return the proposal that a call is about. Refuses one that there is not, and one that the caller may not see, alike."""
+    """Return the proposal that a call targets. Raises Refused (INVALID_ID) if it does not exist, or may not be seen."""
     proposal = proposals.find(context.tx, context.call.target or 0)
     if proposal is None or not (sees_all(context) or is_own(context, proposal)):
         raise invalid_id("proposal", context.call.target, code)

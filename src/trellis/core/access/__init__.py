@@ -1,4 +1,4 @@
-"""Who may do what: whether a key or a group may, which keys may, and what a group may do, node by node."""
+"""Who may do what: whether a key or a group may do something, which keys may, and what a group may do, node by node."""
 
 from trellis.core.access import check, holders, view
 from trellis.core.access.rights import describe_right

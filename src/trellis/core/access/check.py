@@ -1,4 +1,4 @@
-"""The operation that says whether a key or a group may do something, and if not, which condition is not met."""
+"""The operation that reports whether a key or a group may do something, and if not, which condition is not met."""
 
 from typing import Final
 
@@ -136,7 +136,7 @@ def find_grantable(context: Context, name: str) -> Operation:
 
 
 def check_node(context: Context, kind: NodeKind | None, node: int | None) -> None:
-    """Refuse a node that is not there, and one where the operation is about none."""
+    """Refuse a node that does not exist, and any node if the operation is not about a single node. Raises Refused."""
     if node is None:
         return
     if kind is None:
@@ -171,5 +171,5 @@ OPERATION: Final = Operation(
     path="/core/access",
     refusals=(("INVALID_ID", MISSING),),
     answers=_ANSWERS,
-    varies=True,  # with the time, too
+    varies=True,  # the response also varies with the time
 )

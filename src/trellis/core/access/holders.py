@@ -1,4 +1,4 @@
-"""The operation that lists the keys which may do something."""
+"""The operation that lists the keys that may run an operation."""
 
 from typing import Final
 

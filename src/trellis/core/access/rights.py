@@ -11,7 +11,7 @@ from trellis.sentences import say
 from trellis.store import nodes
 from trellis.store.nodes import Node
 
-MISSING: Final = "1T117/1"  # the code of what is asked about and is not there
+MISSING: Final = "1T117/1"  # the code for something that is asked about and does not exist
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ def list_rights(kind: NodeKind) -> tuple[Right, ...]:
 
 
 def describe_right(holders: Any, group: int) -> str:
-    """Say how a group has a right: `everyone` has it, `by name`, or not at all ("")."""
+    """Return how a group has a right: because `everyone` has it, `by name`, or "" for not at all."""
     return say("everyone") if holders == EVERYONE else (say("by name") if group in (holders or ()) else "")
 
 
 def find_group(context: Context, number: int) -> Node:
-    """Find a group. Raises Refused (INVALID_ID)."""
+    """Find a group. Raises Refused (INVALID_ID, or NO_ENDPOINT if there are no groups)."""
     kind = context.environment.group_kind
     if kind is None:
         raise Refused("NO_ENDPOINT", say("There are no groups."))

@@ -1,4 +1,4 @@
-"""Judging a key without running anything: in the order in which the gate judges, and with the reason."""
+"""Judging whether a key may run an operation, without running it: in the same order as the gate, and with the reason."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -28,9 +28,9 @@ class Question(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The answer. `condition` is the one that is not met: a member of the key or of the bound, `grant`, or None if it may.
+    """The answer. `condition` is the one that is not met: a member of the key or of the bound, or `grant`; None if the key may.
 
-    `reason` is the message of the refusal that the API would answer with; None where it would make a proposal.
+    `reason` is the message of the refusal that the API would return; None if the key may, or if the API would make a proposal.
     """
 
     condition: str | None
@@ -89,7 +89,7 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
 
 
 def _judge_node(tx: Transaction, holder: Actor, asked: Question) -> Verdict | None:
-    """Judge whether the node is one that the grant is for; None if it is, or if none was named."""
+    """Return the verdict if the grant is not for the node; None if it is, or if no node was named."""
     kind = asked.operation.kind
     if asked.node is None or kind is None:
         return None

@@ -54,7 +54,7 @@ def _view(context: Context) -> Outcome:
 
 
 def _choose(name: str, given: Input, known: Mapping[str, T]) -> T | None:
-    """Return what a parameter names; None if it was not sent. Raises Refused (INVALID_VALUE)."""
+    """Return the value that a parameter names; None if the parameter was not sent. Raises Refused (INVALID_VALUE)."""
     if not (sent := given.get(name)):
         return None
     if sent not in known:
@@ -66,7 +66,7 @@ def _choose(name: str, given: Input, known: Mapping[str, T]) -> T | None:
 def _scan(
     context: Context, kind: str, rights: Sequence[Right], wanted: Right | None, group: int
 ) -> tuple[Mapping[str, int], list[int], int]:
-    """Count the nodes in which a group has each right; return the ids of those in which it has the wanted or any right."""
+    """Count the nodes in which a group has each right, find those in which it has the wanted or any right, and count all."""
     counts = dict.fromkeys((right.name for right in rights), 0)
     found: set[int] = set()
     total = 0

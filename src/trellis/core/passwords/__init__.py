@@ -1,7 +1,7 @@
-"""Passwords: their digests, which are slow on purpose, and the lanes in which they wait for them.
+"""Passwords: their digests, which are slow on purpose, and the lanes in which passwords wait to be digested.
 
 `hash_password` and `verify_password` take 15 to 50 ms of a core. They run in two threads of `Lanes`, before the writer, and each
-key, person and address waits in a lane of its own.
+key, person and address waits in a lane of its own. Only passwords that become known in the writer are digested there.
 """
 
 from trellis.core.passwords.breached import BreachedPasswords

@@ -1,4 +1,4 @@
-"""Passwords that are known from breaches: a list that the operator has fetched, which nobody outside is asked about."""
+"""Passwords that are known from breaches, in a list that the operator has downloaded. No other service is asked about them."""
 
 import os
 from hashlib import sha1
@@ -10,22 +10,22 @@ _LONGEST: Final = 200  # bytes of a line: the digest, a colon, and how often it 
 
 
 class BreachedPasswords:
-    """The passwords whose digests are in a file: a line each, in order, as `haveibeenpwned-downloader` writes it.
+    """The passwords whose digests are in a file with one line for each, in order, as `haveibeenpwned-downloader` writes it.
 
-    Looking takes about forty short reads in a file of a thousand million lines; nothing of it is kept in memory.
+    Looking up a password takes about forty short reads in a file of a billion lines. Nothing of the file is kept in memory.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def __contains__(self, password: object) -> bool:
-        """Return whether a password is among them. Raises OSError."""
+        """Return whether a password is in the file. Raises OSError if the file cannot be read."""
         wanted = sha1(str(password).encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest().upper().encode()
         with self._file.open("rb") as file:
             low, high = 0, os.fstat(file.fileno()).st_size
 
             def read_digest(at: int) -> bytes:
-                """Return the digest of the first line that begins there or later; nothing at the end."""
+                """Return the digest in the first line that begins at a position or later; no bytes at the end of the file."""
                 file.seek(max(0, at - 1))
                 if at:
                     file.readline(_LONGEST)

@@ -1,4 +1,7 @@
-"""Digests of passwords (argon2id). Making or checking one is slow on purpose: it is done in lanes.py, and nowhere else."""
+"""Digests of passwords (argon2id).
+
+Making or checking one is slow on purpose. It is done in lanes.py, except for passwords that become known only in the writer.
+"""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -9,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What making a digest costs: passes, KiB of memory, and threads."""
+    """The cost of making a digest: passes, KiB of memory, and threads."""
 
     passes: int
     memory: int
@@ -28,13 +31,13 @@ NODE: Final = Cost(2, 19 * 1024, 1)  # OWASP's minimum: 15 ms
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A password as it was typed, and how its digest is to be made. The gate puts the digest in its place."""
+    """A password as it was typed, and the cost of its digest. The gate replaces it with the digest."""
 
     text: str = field(repr=False)
     cost: Cost
 
     def digest(self, kept: str | None = None) -> str:
-        """Return the digest: the one that is kept so far, if the password fits it."""
+        """Return the digest. If the password matches the one that is stored so far, that one is kept."""
         if kept is not None and verify_password(kept, self.text, self.cost):
             return kept
         return hash_password(self.text, self.cost)
@@ -46,7 +49,7 @@ def hash_password(password: str, cost: Cost) -> str:
 
 
 def verify_password(digest: str | None, password: str, cost: Cost) -> bool:
-    """Return whether a password fits a digest. Takes as long where there is no digest, so that the time tells nothing."""
+    """Return whether a password matches a digest. Takes just as long without a digest, so that the time reveals nothing."""
     from argon2.exceptions import InvalidHashError, VerificationError  # noqa: PLC0415  # as above
 
     if digest is None:
@@ -59,7 +62,7 @@ def verify_password(digest: str | None, password: str, cost: Cost) -> bool:
 
 
 def is_outdated(digest: str, cost: Cost) -> bool:
-    """Return whether a digest was made at another cost, or by another algorithm, than one that is made now."""
+    """Return whether a digest was made at another cost, or by another algorithm, than new ones are."""
     return cost.hasher().check_needs_rehash(digest)
 
 

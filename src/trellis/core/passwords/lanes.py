@@ -1,8 +1,8 @@
-"""Lanes: slow work on passwords, done outside of the writer and of every event loop, at most two pieces at once.
+"""Lanes: queues for slow work, mostly on passwords, which is done outside the writer and event loops, at most two pieces at once.
 
-A digest of a sign-in password takes 64 MiB and 50 ms, and anybody can ask for one. So whoever waits has a lane: a key, a known
-browser, an address. The groups of lanes take turns, and within a group its lanes, so that the many who wait in one group or in
-one lane stand in nobody else's way.
+A digest of a sign-in password takes 64 MiB and 50 ms, and anybody can ask for one. So each key, person, known browser and address
+has a lane of its own. The groups of lanes take turns, and so do the lanes within a group, so that many who wait in one group or
+lane do not hold up the others.
 """
 
 import threading
@@ -18,17 +18,17 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 KEYS: Final = "keys"
-PEOPLE: Final = "people"  # whoever is known: administrators who are signed in, browsers that were, the terminal
+PEOPLE: Final = "people"  # known callers: signed-in administrators, browsers that have signed in before, the terminal
 STRANGERS: Final = "strangers"
 
-_MOST: Final = 20  # that one call may set by the calls that it runs
+_MOST: Final = 20  # passwords that one call may set through the calls that it runs
 _THREADS: Final = 2
 _LANE: Final = 16  # pieces of work that may wait in a lane
-_GROUP: Final = 128  # and in all lanes of a group
+_GROUP: Final = 128  # pieces of work that may wait in all lanes of a group
 
 
 def check_number(count: int) -> None:
-    """Refuse so many passwords in the calls that one call runs, if they are too many. Raises Refused (SETS_TOO_MANY_PASSWORDS)."""
+    """Refuse too many passwords in the calls that one call runs. Raises Refused (SETS_TOO_MANY_PASSWORDS)."""
     if count > _MOST:
         detail = say(
             "This request sets {count:,} passwords, but at most {most} are allowed. Nothing was done. Set fewer of them at once.",
@@ -39,7 +39,7 @@ def check_number(count: int) -> None:
 
 
 def refuse_proposed() -> Refused:
-    """Return the refusal of a password in a call that somebody else has to approve: it would have to be kept in clear."""
+    """Return the refusal of a password in a call that somebody else has to approve: it would have to be stored in clear text."""
     return Refused(
         "PASSWORD_IN_PROPOSAL",
         say(
@@ -50,7 +50,7 @@ def refuse_proposed() -> Refused:
 
 
 class Lanes:
-    """The lanes of one process. A lane is named `group/whoever`. Threads are started when there is work, and end without.
+    """The lanes of one process, each named `group/caller`. Threads are started when there is work, and end when there is none.
 
     `on_idle` is called in a thread before it ends.
     """
@@ -62,12 +62,12 @@ class Lanes:
         self._threads = 0
 
     def require_room(self, lane: str) -> None:
-        """Refuse (TOO_MANY_PASSWORDS) what would be refused now if it were submitted."""
+        """Refuse a lane that is full now, as `submit` would. Raises Refused (TOO_MANY_PASSWORDS)."""
         with self._guard:
             self._require_room(lane)
 
     def submit(self, lane: str, work: Callable[[], T]) -> Future[T]:
-        """Put a piece of work into a lane. Raises Refused (TOO_MANY_PASSWORDS) when as many wait there as may."""
+        """Put a piece of work into a lane. Raises Refused (TOO_MANY_PASSWORDS) if the lane or its group is full."""
         future: Future[T] = Future()
         with self._guard:
             self._require_room(lane)
@@ -96,7 +96,7 @@ class Lanes:
                 future.set_exception(error)
 
     def _take(self) -> tuple[Callable[[], Any], Future[Any]] | None:
-        """Take the next piece of work: of the group, and in it of the lane, that was served the longest ago."""
+        """Take the next piece of work from the group, and its lane, that was served the longest ago; None if there is none."""
         with self._guard:
             if self._groups:
                 group = next(iter(self._groups))
@@ -119,23 +119,23 @@ def _group(lane: str) -> str:
 
 
 def chain(first: Future[T], then: Callable[[T], Future[U]]) -> Future[U]:
-    """Return the future of what `then` starts with the result of the first one. Cancelling it withdraws what has not begun."""
+    """Return the future of what `then` starts with the result of the first. Cancelling it cancels what has not begun."""
     both: _Chained[U] = _Chained(first)
     first.add_done_callback(lambda done: both.go_on(lambda: then(done.result())))
     return both
 
 
 class _Chained(Future[U]):
-    """The future of the second of two steps, which there is once the first has ended."""
+    """The future of the second of two steps, which is started when the first has ended."""
 
     def __init__(self, first: Future[Any]) -> None:
         super().__init__()
         self._first = first
         self._second: Future[U] | None = None
-        self._guard = threading.RLock()  # what is cancelled calls back in the same thread
+        self._guard = threading.RLock()  # cancelling a future runs its callbacks in the same thread
 
     def cancel(self) -> bool:
-        """Withdraw the step that waits; return false if the second one has begun."""
+        """Cancel the step that is waiting; return False if the second step has begun."""
         with self._guard:
             if self._second is not None and not self._second.cancel():
                 return False
@@ -144,7 +144,7 @@ class _Chained(Future[U]):
         return cancelled
 
     def go_on(self, start: Callable[[], Future[U]]) -> None:
-        """Start the second step, unless it was cancelled."""
+        """Start the second step, unless this future was cancelled."""
         with self._guard:
             if not self.cancelled():
                 try:

@@ -209,7 +209,10 @@ def _require_open(context: Context, proposal: Proposal) -> Proposal:
 
 
 def _list_calls(_call: Call, _given: Input) -> Iterable[Call]:
-    """Return no calls. The gate looks for passwords in them, and no proposal contains any."""
+    """Return no calls. The gate looks for passwords in them, and no proposal contains any.
+
+    That an operation lists its calls, even if there are none, makes it one that runs others (`runs_others`).
+    """
     return ()
 
 

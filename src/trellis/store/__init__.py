@@ -1,1 +1,1 @@
-"""All SQL of the package: functions for SQLite and PostgreSQL that take a transaction and return plain values."""
+"""All SQL of the package, as functions for SQLite and PostgreSQL that take a transaction and return plain values."""

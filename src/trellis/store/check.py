@@ -1,6 +1,6 @@
-"""The queries of `trellis check`: every node as it is stored, the shape of the trees, the counters and the event log.
+"""The queries of `trellis check`, which read every node as it is stored, the trees, the counters and the event log.
 
-The packages of siblings, deleted-id counts and the search index have checks of their own.
+The modules for siblings, deleted-id counts and the search index have their own checks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from trellis.store.siblings import POSITION
 from trellis.store.sqlite import describe_wal_reset_bug
 from trellis.store.tables import counters, events, keys, nodes
 
-_BATCH: Final = 100  # nodes that are read at a time, with all their texts
+_BATCH: Final = 100  # nodes to read at a time, with all their texts
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
 
@@ -57,7 +57,10 @@ _NEXT_BATCH = Statement(
 
 
 def read_batches(tx: Transaction, kind: str) -> Iterator[list[StoredNode]]:
-    """Read all nodes of a kind by id, some thousand at a time; each batch is read when needed, and sees the repairs before it."""
+    """Read all nodes of a kind in the order of their ids, a hundred at a time.
+
+    Each batch is read only when it is needed, so it includes the repairs made during the batches before it.
+    """
     after = -(2**63)
     while rows := tx.fetch(_NEXT_BATCH, kind=kind, after=after, most=_BATCH):
         yield [_decode(row) for row in rows]
@@ -82,7 +85,7 @@ _COUNTS = Statement(sa.select(_c.kind, sa.func.count(), sa.func.max(_c.id)).grou
 
 
 def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
-    """Count the rows of each kind, and find the highest id: kind → (count, highest). A kind without rows is left out."""
+    """Count the nodes of each kind and find the highest id: kind → (count, highest id). Kinds without nodes are omitted."""
     return {kind: (count, highest) for kind, count, highest in tx.fetch(_COUNTS)}
 
 
@@ -104,14 +107,14 @@ def _unreachable() -> Statement:
     child = nodes.alias()
     is_child = sa.and_(child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id)
     down = down.union_all(sa.select(child.c.id).select_from(InOrder(down, child)).where(is_child))
-    # EXCEPT is done once over both sets by either engine; a join would read all of one for each row of the other in SQLite.
+    # Both engines run EXCEPT once over both sets. For a join, SQLite would read all of one set for each row of the other.
     lost = sa.select(_c.id).where(_KIND).except_(sa.select(down.c.id))
     return Statement(sa.select(_c.id, _c.parent_id).where(_KIND, _c.id.in_(lost)).order_by(_c.id))
 
 
 def _deepest() -> Statement:
     levels = bindparam("levels", type_=sa.Integer)
-    inner = sa.select(_c.parent_id).where(_KIND, _c.parent_id.is_not(None))  # few, beside all nodes
+    inner = sa.select(_c.parent_id).where(_KIND, _c.parent_id.is_not(None))  # few, compared with all nodes
     top = sa.select(_c.id, sa.literal(1).label("level")).where(_KIND, _c.parent_id.is_(None), _c.id.in_(inner))
     down, child = top.cte("down", recursive=True), nodes.alias()
     is_child = sa.and_(child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id)
@@ -128,22 +131,22 @@ _NESTED = Statement(sa.select(_c.id, _c.parent_id).where(_KIND, _c.parent_id.is_
 
 
 def find_orphans(tx: Transaction, kind: str) -> list[tuple[int, int]]:
-    """Find the nodes whose parent does not exist: pairs of id and the parent's."""
+    """Find the nodes whose parent does not exist: pairs of the node's id and the parent's id."""
     return [(row[0], row[1]) for row in tx.fetch(_ORPHANS, kind=kind)]
 
 
 def find_unreachable(tx: Transaction, kind: str) -> dict[int, int]:
-    """Find the nodes that are not below the top level, such as those in a cycle: id → the parent's."""
+    """Find the nodes that cannot be reached from the top level, such as those in a cycle: node's id → parent's id."""
     return {row[0]: row[1] for row in tx.fetch(_UNREACHABLE, kind=kind)}
 
 
 def find_deepest(tx: Transaction, kind: str, levels: int) -> list[int]:
-    """Find the nodes on the last of so many levels that have others below them: their ids."""
+    """Find the nodes on level `levels` (the top level is 1) that have children: their ids."""
     return [row[0] for row in tx.fetch(_DEEPEST, kind=kind, levels=levels)]
 
 
 def find_nested(tx: Transaction, kind: str) -> list[tuple[int, int]]:
-    """Find the nodes that have a parent: pairs of id and the parent's."""
+    """Find the nodes that have a parent: pairs of the node's id and the parent's id."""
     return [(row[0], row[1]) for row in tx.fetch(_NESTED, kind=kind)]
 
 
@@ -151,7 +154,7 @@ _CHILDREN = Statement(sa.select(_c.id, _c.parent_id).where(_KIND, IdIn(_c.parent
 
 
 def find_children(tx: Transaction, kind: str, parents: Sequence[int]) -> list[tuple[int, int]]:
-    """Find the children of any of these nodes: pairs of id and the parent's."""
+    """Find the children of these nodes: pairs of the child's id and the parent's id."""
     return [(row[0], row[1]) for row in tx.fetch(_CHILDREN, kind=kind, parents=tx.id_list(list(parents)))] if parents else []
 
 
@@ -175,12 +178,12 @@ _LAST_EVENT = Statement(sa.select(sa.func.coalesce(sa.func.max(events.c.seq), 0)
 
 
 def find_highest_key(tx: Transaction) -> int:
-    """Return the highest id of a key; 0 without keys."""
+    """Return the highest id of a key; 0 if there are no keys."""
     return int(tx.fetch(_HIGHEST_KEY)[0][0])
 
 
 def find_last_event(tx: Transaction) -> int:
-    """Return the sequence number of the newest event; 0 without events."""
+    """Return the sequence number of the newest event; 0 if there are no events."""
     return int(tx.fetch(_LAST_EVENT)[0][0])
 
 
@@ -195,17 +198,17 @@ _MISSING_EVENTS = _missing_events()
 
 
 def find_missing_events(tx: Transaction, most: int) -> list[tuple[int, int]]:
-    """Find the ranges of sequence numbers missing between the first and the last event, at most `most`: pairs of first and last."""
+    """Find at most `most` gaps in the sequence numbers of the events: pairs of the first and the last missing number."""
     return [(row[0], row[1]) for row in tx.fetch(_MISSING_EVENTS, most=most)]
 
 
 def find_library_bug(tx: Transaction) -> str | None:
-    """Say what is wrong with the SQLite library that is used, and what to do; None if nothing is, or on PostgreSQL."""
+    """Describe a known bug of the SQLite library in use and what to do about it; None if it has none, or on PostgreSQL."""
     return describe_wal_reset_bug() if tx.sqlite else None
 
 
 def check_file(tx: Transaction, most: int) -> list[str]:
-    """Let SQLite check its file; return the problems, at most `most`. PostgreSQL has its own checksums, so the list is empty."""
+    """Let SQLite check its file, and return at most `most` problems. PostgreSQL has its own checksums, so its list is empty."""
     if not tx.sqlite:
         return []
     found = [str(row[0]) for row in tx.raw.execute(f"PRAGMA quick_check({most})").fetchall()]

@@ -1,10 +1,10 @@
-"""The types of columns that the two engines spell differently."""
+"""Column types that SQLite and PostgreSQL declare differently."""
 
 from typing import Any
 
 import sqlalchemy as sa
 
-# Text that is compared byte by byte on both engines: PostgreSQL's own collations differ from machine to machine.
+# Text that both engines compare byte by byte. PostgreSQL's default collation differs from machine to machine.
 PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
@@ -17,7 +17,7 @@ class _Json(sa.types.TypeDecorator[Any]):
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
         if dialect.name != "postgresql":
             return dialect.type_descriptor(sa.JSON(none_as_null=True))
-        from sqlalchemy.dialects.postgresql import JSONB  # noqa: PLC0415  # start-up time: not where SQLite is in use
+        from sqlalchemy.dialects.postgresql import JSONB  # noqa: PLC0415  # start-up time: SQLite does not need it
 
         return dialect.type_descriptor(JSONB(none_as_null=True))
 

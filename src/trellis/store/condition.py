@@ -1,4 +1,4 @@
-"""The condition of a database, and explanations for its operator of what is wrong with one that cannot be used."""
+"""Whether a database can be used, and explanations for the operator if it cannot."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 class Condition(Enum):
-    """Whether a database can be used, and why not."""
+    """The condition of a database: ready, or the reason why it cannot be used."""
 
-    MISSING = "missing"  # SQLite: there is no such file
+    MISSING = "missing"  # on SQLite: the file does not exist
     EMPTY = "empty"
     OLDER = "older"
     READY = "ready"
-    NEWER = "newer"  # it is from a newer release
+    NEWER = "newer"  # migrated by a newer release
     FOREIGN = "foreign"  # it belongs to another program
 
 
 def find_file(settings: Settings) -> Path | None:
-    """Return the file of a SQLite database; None for PostgreSQL. Raises SettingsError for an invalid address."""
+    """Return the file of a SQLite database; None for PostgreSQL. Raises SettingsError if the address is invalid."""
     url = _url(settings)
     return Path(url.database or "") if url.drivername.startswith("sqlite") else None
 
 
 def describe_database(settings: Settings) -> str:
-    """Describe the database for a person, without its password."""
+    """Describe the database for people to read, without the password."""
     if (file := find_file(settings)) is not None:
         return str(file)
     url = _url(settings)
@@ -44,7 +44,7 @@ def describe_database(settings: Settings) -> str:
 
 
 def find_condition(settings: Settings) -> Condition:
-    """Determine the condition of a database. Nothing is created or changed."""
+    """Determine the condition of a database without creating or changing anything."""
     file = find_file(settings)
     if file is not None:
         if not file.exists():
@@ -67,7 +67,7 @@ def _judge(step: str) -> Condition:
 
 
 def explain_condition(settings: Settings, at: Condition) -> str:
-    """Say why a database cannot be used as it is, and what to do."""
+    """Explain in a sentence why a database in a condition cannot be used, and what to do."""
     name = describe_database(settings)
     return {
         Condition.MISSING: f"There is no database {name}. To create it, run: trellis migrate",
@@ -81,8 +81,8 @@ def explain_condition(settings: Settings, at: Condition) -> str:
 
 
 def explain_error(settings: Settings, error: BaseException) -> str | None:
-    """Say in a sentence what an error of the database means; None for one that is not about the database."""
-    # Start-up time: both take longer to load than most commands run, and nothing has gone wrong there.
+    """Explain a database error in a sentence; None if the error is not about the database."""
+    # Start-up time: Alembic and psycopg take longer to load than most commands run, and are needed only after an error.
     from alembic.script.revision import ResolutionError  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
     from psycopg import Error  # noqa: PLC0415
@@ -109,7 +109,7 @@ def _url(settings: Settings) -> sa.URL:
 
 
 def _tables(file: Path) -> set[str]:
-    # Not through the engine, which would switch another program's file to write-ahead logging.
+    # Not through the engine: it would switch the file to write-ahead logging, even if the file belongs to another program.
     with closing(sqlite.connect(file)) as connection:
         return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 

@@ -1,4 +1,4 @@
-"""Counters: the last number assigned in each sequence, and the current number of rows."""
+"""Counters: for each sequence, the last number assigned and the current number of rows."""
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -20,16 +20,16 @@ _ADD = Statement(sa.update(counters).where(counters.c.name == bindparam("name"))
 def next_number(tx: Transaction, sequence: str, count: int = 0) -> int:
     """Take the next number of a sequence, and add `count` to its total.
 
-    If the transaction does not commit, the number is not used up; a committed one is never assigned again.
+    If the transaction does not commit, the number can be taken again. Once committed, a number is never assigned again.
     """
     return next_numbers(tx, sequence, 1, count)[0]
 
 
 def next_numbers(tx: Transaction, sequence: str, count: int, more: int | None = None) -> range:
-    """Take the next `count` numbers of a sequence, and add `more`, or as many, to its total. See `next_number`.
+    """Take the next `count` numbers of a sequence, and add `more` (by default `count`) to its total. See `next_number`.
 
-    The first that a transaction takes are written at once; further ones together, before it commits, or before something reads the
-    counters.
+    The first numbers that a transaction takes are written at once. Further ones are written together, before the transaction
+    commits or before a statement reads the counters.
     """
     more = count if more is None else more
     if (known := tx.taken.get(sequence)) is None:
@@ -42,7 +42,7 @@ def next_numbers(tx: Transaction, sequence: str, count: int, more: int | None = 
 
 
 def last_number(tx: Transaction, sequence: str) -> int:
-    """Return the number of a sequence that was taken last; 0 if none has ever been."""
+    """Return the last number that was taken from a sequence; 0 if none has been taken."""
     if (known := tx.taken.get(sequence)) is not None:
         return known.last
     rows = tx.fetch(_LAST, name=sequence)
@@ -50,5 +50,5 @@ def last_number(tx: Transaction, sequence: str) -> int:
 
 
 def add_to_total(tx: Transaction, sequence: str, count: int) -> None:
-    """Add a number of rows, which may be negative, to the total of a sequence."""
+    """Add a number of rows to the total of a sequence. The number may be negative."""
     tx.execute(_ADD, name=sequence, more=count)

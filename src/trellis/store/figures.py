@@ -1,4 +1,4 @@
-"""What monitoring reads from the database: how far the event log is, how late webhooks are, how large the database is."""
+"""Figures that monitoring reads from the database, such as its size, the newest event and the delays of webhooks."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ _NEXT: Final = Statement(sa.select(_e.at).where(_e.seq > sa.bindparam("cursor"))
 
 
 class WebhookFigures(NamedTuple):
-    """A webhook that is switched on: failures in a row, and since when the oldest message that it has not taken waits."""
+    """A webhook that is switched on: its failures in a row, and the time of its oldest event that is not delivered yet."""
 
     id: int
     failures: int
@@ -30,9 +30,10 @@ class WebhookFigures(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The number of the newest event, the bytes of the database (on SQLite with its log), webhooks, open proposals, last backup.
+    """The figures for monitoring.
 
-    That is in Unix milliseconds, if one was made by `trellis backup`. `mails` counts those that wait.
+    `size` is in bytes, on SQLite including the write-ahead log. `proposals` counts the open ones, and `mails` those still to be
+    sent. `last_backup` is when `trellis backup` last made one, in Unix milliseconds; None if it has not.
     """
 
     newest_event: int

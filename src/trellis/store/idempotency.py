@@ -15,13 +15,13 @@ _FIND = Statement(
 
 
 def find_response(tx: Transaction, key: int, token: str) -> tuple[str, Any, str] | None:
-    """Find the response stored for a key's idempotency token: fingerprint of the request, response, timestamp."""
+    """Find the response to a key's idempotency token: fingerprint of the request, response, timestamp. None if there is none."""
     rows = tx.fetch(_FIND, key=key, token=token)
     return (rows[0][0], tx.decode(rows[0][1]), rows[0][2]) if rows else None
 
 
 def save_response(tx: Transaction, key: int, token: str, fingerprint: str, response: Any, at: str) -> None:
-    """Save a response, replacing an older one."""
+    """Save the response for a key's idempotency token, replacing an older one."""
     tx.connection.execute(sa.delete(idempotent_responses).where(_c.key_id == key, _c.token == token))
     tx.connection.execute(
         sa.insert(idempotent_responses).values(
@@ -31,5 +31,5 @@ def save_response(tx: Transaction, key: int, token: str, fingerprint: str, respo
 
 
 def purge(tx: Transaction, before: str) -> int:
-    """Delete the responses that are older than a timestamp; return their number."""
+    """Delete the responses that are older than a timestamp, and return their number."""
     return tx.connection.execute(sa.delete(idempotent_responses).where(_c.at < before)).rowcount

@@ -1,4 +1,4 @@
-"""What `trellis doctor` and `/readyz` ask of a database, beside what every reading of it tells."""
+"""Queries of `trellis doctor` and `/readyz`: the settings of a PostgreSQL server, and whether it accepts writes."""
 
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +18,7 @@ _ACCEPTS_WRITES: Final = sa.text("SELECT NOT (pg_is_in_recovery() OR current_set
 class Server(NamedTuple):
     """A PostgreSQL server: its settings, and its time in Unix seconds."""
 
-    version: int  # as 150004 for 15.4
+    version: int  # 150004 for 15.4
     encoding: str
     synchronous_commit: str
     fsync: str
@@ -29,14 +29,14 @@ class Server(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What was found: the server (none for SQLite), and the newest row of a log."""
+    """The result: the server (None for SQLite), and the timestamp of the newest row of the event and request logs."""
 
     server: Server | None
     newest_row: str | None
 
 
 def inspect(tx: Transaction) -> Inspection:
-    """Look at a database."""
+    """Read the settings of a database's server, and the timestamp of its newest log row."""
     server: Server | None = None
     if not tx.sqlite:
         found: Any = tx.connection.execute(_POSTGRESQL).one()
@@ -45,5 +45,5 @@ def inspect(tx: Transaction) -> Inspection:
 
 
 def accepts_writes(tx: Transaction) -> bool:
-    """Return whether the server of a database says that it accepts writes. SQLite has none that could say otherwise."""
+    """Return whether the server of a database reports that it accepts writes. True for SQLite, which has no server."""
     return tx.sqlite or bool(tx.connection.execute(_ACCEPTS_WRITES).scalar_one())

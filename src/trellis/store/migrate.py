@@ -1,4 +1,4 @@
-"""Migrating a database to the newest step, once, even if several processes start at the same time."""
+"""Migrating a database to the newest step. If several processes start at the same time, each step runs only once."""
 
 import os
 from collections.abc import Callable
@@ -17,15 +17,15 @@ _LOCK: Final = 0x6D69677261746500  # PostgreSQL's advisory lock for migrations: 
 
 
 def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None, to: str = "head") -> int:
-    """Run the steps that a database lacks, up to one or to the newest, all or none; return their number.
+    """Run the missing steps of a database in one transaction, up to the step `to` (by default the newest); return their number.
 
-    `on_step` is called with the name of each step. Raises sqlalchemy.exc.OperationalError if there is no database.
+    `on_step` is called with the name of each step. Raises sqlalchemy.exc.OperationalError if the database cannot be reached.
     """
     ran: list[str] = []
     if (file := find_file(settings)) is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(OSError):  # SQLite says what is wrong
-            os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))  # digests of keys and passwords are for nobody else
+        with suppress(OSError):  # SQLite reports below what is wrong
+            os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))  # nobody else may read the digests of keys and passwords
 
     def stepped(*, step: Any, **_: Any) -> None:
         ran.append(step.up_revision_id)

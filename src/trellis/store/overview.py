@@ -1,4 +1,4 @@
-"""The numbers on the overview, with one statement for each."""
+"""Queries for the numbers on the panel's overview."""
 
 from dataclasses import fields
 
@@ -12,12 +12,12 @@ _KEY = tuple(keys.c[f.name] for f in fields(Key))
 
 
 def count_nodes(tx: Transaction) -> dict[str, int]:
-    """Return the total of each counter, including those of the kinds of nodes: name → number."""
+    """Return the total of each counter, among them one for each kind of node: name → number."""
     return {str(row.name): int(row.total) for row in tx.connection.execute(sa.select(counters.c.name, counters.c.total))}
 
 
 def count_requests_by_hour(tx: Transaction, since: str) -> dict[tuple[str, int], int]:
-    """Return the counted requests: (hour such as `2026-01-31T09`, first digit of the status) → number."""
+    """Return the number of requests in each hour since a timestamp: (hour as `2026-01-31T09`, first digit of status) → number."""
     statement = sa.select(request_hours).where(request_hours.c.hour >= since[:13])
     return {(hour, int(digit)): int(times) for hour, digit, times in tx.connection.execute(statement)}
 
@@ -28,21 +28,21 @@ def _is_active(now: str) -> sa.ColumnElement[bool]:
 
 
 def count_active_keys(tx: Transaction, now: str) -> int:
-    """Count the keys that are neither expired nor revoked."""
+    """Count the keys that are neither expired, nor revoked, nor paused."""
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(_is_active(now))).scalar_one())
 
 
 def find_expiring_keys(tx: Transaction, now: str, until: str, limit: int, *, brief: tuple[str, str]) -> tuple[int, list[Key]]:
-    """Count the active keys that expire up to a timestamp, and read those that expire first.
+    """Count the active keys that expire by a timestamp, and read the first `limit` of them to expire.
 
-    Left out are those that were made after the first timestamp of `brief` and expire up to the second.
+    Keys that were created after the first timestamp of `brief` and expire by the second are left out.
     """
     is_brief = sa.and_(keys.c.created_at > brief[0], keys.c.expires_at <= brief[1])
     return _count_and_read(tx, sa.and_(_is_active(now), keys.c.expires_at <= until, sa.not_(is_brief)), keys.c.expires_at, limit)
 
 
 def find_unused_keys(tx: Transaction, now: str, since: str, limit: int) -> tuple[int, list[Key]]:
-    """Count the active keys created before a timestamp and not used since, and read those unused for longest."""
+    """Count the active keys created before a timestamp and not used since, and read the `limit` that are unused for longest."""
     used = sa.func.coalesce(keys.c.last_used_at, keys.c.created_at)
     return _count_and_read(tx, sa.and_(_is_active(now), used < since), used, limit)
 

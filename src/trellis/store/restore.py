@@ -1,4 +1,4 @@
-"""A SQLite database replaced by a copy of it, which is made ready before the old one is touched."""
+"""Replacing a SQLite database by a backup copy. The copy is verified and migrated before the old database is touched."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,26 +15,26 @@ from trellis.store.condition import Condition, find_condition
 from trellis.store.engine import FileLock, backup, database_files, remove_database
 from trellis.store.migrate import migrate
 
-_NEW: Final = ".restoring"  # behind the name of the file that becomes the database
+_NEW: Final = ".restoring"  # suffix of the file that becomes the database
 
 
 class NotRestorable(Exception):
-    """A copy is no database of Trellis, or one of a newer release."""
+    """The copy is not a database of Trellis, or it is from a newer release."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A copy that is ready to become the database; `settings` are for looking at it before."""
+    """A copy that is ready to become the database. `settings` open it for inspection before that."""
 
     settings: Settings
     file: Path
     database: Path
 
     def put_in_place(self) -> tuple[Path, ...]:
-        """Make it the database. The old one is set aside with all that belongs to it: return where its files are now."""
+        """Make the copy the database. The files of the old database are renamed; return their new paths."""
         _close_wal(self.file)
         _own_like(self.file, self.database)
-        with suppress(*sqlite.FAILURES):  # one that cannot be read is set aside as it is
+        with suppress(*sqlite.FAILURES):  # an old database that cannot be read is set aside as it is
             _close_wal(self.database)
         aside = _name_aside(self.database)
         is_alone = not any(part.exists() for part in database_files(self.database)[:-1])
@@ -44,7 +44,7 @@ class Candidate:
         return moved
 
     def _replace_linked(self, aside: Path) -> tuple[Path, ...]:
-        """Replace an old database that has a second name by now: whenever this is killed, one of the two is in place."""
+        """Replace the old database, which is already linked as `aside`. If killed at any point, one of the two is in place."""
         try:
             _sync(self.database.parent)
             self.file.rename(self.database)
@@ -54,7 +54,7 @@ class Candidate:
         return (aside,)
 
     def _replace_moved(self, aside: Path) -> tuple[Path, ...]:
-        """Move the old database first and the files beside it next, so that no file of one is ever found beside the other."""
+        """Move the old database before its WAL and journal, so that these never stand beside the new database."""
         moved = []
         try:
             for old, new in zip(reversed(database_files(self.database)), reversed(database_files(aside)), strict=True):
@@ -65,7 +65,7 @@ class Candidate:
             self.file.rename(self.database)
         except BaseException:
             for old, new in reversed(moved):
-                with suppress(FileNotFoundError):  # it is this one that was not moved
+                with suppress(FileNotFoundError):  # this is the file whose move failed
                     new.rename(old)
             raise
         return tuple(new for _, new in moved)
@@ -75,18 +75,19 @@ class Candidate:
 def prepare_restore(
     settings: Settings, database: Path, copy: Path, progress: Callable[[int, int], None] = lambda _done, _all: None
 ) -> Iterator[Candidate]:
-    """Copy a copy beside the database, verify it, and bring it to the newest step; nobody else can use the database meanwhile.
+    """Duplicate a backup copy beside the database, verify it, and migrate it to the newest step.
 
-    Raises DatabaseInUse, NotRestorable, Damaged, OSError when nothing can be written there, and sqlite.Error for a copy that cannot
-    be read. Whatever is raised, the database is as it was. What was not put in place is deleted.
+    The database is locked meanwhile. Raises DatabaseInUse, NotRestorable, Damaged, OSError if the folder cannot be written to, and
+    sqlite.Error if the copy cannot be read. The database is unchanged after any of them. Unless `put_in_place` was called, the
+    duplicate is deleted at the end.
     """
     lock = FileLock(database)
     if database.is_symlink():
-        database = Path(os.path.realpath(database))  # what the link leads to is replaced, not the link
+        database = Path(os.path.realpath(database))  # replace the file, not the link to it
     file = database.with_name(database.name + _NEW)
     lock.take()
     try:
-        remove_database(file)  # what a restore that was killed has left
+        remove_database(file)  # left over from a restore that was killed
         backup(copy, file, progress)
         own = replace(settings, database_url=f"sqlite:///{file}")
         at = find_condition(own)
@@ -102,7 +103,7 @@ def prepare_restore(
 
 
 def _name_aside(database: Path) -> Path:
-    """Return where nothing is yet: two restores within a second must not set aside two databases under one name."""
+    """Return an unused name for the old database. Two restores within a second must not use the same name."""
     name = f"{database.name}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     aside = database.with_name(name)
     for number in count(2):
@@ -113,7 +114,7 @@ def _name_aside(database: Path) -> Path:
 
 
 def _link(file: Path, name: Path) -> bool:
-    """Give a file a second name, if there is one and its file system can do that."""
+    """Link a file under a second name; return False if it does not exist or its file system has no hard links."""
     try:
         os.link(file, name)
     except OSError:
@@ -122,7 +123,7 @@ def _link(file: Path, name: Path) -> bool:
 
 
 def _close_wal(file: Path) -> None:
-    """Bring what stands beside a database into it. Raises one of sqlite.FAILURES if it cannot be read."""
+    """Move the content of a database's WAL into its file. Raises one of sqlite.FAILURES if the database cannot be read."""
     with closing(sqlite.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE").fetchall()
     with file.open("rb") as opened:
@@ -130,11 +131,14 @@ def _close_wal(file: Path) -> None:
 
 
 def _own_like(file: Path, model: Path) -> None:
-    """Give a file the mode and owner of another one; if there is none, the owner of the folder. The owner where that is allowed."""
+    """Give a file the mode and owner of `model`, or the owner of its folder if `model` does not exist.
+
+    The owner is changed only if this process may do so.
+    """
     try:
         kept = model.stat()
         file.chmod(kept.st_mode & 0o777)
-    except FileNotFoundError:  # root restores what was lost, and the service has to be able to use it
+    except FileNotFoundError:  # root may be restoring a lost database, which the service must be able to use
         kept = model.parent.stat()
     with suppress(PermissionError):
         os.chown(file, kept.st_uid, kept.st_gid)

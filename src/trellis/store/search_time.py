@@ -1,6 +1,6 @@
-"""How long one search of a log takes at most, be it of events, of requests or of deliveries.
+"""The time limit for one search of the event, request or delivery log.
 
-It stops then, and says how far it has looked.
+A search that reaches the limit stops, and returns where to continue.
 """
 
 import time
@@ -11,6 +11,6 @@ LONGEST: Final = 0.03  # seconds
 
 
 def begin() -> Callable[[], bool]:
-    """Begin a search; return what tells whether its time is over."""
+    """Start the clock of a search; return a function that reports whether its time is over."""
     until = time.perf_counter() + LONGEST
     return lambda: time.perf_counter() > until

@@ -1,7 +1,7 @@
-"""The SQLite library that is used: the one that APSW brings where it is installed, or else the interpreter's.
+"""The SQLite library in use: the one bundled with APSW if APSW is installed, otherwise the interpreter's.
 
-All files are opened with that one library. Two of them in one process would not know of each other's locks on a file: when one
-closes it, the locks of the other are gone, and a WAL that is in use may be deleted (https://sqlite.org/howtocorrupt.html).
+All files are opened with this one library. Two SQLite libraries in one process would not see each other's locks on a file: when
+one closes the file, the other loses its locks, and a WAL in use may be deleted (https://sqlite.org/howtocorrupt.html).
 """
 
 import os
@@ -10,31 +10,31 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-_SPILLED_FROM: Final = 127 * 1024  # bytes; SQLite writes 128 KiB less one at once at most, and fails with a bound above that
+_SPILLED_FROM: Final = 127 * 1024  # bytes; SQLite writes at most one byte less than 128 KiB at once, and fails with a larger bound
 
 _library: Any
 try:
     import apsw as _library
 
     HAS_APSW: Final = True
-    # Within a savepoint SQLite sets aside each page before it is changed: in a file from 64 KiB on, which one new node exceeds.
-    # The library takes another bound only while nothing is open.
+    # Within a savepoint SQLite saves each page before changing it: in memory up to 64 KiB, then in a file. One new node exceeds
+    # 64 KiB. The library accepts another bound only while no connection is open.
     if not _library.connections():
         _library.shutdown()
         _library.config(_library.SQLITE_CONFIG_STMTJRNL_SPILL, _SPILLED_FROM)
         _library.initialize()
-except ImportError:  # there is no wheel for this machine: see pyproject.toml
+except ImportError:  # APSW has no wheel for this machine: see pyproject.toml
     import sqlite3 as _library
 
-    HAS_APSW: Final = False  # type: ignore[misc]  # one of the two is run
+    HAS_APSW: Final = False  # type: ignore[misc]  # only one of the two assignments runs
 
 _CACHED_STATEMENTS: Final = 512  # per connection
-_BUSY_TIMEOUT: Final = 5  # seconds for which a statement waits for the locks of others, unless a pragma says otherwise
+_BUSY_TIMEOUT: Final = 5  # seconds that a statement waits for the locks of other connections, unless a pragma sets another time
 
 Error: Final[type[Exception]] = _library.Error
-# What it raises for a statement that it cannot run, such as one on a table that is not there.
+# The exception for a statement that the library cannot run, such as one on a table that does not exist.
 StatementError: Final[type[Exception]] = _library.SQLError if HAS_APSW else _library.OperationalError
-# What it raises when a database is busy, out of reach or damaged, beside errors in a statement.
+# The exceptions for a database that is busy, out of reach or damaged, and for errors in a statement.
 FAILURES: Final[tuple[type[Exception], ...]] = (
     tuple(getattr(_library, f"{name}Error") for name in (
         "SQL", "Busy", "Locked", "IO", "ReadOnly", "CantOpen", "Full", "Permissions", "Protocol", "Interrupt", "Corrupt", "NotADB",
@@ -54,20 +54,20 @@ class Version(NamedTuple):
 
     @property
     def has_wal_reset_bug(self) -> bool:
-        """Whether commits can be lost when two connections write and checkpoint at once (https://sqlite.org/wal.html#walresetbug)."""
+        """Whether commits can be lost if two connections write and checkpoint at once (https://sqlite.org/wal.html#walresetbug)."""
         is_backport = (3, 44, 6) <= self < (3, 45, 0) or (3, 50, 7) <= self < (3, 51, 0)
         return (3, 7, 0) <= self < (3, 51, 3) and not is_backport
 
 
 def library_version() -> Version:
-    """Return the version of the library that is used."""
+    """Return the version of the library in use."""
     text = _library.sqlite_lib_version() if HAS_APSW else _library.sqlite_version
     major, minor, patch = text.split(".")[:3]
     return Version(int(major), int(minor), int(patch))
 
 
 def describe_wal_reset_bug() -> str | None:
-    """Say that the library that is used has the bug, and what to do; None if it does not have it."""
+    """Describe the WAL-reset bug and what to do about it; None if the library in use does not have it."""
     if not (version := library_version()).has_wal_reset_bug:
         return None
     return (
@@ -77,11 +77,11 @@ def describe_wal_reset_bug() -> str | None:
 
 
 def connect(file: Path | str, *, create: bool = False, factory: Any = None) -> Any:
-    """Open a database; `create` makes the file if it is not there. `factory` is the class of the connection.
+    """Open a database. `create` allows the file to be created; `factory` is the class of the connection, for APSW only.
 
-    Nothing is in a transaction until it begins one. One thread at a time may use the connection.
+    Statements run outside a transaction unless one was begun explicitly. Only one thread at a time may use the connection.
     """
-    # An address, in which a name that is not UTF-8 can be written too.
+    # A URI, since it can express file names that are not UTF-8.
     address = f"file://{quote(os.fsencode(Path(file).absolute()))}"
     if HAS_APSW:
         flags = _library.SQLITE_OPEN_URI | _library.SQLITE_OPEN_READWRITE | (_library.SQLITE_OPEN_CREATE if create else 0)
@@ -104,12 +104,12 @@ def total_changes(connection: Any) -> int:
 
 
 def changed_rows(cursor: Any) -> int:
-    """Return how many rows the statement changed that a cursor has run."""
+    """Return how many rows the last statement of a cursor has changed."""
     return int(cursor.connection.changes() if HAS_APSW else cursor.rowcount)
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return SQLite's primary result code of an error (https://sqlite.org/rescode.html); None for an error that is not SQLite's."""
+    """Return the primary result code of an error (https://sqlite.org/rescode.html); None if the error is not SQLite's."""
     if not isinstance(error, Error):
         return None
     code = getattr(error, "result", None) if HAS_APSW else getattr(error, "sqlite_errorcode", None)
@@ -117,7 +117,7 @@ def result_code(error: BaseException) -> int | None:
 
 
 class Meaning(NamedTuple):
-    """What a result code means: what is wrong with the database, what to do, and whether that is about its file."""
+    """The meaning of a result code: what is wrong with the database, what to do, and whether its file is at fault."""
 
     what: str
     advice: str
@@ -137,11 +137,11 @@ _MEANINGS: Final[Mapping[int, Meaning]] = {
     26: Meaning("is not a SQLite database", ""),
 }
 _IO_ERROR: Final = 10
-_FULL: Final = 1 << 16  # bytes: where fewer are free, an error of input and output is one of room
+_FULL: Final = 1 << 16  # bytes; with fewer free, an input/output error is taken for a full disk
 
 
 def explain(error: BaseException, file: Path | None) -> Meaning | None:
-    """Return what an error means for the database in a file; None for one that is not SQLite's, or that a statement caused."""
+    """Return the meaning of an error for the database in a file; None if it is not SQLite's, or if a statement is at fault."""
     if (code := result_code(error)) is None:
         return None
     if code == _IO_ERROR and file is not None and is_disk_full(file):
@@ -150,17 +150,17 @@ def explain(error: BaseException, file: Path | None) -> Meaning | None:
 
 
 def is_about_room(error: BaseException, file: Path) -> bool:
-    """Return whether an error says that there is no room for what is written to a file."""
+    """Return whether an error means that the disk of a file is full."""
     return explain(error, file) is _DISK_FULL
 
 
 def find_real_file(file: Path | str) -> Path:
-    """Return where a database is, whose name may be a link: there are its WAL and the disk that it needs."""
+    """Return the file of a database after following links: its WAL is beside that file, and its disk is the one that fills up."""
     return Path(os.path.realpath(file))
 
 
 def is_disk_full(file: Path) -> bool:
-    """Return whether there is next to no room where a database is."""
+    """Return whether the disk of a database has less than 64 KiB free; False if that cannot be determined."""
     try:
         found = os.statvfs(find_real_file(file).parent)
     except OSError:
@@ -169,9 +169,9 @@ def is_disk_full(file: Path) -> bool:
 
 
 def copy(source: Any, target: Any, pages: int, progress: Callable[[int, int], None]) -> None:
-    """Copy the database of one connection over that of another, so many pages at a time.
+    """Copy the database of one connection over the database of another, `pages` pages at a time.
 
-    `progress` is called with the number of pages copied and of all pages.
+    `progress` is called with the number of pages copied and the number of all pages.
     """
     if not HAS_APSW:
         source.backup(target, pages=pages, progress=lambda _, left, total: progress(total - left, total))

@@ -1,4 +1,4 @@
-"""The migration step of a database, and the list of all steps, without Alembic, which is slow to load."""
+"""The migration step of a database, and the list of all steps, read without Alembic because it is slow to load."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -16,7 +16,7 @@ _VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
 
 @cache
 def list_steps() -> Mapping[str, str]:
-    """Return the modules of all steps by the steps' names, with which they begin."""
+    """Return the modules of all steps: name of the step, such as `0001` → name of the module, which begins with it."""
     return {path.stem.partition("_")[0]: path.stem for path in _VERSIONS.glob("[0-9]*_*.py")}
 
 
@@ -26,22 +26,22 @@ def find_newest_step() -> str:
 
 
 def is_known_step(step: str) -> bool:
-    """Return whether this version of Trellis knows a step."""
+    """Return whether this version of Trellis contains a step."""
     return step in list_steps()
 
 
 def is_newer_step(step: str) -> bool:
-    """Return whether a step looks like one of a newer version: a number beyond all that there are."""
+    """Return whether a step seems to be from a newer version: its number is higher than that of the newest step here."""
     return step.isdecimal() and len(step) == len(find_newest_step()) and step > find_newest_step()
 
 
 def read_step(tx: Transaction) -> str | None:
-    """Return the name of the step that a database in use is at."""
+    """Return the name of the step that the database of a transaction is at."""
     return cast("str | None", tx.connection.execute(_READ).scalar())
 
 
 def find_step(settings: Settings) -> str | None:
-    """Return the name of the step that a database is at; None for an empty one."""
+    """Return the name of the step that a database is at; None if it has not been migrated, for example because it is empty."""
     engine = create_engine(settings)
     try:
         with engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""Administrators, their sessions and sign-in attempts."""
+"""Administrators, their identities at OpenID providers, invitations, sessions and sign-in attempts."""
 
 from trellis.store.admins import administrators, attempts, identities, invitations, sessions
 from trellis.store.admins.administrators import NO_PASSWORD, Administrator, fold_login

@@ -1,4 +1,4 @@
-"""The rows of administrators, and the one-time links that create the first of them."""
+"""The rows of administrators, and the one-time links for creating the first administrator."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -10,35 +10,35 @@ from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import administrators, alarms, first_run_links, identities
 
 _c = administrators.c
-NO_PASSWORD: Final = "-"  # noqa: S105  # no password, but in place of the digest of whoever signs in at the provider alone
+NO_PASSWORD: Final = "-"  # noqa: S105  # no password: it replaces the digest of administrators who sign in only at a provider
 
 
 @dataclass(slots=True)
 class Administrator:
-    """An administrator as stored: never a password, only its argon2id digest. Timestamps are ISO 8601 text, UTC."""
+    """An administrator as stored, with the argon2id digest of the password, never the password. Timestamps are ISO 8601, UTC."""
 
     id: int
     name: str
     login: str
-    digest: str  # "" for whoever is invited and has chosen no password yet, NO_PASSWORD for whoever needs none
+    digest: str  # "" until an invited administrator has chosen a password; NO_PASSWORD for one who needs none
     created_at: str
     updated_at: str
     disabled_at: str | None
     last_seen_at: str | None
     must_change: bool = False
     role: str = "owner"
-    kinds: str | None = None  # that the role is for, with commas between; None for all
+    kinds: str | None = None  # the kinds that the role covers, separated by commas; None for all
     email: str | None = None
-    mailed_alarms: str = "*"  # the names of the alarms that are mailed to them, with commas between; * for all
+    mailed_alarms: str = "*"  # the names of the alarms mailed to the administrator, separated by commas; * for all
 
     @property
     def has_password(self) -> bool:
-        """Whether they have a password of their own here."""
+        """Whether the administrator has a password in Trellis."""
         return self.digest not in ("", NO_PASSWORD)
 
 
 class HeldRole(NamedTuple):
-    """The role of an administrator, the kinds that it is for, and since when they are disabled."""
+    """The role of an administrator, the kinds that it covers, and when the administrator was disabled."""
 
     role: str
     kinds: str | None
@@ -50,7 +50,7 @@ _ROLE = Statement(sa.select(_c.role, _c.kinds, _c.disabled_at).where(_c.id == sa
 
 
 def fold_login(login: str) -> str:
-    """Return the form of a login that is compared: trimmed and case-folded."""
+    """Return the form in which logins are compared: trimmed and case-folded."""
     return login.strip().casefold()
 
 
@@ -61,15 +61,15 @@ def find(tx: Transaction, admin: int) -> Administrator | None:
 
 
 def find_by_login(tx: Transaction, login: str) -> Administrator | None:
-    """Read an administrator by their login, as somebody has typed it."""
-    if "\0" in login:  # nobody's, and nothing that PostgreSQL could be asked for
+    """Read an administrator by a login as it was typed."""
+    if "\0" in login:  # no login contains it, and PostgreSQL does not accept it in a query
         return None
     row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.login_key == fold_login(login))).first()
     return Administrator(*row) if row else None
 
 
 def read_page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Administrator]]:
-    """Read a page of administrators, including disabled ones, and the number of all."""
+    """Read a page of administrators, including disabled ones; return the number of all administrators and the page."""
     rows = tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id).limit(limit).offset(offset))
     return count(tx), [Administrator(*row) for row in rows]
 
@@ -80,7 +80,7 @@ def count(tx: Transaction) -> int:
 
 
 def count_others_enabled(tx: Transaction, admin: int, role: str, issuer: str) -> int:
-    """Count the administrators with a role who can sign in, here or at a provider, excluding this one."""
+    """Count the administrators with a role, other than `admin`, who can sign in with a password or at the provider `issuer`."""
     at_provider = sa.exists().where(identities.c.admin_id == _c.id, identities.c.issuer == issuer)
     can = (_c.disabled_at.is_(None), _c.role == role, sa.or_(_c.digest.not_in(("", NO_PASSWORD)), at_provider))
     others = sa.select(sa.func.count()).select_from(administrators).where(*can, _c.id != admin)
@@ -88,39 +88,39 @@ def count_others_enabled(tx: Transaction, admin: int, role: str, issuer: str) ->
 
 
 def has_owner_with_password(tx: Transaction, role: str) -> bool:
-    """Return whether somebody with a role can sign in with a password of their own."""
+    """Return whether any administrator with a role can sign in with a password."""
     can = (_c.disabled_at.is_(None), _c.digest.not_in(("", NO_PASSWORD)), _c.role == role)
     return tx.connection.execute(sa.select(_c.id).where(*can).limit(1)).first() is not None
 
 
 def find_role(tx: Transaction, admin: int) -> HeldRole | None:
-    """Return the role of an administrator, which those who are disabled keep."""
+    """Return the role of an administrator, even if the administrator is disabled."""
     rows = tx.fetch(_ROLE, admin=admin)
     return HeldRole(*rows[0]) if rows else None
 
 
 def insert(tx: Transaction, admin: Administrator) -> None:
     """Insert an administrator."""
-    newest = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).scalar_subquery()  # what was before is no news to them
+    newest = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).scalar_subquery()  # earlier alarms are no news to them
     values = {**asdict(admin), "login_key": fold_login(admin.login), "alarms_read": newest, "alarms_mailed": newest}
     tx.connection.execute(sa.insert(administrators).values(**values))
 
 
 def update(tx: Transaction, admin: Administrator) -> None:
-    """Write a changed administrator, but not when they were last seen, which is bookkeeping."""
+    """Write a changed administrator, except `last_seen_at`, which is bookkeeping."""
     values = asdict(admin)
     del values["last_seen_at"]
     tx.connection.execute(sa.update(administrators).where(_c.id == admin.id).values(**values, login_key=fold_login(admin.login)))
 
 
 def renew_digest(tx: Transaction, admin: int, digest: str, other: str) -> bool:
-    """Put another digest of the same password in place of one; return False if that was changed meanwhile."""
+    """Replace the digest of a password by another digest of it; return False if the stored digest has changed meanwhile."""
     renewal = sa.update(administrators).where(_c.id == admin, _c.digest == digest).values(digest=other)
     return tx.connection.execute(renewal).rowcount > 0
 
 
 def set_view(tx: Transaction, admin: int, changes: Mapping[str, str | bool]) -> None:
-    """Record how an administrator sees the panel: some of `zone`, `shows_utc`, `theme` and `language`."""
+    """Record an administrator's choices for the panel: some of `zone`, `shows_utc`, `theme` and `language`."""
     tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(**changes))
 
 

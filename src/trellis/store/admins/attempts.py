@@ -1,4 +1,4 @@
-"""The rows of attempts to sign in: what slows guesses down, and what is counted until an event tells it. Both are bounded."""
+"""The rows of sign-in attempts: counters that slow down guessing, and failures to report in an event. Both are bounded."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
@@ -9,16 +9,16 @@ import sqlalchemy as sa
 from trellis.store.engine import Transaction
 from trellis.store.tables import failed_sign_ins, sign_in_attempts
 
-BROWSER: Final = "browser/"  # how the subject of a known browser begins
+BROWSER: Final = "browser/"  # prefix of the subjects of known browsers
 _MOST_SUBJECTS: Final = 20_000
 _MOST_BROWSERS: Final = 5_000
 _OTHERS: Final = "other addresses"
-_MOST_FAILED: Final = 20  # rows of a minute, beside the one for all others
+_MOST_FAILED: Final = 20  # rows of a minute, not counting the row for all other addresses
 
 
 @dataclass(slots=True)
 class Attempts:
-    """Failed attempts of one subject (an account, an address, a known browser) and until when it has to wait."""
+    """Failed attempts of one subject (an account, an address or a known browser), and until when it has to wait."""
 
     subject: str
     failures: int
@@ -27,17 +27,17 @@ class Attempts:
 
 
 def find_attempts(tx: Transaction, subjects: tuple[str, ...]) -> dict[str, Attempts]:
-    """Read the failed attempts of some subjects; those without any are left out."""
+    """Read the failed attempts of some subjects. Subjects without a row are left out."""
     columns = (sign_in_attempts.c[f.name] for f in fields(Attempts))
     rows = tx.connection.execute(sa.select(*columns).where(sign_in_attempts.c.subject.in_(subjects)))
     return {row[0]: Attempts(*row) for row in rows}
 
 
 def save_attempts(tx: Transaction, counted: Attempts) -> None:
-    """Write the failed attempts of a subject, in place of those stored."""
+    """Write the failed attempts of a subject, replacing its row."""
     values = asdict(counted)
     if tx.sqlite:
-        from sqlalchemy.dialects.sqlite import insert  # noqa: PLC0415  # start-up time: the one dialect that is in use
+        from sqlalchemy.dialects.sqlite import insert  # noqa: PLC0415  # start-up time: only the dialect in use
     else:
         from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]  # noqa: PLC0415  # as above
     statement = insert(sign_in_attempts).values(**values)
@@ -45,7 +45,7 @@ def save_attempts(tx: Transaction, counted: Attempts) -> None:
 
 
 def purge_attempts(tx: Transaction, failures_before: str, browsers_before: str) -> int:
-    """Delete failed attempts and known browsers that are older than these timestamps; return how many subjects that were."""
+    """Delete failed attempts and known browsers that are older than these timestamps; return the number of deleted rows."""
     c = sign_in_attempts.c
     is_browser = c.subject.startswith(BROWSER)
     old = sa.or_(c.at < browsers_before, sa.and_(c.at < failures_before, ~is_browser))
@@ -53,9 +53,10 @@ def purge_attempts(tx: Transaction, failures_before: str, browsers_before: str) 
 
 
 def trim_attempts(tx: Transaction, keep: str) -> None:
-    """Delete subjects when there are more than may be, but for those whose name begins with `keep`.
+    """Delete subjects if there are more than 20,000, except those that begin with `keep`.
 
-    Those with the fewest failures go first, and of these the oldest: made-up logins do not make anybody forget a guesser.
+    Subjects with the fewest failures are deleted first, the oldest of them before newer ones, so that nobody can push the counter
+    of an attacked account out by trying many made-up logins.
     """
     subjects = sign_in_attempts
     count = tx.connection.execute(sa.select(sa.func.count()).select_from(subjects)).scalar_one()
@@ -68,7 +69,7 @@ def trim_attempts(tx: Transaction, keep: str) -> None:
 
 
 def trim_browsers(tx: Transaction) -> None:
-    """Delete the known browsers that were used the longest ago when there are more than may be."""
+    """Delete the known browsers that have not been used for the longest time if there are more than 5,000."""
     c = sign_in_attempts.c
     newest = sa.select(c.subject).where(c.subject.startswith(BROWSER)).order_by(c.at.desc(), c.subject)
     if tx.connection.execute(newest.offset(_MOST_BROWSERS).limit(1)).first() is not None:
@@ -76,13 +77,13 @@ def trim_browsers(tx: Transaction) -> None:
         tx.connection.execute(sa.delete(sign_in_attempts).where(c.subject.startswith(BROWSER), c.subject.not_in(kept)))
 
 
-# --- counted until an event tells them ----------------------------------------------------------------------------
+# --- failures, counted until an event reports them ----------------------------------------------------------------
 
 _f = failed_sign_ins.c
 
 
 class FailedSignIns(NamedTuple):
-    """How often signing in failed in a minute, from an address, to an administrator's account (0 for a login that nobody has)."""
+    """How many sign-ins from an address failed in a minute for an administrator's account (0 for a login that does not exist)."""
 
     minute: str
     address: str
@@ -91,7 +92,7 @@ class FailedSignIns(NamedTuple):
 
 
 def count_failed(tx: Transaction, minute: str, address: str, admin: int) -> None:
-    """Count a failure. Where there are as many rows of this minute as may be, all others share one."""
+    """Count a failed sign-in. Once a minute has 20 rows, all other addresses and accounts share one more row."""
     if _add(tx, minute, address, admin):
         return
     rows = tx.connection.execute(sa.select(sa.func.count()).select_from(failed_sign_ins).where(_f.minute == minute)).scalar_one()
@@ -108,7 +109,7 @@ def _add(tx: Transaction, minute: str, address: str, admin: int) -> bool:
 
 
 def find_failed(tx: Transaction, before: str) -> Iterator[FailedSignIns]:
-    """Read what was counted in the minutes before one, the oldest first."""
+    """Read up to 100 rows of the minutes before `before`, oldest first."""
     columns = (_f[name] for name in FailedSignIns._fields)
     rows = tx.connection.execute(
         sa.select(*columns).where(_f.minute < before).order_by(_f.minute, _f.address, _f.admin_id).limit(100)
@@ -117,7 +118,7 @@ def find_failed(tx: Transaction, before: str) -> Iterator[FailedSignIns]:
 
 
 def take_failed(tx: Transaction, minute: str, address: str, admin: int) -> int:
-    """Delete a row, and return how many attempts it counted; 0 if it is gone."""
+    """Delete a row, and return the number of attempts that it counted; 0 if the row does not exist."""
     same = (_f.minute == minute, _f.address == address, _f.admin_id == admin)
     row = tx.connection.execute(sa.delete(failed_sign_ins).where(*same).returning(_f.attempts)).first()
     return int(row[0]) if row else 0

@@ -1,4 +1,4 @@
-"""The rows of identities: who administrators are at an OpenID provider, by its issuer and their subject."""
+"""The rows of identities, which link administrators to accounts at an OpenID provider by issuer and subject."""
 
 from dataclasses import asdict, dataclass, fields
 
@@ -12,7 +12,7 @@ _c = identities.c
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who an administrator is at a provider. `login` is for people only; `state` is that of the newest sign-on."""
+    """The account of an administrator at a provider. `login` is only for display; `state` is from the newest sign-on."""
 
     issuer: str
     subject: str
@@ -33,7 +33,7 @@ def find(tx: Transaction, issuer: str, subject: str) -> Identity | None:
 
 
 def find_by_admin(tx: Transaction, admin: int) -> list[Identity]:
-    """Read the identities of an administrator: at most one of each issuer."""
+    """Read the identities of an administrator, at most one for each issuer."""
     return [Identity(*row) for row in tx.connection.execute(sa.select(*_COLUMNS).where(_c.admin_id == admin).order_by(_c.issuer))]
 
 

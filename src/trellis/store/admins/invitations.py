@@ -1,4 +1,4 @@
-"""The rows of invitations: one for each administrator who is to choose their first password by a link."""
+"""The rows of invitations: one for each administrator who is to choose a first password with a one-time link."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ _c = invitations.c
 
 
 def put(tx: Transaction, admin: int, digest: str, expires_at: str) -> None:
-    """Write the invitation of an administrator, in place of the one that there is."""
+    """Write the invitation of an administrator, replacing an earlier one."""
     withdraw(tx, admin)
     tx.connection.execute(sa.insert(invitations).values(admin_id=admin, digest=digest, expires_at=expires_at))
 
 
 def find_invited(tx: Transaction, digest: str, now: str) -> Administrator | None:
-    """Read whom a link invites; None if nobody, or not any more. Who is disabled is not."""
+    """Read the administrator whom a link invites; None if the link is unknown or has expired, or the administrator is disabled."""
     found = sa.select(_c.admin_id).where(_c.digest == digest, _c.expires_at > now)
     number = tx.connection.execute(found).scalar()
     admin = None if number is None else find_administrator(tx, number)
@@ -27,7 +27,7 @@ def find_invited(tx: Transaction, digest: str, now: str) -> Administrator | None
 
 
 def find_ends(tx: Transaction, admins: Sequence[int], now: str) -> dict[int, str]:
-    """Return until when the invitations of some administrators hold, for those that do."""
+    """Return when the invitations of some administrators expire: id → timestamp. Expired invitations are left out."""
     found = sa.select(_c.admin_id, _c.expires_at).where(_c.admin_id.in_(admins), _c.expires_at > now)
     return {row[0]: row[1] for row in tx.connection.execute(found)}
 
@@ -38,5 +38,5 @@ def withdraw(tx: Transaction, admin: int) -> bool:
 
 
 def purge(tx: Transaction, now: str) -> int:
-    """Delete the invitations that have expired; return their number."""
+    """Delete the expired invitations, and return their number."""
     return tx.connection.execute(sa.delete(invitations).where(_c.expires_at <= now)).rowcount

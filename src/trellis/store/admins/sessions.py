@@ -16,9 +16,10 @@ _c = sessions.c
 
 @dataclass(slots=True)
 class Session:
-    """A session of an administrator. `digest` is the SHA-256 of its cookie; `confirmed_until` is None or a timestamp.
+    """A session of an administrator. `digest` is the SHA-256 of its cookie.
 
-    `issuer` is the provider where it began; None for a password or a passkey.
+    `confirmed_until` is the time until which the administrator need not confirm their identity again, or None. `issuer` is the
+    provider at which the session began; None if it began with a password or a passkey.
     """
 
     digest: str
@@ -37,7 +38,7 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Session))
 _IS_CURRENT = sa.and_(
     _c.expires_at > bindparam("now"),
     _c.seen_at > bindparam("idle"),
-    sa.or_(_c.issuer.is_(None), _c.issuer == bindparam("issuer")),  # those of a provider end with the setting that names it
+    sa.or_(_c.issuer.is_(None), _c.issuer == bindparam("issuer")),  # sessions of a provider end when the settings no longer name it
 )
 _IS_LIVE = sa.and_(
     _IS_CURRENT,
@@ -73,7 +74,7 @@ _IS_THERE = Statement(sa.select(_c.digest).where(_c.digest == bindparam("digest"
 
 
 class LiveSession(NamedTuple):
-    """A session with what of its administrator every page needs."""
+    """A session with the facts about its administrator that every page needs."""
 
     session: Session
     name: str
@@ -92,7 +93,10 @@ class LiveSession(NamedTuple):
 
 
 def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) -> LiveSession | None:
-    """Read a session that has not expired and was seen after `idle`; of those that began at a provider, only at this one."""
+    """Read a session if it has not expired, was used after `idle`, and did not begin at another provider than `issuer`.
+
+    None if it does not meet these conditions, or if its administrator is disabled.
+    """
     rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle, issuer=issuer)
     if not rows:
         return None
@@ -117,24 +121,24 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) ->
 
 
 def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str, issuer: str) -> list[tuple[str, str, str | None]]:
-    """Return which of some sessions `find_live` would read, each with its role and the kinds of that."""
+    """Return the sessions among `digests` that `find_live` would read: (digest, role, kinds that the role covers)."""
     found = tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), now=now, idle=idle, issuer=issuer)
     return [(row[0], row[1], row[2]) for row in found]
 
 
 def is_there(tx: Transaction, digest: str) -> bool:
-    """Return whether nobody has ended a session."""
+    """Return whether a session exists, which it does until it is ended or purged."""
     return bool(tx.fetch(_IS_THERE, digest=digest))
 
 
 def insert(tx: Transaction, session: Session) -> None:
-    """Insert a session."""
+    """Insert a session, and record that its administrator was seen."""
     tx.connection.execute(sa.insert(sessions).values(**asdict(session)))
     _record_last_seen(tx, session.admin_id, session.created_at)
 
 
 def record_use(tx: Transaction, digest: str, at: str, address: str) -> None:
-    """Record when and from where a session was used."""
+    """Record when and from which address a session was used."""
     row = tx.connection.execute(
         sa.update(sessions).where(_c.digest == digest).values(seen_at=at, address=address).returning(_c.admin_id)
     ).first()
@@ -147,7 +151,7 @@ def _record_last_seen(tx: Transaction, admin: int, at: str) -> None:
 
 
 def confirm(tx: Transaction, digest: str, renewed: str, until: str, how: str) -> None:
-    """Record that the password of a session was entered again, and with what, and give it another digest."""
+    """Record that the administrator of a session has confirmed their identity, how, and until when; replace the digest."""
     changed = {"digest": renewed, "confirmed_until": until, "confirmed_with": how}
     tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(**changed))
 
@@ -158,7 +162,7 @@ def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str, issuer:
 
 
 def end_live(tx: Transaction, admin: int, now: str, idle: str, keep: str = "") -> list[Session]:
-    """End the live sessions of an administrator, but for one whose digest begins with `keep`; return them."""
+    """End the live sessions of an administrator, except those whose digest begins with `keep`; return the ended sessions."""
     kept = _c.digest.startswith(keep, autoescape=True) if keep else sa.false()
     its = (_c.admin_id == admin, _c.expires_at > now, _c.seen_at > idle, ~kept)
     return [Session(*row) for row in tx.connection.execute(sa.delete(sessions).where(*its).returning(*_COLUMNS))]
@@ -170,7 +174,7 @@ def end(tx: Transaction, digests: Sequence[str]) -> None:
 
 
 def end_all(tx: Transaction, admin: int, keep: str = "") -> int:
-    """End all sessions of an administrator, but for one whose digest begins with `keep`; return their number."""
+    """End all sessions of an administrator, except those whose digest begins with `keep`; return their number."""
     kept = _c.digest.startswith(keep, autoescape=True) if keep else sa.false()
     return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin, ~kept)).rowcount
 
@@ -181,5 +185,5 @@ def end_of_issuer(tx: Transaction, admin: int, issuer: str) -> int:
 
 
 def purge(tx: Transaction, now: str) -> int:
-    """Delete the sessions that have expired; return their number."""
+    """Delete the expired sessions, and return their number."""
     return tx.connection.execute(sa.delete(sessions).where(_c.expires_at <= now)).rowcount

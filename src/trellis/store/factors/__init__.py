@@ -1,4 +1,4 @@
-"""The second factors of administrators."""
+"""The second factors of administrators: passkeys, authenticator apps and recovery codes."""
 
 from trellis.store.factors import authenticators, passkeys, recovery_codes
 from trellis.store.factors.authenticators import Authenticator

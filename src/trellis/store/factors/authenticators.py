@@ -12,7 +12,7 @@ _c = authenticators.c
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """An authenticator app. `salt` is what its secret is derived from; `step` is that of the newest code that was accepted."""
+    """An authenticator app. Its secret is derived from `salt`; `step` is the time step of the newest code that was accepted."""
 
     admin_id: int
     salt: str
@@ -29,7 +29,7 @@ def find(tx: Transaction, admin: int) -> Authenticator | None:
 
 
 def save(tx: Transaction, app: Authenticator) -> None:
-    """Write an app, in place of the one that its administrator has."""
+    """Write an app, replacing the one that its administrator has."""
     delete(tx, app.admin_id)
     tx.connection.execute(sa.insert(authenticators).values(**asdict(app)))
 

@@ -1,4 +1,4 @@
-"""Which kinds of second factors administrators have."""
+"""The kinds of second factors that administrators have, and how many administrators have any."""
 
 from collections.abc import Collection
 
@@ -9,7 +9,7 @@ from trellis.store.tables import administrators, authenticators, passkeys, recov
 
 
 def find_kinds(tx: Transaction, admins: Collection[int]) -> dict[int, list[str]]:
-    """Return the kinds of second factors of some administrators, `passkey` and `app`; those without any are left out."""
+    """Return the kinds of second factors of some administrators: id → some of `passkey` and `app`. Those without are left out."""
     found: dict[int, list[str]] = {}
     for kind, table in (("passkey", passkeys), ("app", authenticators)):
         statement = sa.select(table.c.admin_id).where(table.c.admin_id.in_(admins)).distinct()
@@ -19,7 +19,7 @@ def find_kinds(tx: Transaction, admins: Collection[int]) -> dict[int, list[str]]
 
 
 def count_owners(tx: Transaction) -> tuple[int, int]:
-    """Count the administrators who can sign in and have a second factor, and all who can sign in."""
+    """Count the administrators who are not disabled: those with a second factor, and all."""
     c = administrators.c
     has = sa.or_(*(sa.exists().where(table.c.admin_id == c.id) for table in (passkeys, authenticators)))
     enabled = sa.select(sa.func.count()).select_from(administrators).where(c.disabled_at.is_(None))
@@ -28,7 +28,7 @@ def count_owners(tx: Transaction) -> tuple[int, int]:
 
 
 def delete_all(tx: Transaction, admin: int) -> int:
-    """Delete all second factors and recovery codes of an administrator; return how many rows that were."""
+    """Delete all second factors and recovery codes of an administrator; return the number of deleted rows."""
     return sum(
         tx.connection.execute(sa.delete(table).where(table.c.admin_id == admin)).rowcount
         for table in (passkeys, authenticators, recovery_codes)

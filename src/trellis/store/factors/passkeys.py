@@ -12,7 +12,7 @@ _c = passkeys.c
 
 @dataclass(frozen=True, slots=True)
 class Passkey:
-    """A passkey of an administrator. `challenge` is the newest one that it has answered; `uses` are those that it has counted."""
+    """A passkey of an administrator. `challenge` is the newest one that it has answered; `uses` is its own count of uses."""
 
     id: int
     admin_id: int
@@ -30,7 +30,7 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Passkey))
 
 
 def find_by_credential(tx: Transaction, credential: str) -> Passkey | None:
-    """Read a passkey by the id that its device knows it by, in base64url."""
+    """Read a passkey by its credential id, in base64url."""
     row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.credential == credential)).first()
     return Passkey(*row) if row else None
 

@@ -1,4 +1,4 @@
-"""The rows of recovery codes: their digests, until they are used."""
+"""The rows of recovery codes, which contain digests. A row is deleted when its code is used."""
 
 from collections.abc import Sequence
 
@@ -11,23 +11,23 @@ _c = recovery_codes.c
 
 
 def count(tx: Transaction, admin: int) -> int:
-    """Count the codes that an administrator has left."""
+    """Count the unused codes of an administrator."""
     statement = sa.select(sa.func.count()).select_from(recovery_codes).where(_c.admin_id == admin)
     return int(tx.connection.execute(statement).scalar_one())
 
 
 def has(tx: Transaction, admin: int, digest: str) -> bool:
-    """Return whether an administrator has this code left."""
+    """Return whether an administrator has this code and has not used it."""
     return tx.connection.execute(sa.select(_c.digest).where(_c.admin_id == admin, _c.digest == digest)).first() is not None
 
 
 def replace(tx: Transaction, admin: int, digests: Sequence[str]) -> None:
-    """Write the codes of an administrator, in place of those that they have."""
+    """Write the codes of an administrator, replacing all earlier ones."""
     tx.connection.execute(sa.delete(recovery_codes).where(_c.admin_id == admin))
     if digests:
         tx.connection.execute(sa.insert(recovery_codes), [{"digest": digest, "admin_id": admin} for digest in digests])
 
 
 def take(tx: Transaction, admin: int, digest: str) -> bool:
-    """Delete a code; return whether it was there."""
+    """Delete a code; return whether it existed."""
     return tx.connection.execute(sa.delete(recovery_codes).where(_c.admin_id == admin, _c.digest == digest)).rowcount > 0

@@ -9,12 +9,12 @@ from trellis.store.engine import Transaction
 from trellis.store.tables import administrators, saved_filters
 
 _c = saved_filters.c
-_MOST: Final = 1000  # that are read at once
+_MOST: Final = 1000  # filters to read at once
 
 
 @dataclass(frozen=True, slots=True)
 class SavedFilter:
-    """A filter of a list: the query of an address, under a name. `admin_id` is 0 for the terminal."""
+    """A named filter of a list, stored as the query string of the list's URL. `admin_id` is 0 for the terminal."""
 
     id: int
     admin_id: int
@@ -36,14 +36,17 @@ def find(tx: Transaction, number: int) -> SavedFilter | None:
 
 
 def read_all(tx: Transaction, admin: int | None) -> list[tuple[SavedFilter, str | None]]:
-    """Read an administrator's filters, then those that others share (None: all), by name, each with the name of whose it is."""
+    """Read the filters of an administrator, then the filters that others share, each part by name (`admin` None: all filters).
+
+    Each filter comes with the name of its administrator, or None.
+    """
     is_own = _c.admin_id == (admin or 0)
     mine = sa.true() if admin is None else sa.or_(is_own, _c.shared)
     both = saved_filters.outerjoin(administrators, administrators.c.id == _c.admin_id)
     chosen = sa.select(*_COLUMNS, administrators.c.name).select_from(both).where(mine)
     rows = tx.connection.execute(chosen.order_by(sa.case((is_own, 0), else_=1), _c.id).limit(_MOST))
     found = [(SavedFilter(*row[:-1]), row[-1]) for row in rows]
-    found.sort(key=lambda one: (one[0].admin_id != (admin or 0), one[0].name.casefold()))  # databases have orders of their own
+    found.sort(key=lambda one: (one[0].admin_id != (admin or 0), one[0].name.casefold()))  # databases sort text differently
     return found
 
 

@@ -1,4 +1,4 @@
-"""API keys: their rows, and how often their limited grants are used."""
+"""API keys: their rows, and the daily uses of grants that are limited in uses per day."""
 
 from trellis.store.keys import uses
 from trellis.store.keys.rows import (

@@ -15,7 +15,7 @@ _c = keys.c
 
 @dataclass(slots=True)
 class Key:
-    """An API key as it is stored: never its secret, only SHA-256 digests in hex. Timestamps are ISO 8601 text, UTC."""
+    """An API key as it is stored, with SHA-256 digests of its secrets in hex, never a secret. Timestamps are ISO 8601, UTC."""
 
     id: int
     public: str
@@ -40,7 +40,7 @@ class Key:
     paused_because: str | None
     revoked_at: str | None
     revoked_because: str | None
-    last_used_at: str | None = field(compare=False)  # bookkeeping, and no change of the key
+    last_used_at: str | None = field(compare=False)  # bookkeeping, not a change of the key
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Key))
@@ -59,7 +59,7 @@ def find(tx: Transaction, key: int) -> Key | None:
 
 
 def find_for_write(tx: Transaction, key: int) -> Key | None:
-    """Read one key in a write: once for all writes that share a commit, for as long as none of them changes keys."""
+    """Read one key in a write. Writes that share a commit read it only once, unless one of them changes keys."""
     if tx.changes_keys:
         return find(tx, key)
     if (known := tx.read_keys.get(key)) is None:
@@ -80,10 +80,10 @@ def _decode(rows: Sequence[Sequence[Any]]) -> Key | None:
 def read_page(
     tx: Transaction, limit: int, offset: int, filters: Mapping[str, Any] | None = None, *, now: str = "", newest_first: bool = False
 ) -> tuple[int, list[Key]]:
-    """Read a page of keys, including revoked ones, and the number of keys on all pages.
+    """Read a page of keys, including revoked ones; return the number of keys on all pages and the page.
 
-    `filters` may contain search (a part of the name, of the owner or of the public part), state, preset, operation (one that
-    was granted), and ids. The states are those at `now`.
+    `filters` may contain search (a part of the name, of the owner or of the public part), state (as it is at `now`), preset,
+    operation (a granted one), and ids.
     """
     conditions = _conditions(filters or {}, now)
     if search := (filters or {}).get("search"):
@@ -117,7 +117,7 @@ def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[b
 def _find_named(tx: Transaction, search: str) -> list[int]:
     """Return the ids of the keys whose name, owner or public part contains a text, ignoring case.
 
-    Case is folded here, as in the names of nodes: SQLite knows that of ASCII only, PostgreSQL that of its locale.
+    Case is folded here, as it is for the names of nodes, because SQLite folds only ASCII, and PostgreSQL depends on its locale.
     """
     text, public = search.casefold(), (search.removeprefix("trl_").partition("_")[0] or search).casefold()
     rows = tx.connection.execute(sa.select(_c.id, _c.name, _c.owner, _c.public))
@@ -125,13 +125,13 @@ def _find_named(tx: Transaction, search: str) -> list[int]:
 
 
 def find_by_name(tx: Transaction, name: str) -> list[Key]:
-    """Read the keys that have a name and are not revoked, at most ten."""
+    """Read at most ten keys that have a name and are not revoked."""
     found = sa.select(*_COLUMNS).where(_c.name == name, _c.revoked_at.is_(None)).order_by(_c.id).limit(10)
     return [Key(*row) for row in tx.connection.execute(found)]
 
 
 def read_granted(tx: Transaction, operation: str | None, at_once: int) -> Iterator[Key]:
-    """Read all keys that are not revoked and have been granted an operation, or all with None, by id, so many at a time."""
+    """Read the unrevoked keys that are granted an operation (None: all unrevoked keys) by id, `at_once` with each statement."""
     granted = [] if operation is None else _conditions({"operation": operation}, "")
     last = 0
     while True:
@@ -155,7 +155,7 @@ def insert(tx: Transaction, key: Key) -> None:
 
 
 def update(tx: Transaction, key: Key) -> None:
-    """Write a changed key, but not its last use, which is bookkeeping. Other processes drop what they remember of keys."""
+    """Write a changed key, except its last use, which is bookkeeping. All processes drop the keys that they have cached."""
     tx.changes_keys = True
     tx.read_keys.clear()
     values: dict[str, Any] = asdict(key)

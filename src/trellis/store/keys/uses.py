@@ -1,4 +1,4 @@
-"""How often a grant was used on a day (UTC), for grants that are limited in that."""
+"""How often grants with a daily limit were used on each day (UTC)."""
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -18,7 +18,7 @@ _TAKE = Statement(
 
 
 def take(tx: Transaction, key: int, operation: str, day: str, most: int, times: int) -> bool:
-    """Count uses of a grant on a day, unless it would be more than `most` in all; return whether they were counted."""
+    """Count uses of a grant on a day, unless the total would exceed `most`; return whether they were counted."""
     return times <= most and bool(tx.fetch(_TAKE, key=key, operation=operation, day=day, most=most, more=times))
 
 
@@ -31,7 +31,7 @@ _TAKE_OFF = Statement(
 
 
 def take_off(tx: Transaction, key: int, operation: str, day: str, times: int) -> None:
-    """Take uses of a grant on a day off again that were counted."""
+    """Subtract uses of a grant on a day that were counted before."""
     tx.execute(_TAKE_OFF, key=key, operation=operation, day=day, less=times)
 
 
@@ -46,5 +46,5 @@ def find_times(tx: Transaction, key: int, operation: str, day: str) -> int:
 
 
 def purge(tx: Transaction, before: str) -> int:
-    """Delete the counts of the days before one; return their number."""
+    """Delete the counts of the days before `before`, and return their number."""
     return tx.connection.execute(sa.delete(grant_uses).where(_u.day < before)).rowcount

@@ -1,4 +1,4 @@
-"""Mail: the outbox, whom alarms are mailed to, and why a mail was not sent (`reasons`)."""
+"""Mail: the outbox, the recipients of alarms, and the reasons why a mail was not sent (`reasons`)."""
 
 from trellis.store.mail import reasons
 from trellis.store.mail.readers import Reader, advance, find_reader, list_behind, skip_alarms

@@ -1,4 +1,4 @@
-"""Whom mail goes to: administrators with an address, and how far the alarms are processed for each."""
+"""Recipients of mail: administrators with an address, and the newest alarm that has been processed for each."""
 
 from typing import Final, NamedTuple
 
@@ -12,9 +12,9 @@ _NEWEST: Final = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).sca
 
 
 class Reader(NamedTuple):
-    """Whom mail goes to. `alarms` are the names of those that they want, with commas between, or `*`.
+    """An administrator as a recipient of mail. `alarms` are the names of the alarms they want, separated by commas, or `*`.
 
-    `language` is that of their panel, if they have chosen one, or "".
+    `language` is the language that they have chosen for the panel, or "".
     """
 
     id: int
@@ -42,21 +42,21 @@ _BEHIND = Statement(
 
 
 def find_reader(tx: Transaction, admin: int) -> Reader | None:
-    """Read whom a mail is for."""
+    """Read an administrator as a recipient of mail."""
     row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == admin)).first()
     return Reader(*row) if row else None
 
 
 def list_behind(tx: Transaction) -> list[tuple[Reader, int]]:
-    """Read the administrators with an address for whom there are alarms to process, each with the newest alarm's event."""
+    """Read the administrators with an address for whom alarms are to be processed, each with the event of the newest alarm."""
     return [(Reader(*row[:-1]), row[-1]) for row in tx.fetch(_BEHIND)]
 
 
 def advance(tx: Transaction, admin: int, event: int) -> None:
-    """Record up to which event the alarms are processed for an administrator."""
+    """Record up to which event the alarms have been processed for an administrator."""
     tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(alarms_mailed=event))
 
 
 def skip_alarms(tx: Transaction, admin: int) -> None:
-    """Mail an administrator no alarm that there is already."""
+    """Record all existing alarms as processed for an administrator, so that none of them is mailed."""
     tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(alarms_mailed=_NEWEST))

@@ -1,4 +1,4 @@
-"""Why a mail was not sent: stored in English, and found again to be said anew."""
+"""Reasons why a mail was not sent. They are stored in English, and recognized later so that they can be translated."""
 
 from typing import Final
 
@@ -23,5 +23,5 @@ REASONS: Final = Stored(
     TOOK_TOO_LONG,
     NOTHING_TO_TELL,
     GIVEN_UP,
-    INTERRUPTED,  # last: nearly anything may be one
+    INTERRUPTED,  # last, since its pattern matches nearly any text
 )

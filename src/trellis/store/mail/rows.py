@@ -1,4 +1,4 @@
-"""The outbox of mail: one row for each mail. It waits until it is due, and then stays for a while to say what became of it."""
+"""The outbox of mail, with one row for each mail. After sending, the row remains for a while as a record of the result."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Final, Literal
@@ -15,7 +15,7 @@ Kind = Literal["alarms", "invitation", "changed-address"]
 
 @dataclass(slots=True)
 class Mail:
-    """A mail. `first` and `last` bound the events whose alarms it tells: after the one, up to the other."""
+    """A mail. It reports the alarms of the events after `first` up to `last`, if these are set."""
 
     id: int
     kind: Kind
@@ -36,7 +36,7 @@ _DUE = Statement(
     sa.select(*_COLUMNS)
     .where(
         _c.state == "waiting",
-        # An attempt in the future was made before the clock was set back, so the wait that came of it is over.
+        # An attempt in the future was made before the clock was set back, so the wait after it is over.
         sa.or_(_c.due_at <= sa.bindparam("now"), _c.attempted_at > sa.bindparam("ahead")),
     )
     .order_by(_c.due_at, _c.id)
@@ -57,7 +57,7 @@ _SETTLE = Statement(
 def insert(
     tx: Transaction, kind: Kind, admin: int, at: str, recipient: str | None = None, span: tuple[int, int] | None = None
 ) -> None:
-    """Insert a mail that is due at once. `span` are the events between which the alarms are that it tells."""
+    """Insert a mail that is due at once. It reports the alarms of the events after the first of `span` up to the second."""
     first, last = span or (None, None)
     fresh = Mail(0, kind, admin, recipient, first, last, "waiting", 0, due_at=at, created_at=at)
     values = {name: value for name, value in asdict(fresh).items() if name != "id"}
@@ -65,30 +65,33 @@ def insert(
 
 
 def find_due(tx: Transaction, now: str, ahead: str) -> Mail | None:
-    """Read the mail that has been due for the longest. Attempts after `ahead` have a wrong time."""
+    """Read the mail that has been due for the longest time. The time of an attempt after `ahead` is wrong, so its mail is due."""
     rows = tx.fetch(_DUE, now=now, ahead=ahead)
     return Mail(*rows[0]) if rows else None
 
 
 def claim(tx: Transaction, mail: Mail, now: str, due: str) -> bool:
-    """Begin an attempt, unless another process has; should this one end before it says more, the mail is due again at `due`."""
+    """Begin an attempt, and return whether it may be made: False if another process has begun one.
+
+    If this process ends before it records the result, the mail is due again at `due`.
+    """
     return tx.execute(_CLAIM, mail=mail.id, seen=mail.attempts, now=now, due=due) == 1
 
 
 def settle(tx: Transaction, mail: Mail, state: str, why: str | None = None) -> None:
-    """Record what has become of the attempt that a mail counts, unless there has been another one since."""
+    """Record the result of an attempt: `mail.attempts` must include it. Nothing is recorded if another attempt has begun since."""
     tx.execute(_SETTLE, mail=mail.id, seen=mail.attempts, new_state=state, why=why)
 
 
 def is_alarm_mail_pending(tx: Transaction, admin: int, since: str, now: str) -> bool:
-    """Return whether a mail with alarms to an administrator waits, or was made after a timestamp."""
+    """Return whether a mail with alarms to an administrator is waiting, or was created after `since`."""
     lately = sa.and_(_c.created_at > since, _c.created_at <= now)
     pending = sa.select(_c.id).where(_c.kind == "alarms", _c.admin_id == admin, sa.or_(_c.state == "waiting", lately)).limit(1)
     return tx.connection.execute(pending).first() is not None
 
 
 def drop_invitation(tx: Transaction, admin: int) -> None:
-    """Withdraw what waits to invite somebody."""
+    """Delete waiting invitations to an administrator."""
     tx.connection.execute(sa.delete(mails).where(_c.admin_id == admin, _c.kind == "invitation", _c.state == "waiting"))
 
 
@@ -99,11 +102,11 @@ def find_last(tx: Transaction, admin: int) -> Mail | None:
 
 
 def count_waiting(tx: Transaction) -> int:
-    """Count the mails that wait."""
+    """Count the waiting mails."""
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(mails).where(_c.state == "waiting")).scalar_one())
 
 
 def purge(tx: Transaction, before: str) -> int:
-    """Delete a batch of mails that wait no more and are older than a timestamp; return their number."""
+    """Delete up to 1,000 mails that are no longer waiting and are older than a timestamp; return their number."""
     old = sa.select(_c.id).where(_c.state != "waiting", _c.created_at < before).limit(_BATCH)
     return tx.connection.execute(sa.delete(mails).where(_c.id.in_(old))).rowcount

@@ -1,4 +1,4 @@
-"""The history of the tables, one step a file, run by Alembic, and what running it would do."""
+"""The migration steps of the tables, one per file, which Alembic runs, and the plan of what running them would do."""
 
 from trellis.store.migrations.effect import Effect
 from trellis.store.migrations.plan import Plan, PlannedStep, plan_migration

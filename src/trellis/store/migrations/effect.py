@@ -1,4 +1,4 @@
-"""What a step does to a database that is in use, as `trellis migrate --plan` tells it."""
+"""The effect of a migration step on a database in use, as `trellis migrate --plan` shows it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a step asks of those who use the database, and of the release before it.
+    """The effect of a step on users of the database, and on the previous release.
 
-    `seconds` are those per million rows of a table, on SQLite and on PostgreSQL, as measured with two cores; what takes none stands
-    nowhere. `blocks` are the tables that on PostgreSQL nobody else can read until all steps are done; on SQLite everybody can.
-    `reads` and `writes` say whether the release before still reads what is there afterwards, and writes all that is needed.
-    `unknown` is what that release does not know of and would pass over.
+    `seconds` maps a table to the seconds that the step takes per million rows, on SQLite and on PostgreSQL, as measured with two
+    cores. Tables that take no time are omitted. `blocks` are the tables that nobody else can read on PostgreSQL until all steps are
+    done; on SQLite all tables can be read. `reads` and `writes` tell whether the previous release can still read the database after
+    the step, and whether it still writes everything that is needed. `unknown` describes what that release would ignore.
     """
 
     seconds: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What migrating a database would do, how long it may take, and what becomes of those who use it meanwhile."""
+"""The plan of a migration: its steps, how long they may take, and their effect on users of the database."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ESTIMATE = sa.text("SELECT reltuples FROM pg_class WHERE oid = to_regclass(quot
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """A step that would run: its sentence, the seconds that it may take with the rows there are, and its effect."""
+    """A step that would run: its name, a one-line summary, the estimated seconds for the current rows, and its effect."""
 
     name: str
     summary: str
@@ -28,9 +28,9 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps that a database lacks. `at` is None for one in which nothing is yet, which no older release uses.
+    """The steps that are missing in a database. `at` is its step; None if it is missing or empty, so that no release uses it yet.
 
-    `blocked` are the tables that nobody else can read until the end.
+    `blocked` are the tables that nobody else can read until all steps are done.
     """
 
     engine: str
@@ -41,27 +41,27 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """The seconds that all steps may take."""
+        """The estimated seconds for all steps."""
         return sum(step.seconds for step in self.steps)
 
     @property
     def reads(self) -> bool:
-        """Whether the release that the database is of still reads it afterwards."""
+        """Whether the release that the database is from can still read it afterwards."""
         return all(step.effect.reads for step in self.steps)
 
     @property
     def writes(self) -> bool:
-        """Whether it still writes all that is needed."""
+        """Whether that release still writes everything that is needed."""
         return self.reads and all(step.effect.writes for step in self.steps)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What it would pass over."""
+        """Descriptions of what that release would ignore."""
         return tuple(step.effect.unknown for step in self.steps if step.effect.unknown is not None)
 
 
 def plan_migration(settings: Settings) -> Plan:
-    """Plan what `migrate` would do with a database that is missing, empty, older or ready. Nothing is created or changed."""
+    """Plan what `migrate` would do with a database that is missing, empty, older or ready, without changing anything."""
     is_there = find_condition(settings) in {Condition.OLDER, Condition.READY}
     at = find_step(settings) if is_there else None
     lacking = [(name, _load(file)) for name, file in sorted(list_steps().items()) if at is None or name > at]
@@ -93,7 +93,7 @@ def _estimate(effect: Effect, rows: dict[str, int], *, is_sqlite: bool) -> float
 
 
 def _count(engine: sa.Engine, tables: Iterable[str]) -> dict[str, int]:
-    """Count the rows of those tables that there are; on PostgreSQL as it estimates them itself, where it does."""
+    """Count the rows of those tables that exist. On PostgreSQL, use the server's own estimate if it has one."""
     with engine.connect() as connection:
         there = set(sa.inspect(connection).get_table_names()) & set(tables)
         return {table: _count_rows(connection, table) for table in there}

@@ -1,4 +1,4 @@
-"""What is newer than a position in the logs: events, requests, messages to webhooks."""
+"""The rows of the logs after a position: events, requests and messages to webhooks."""
 
 from trellis.store.news.heads import Heads, find_events, find_heads, find_keys_of_requests
 

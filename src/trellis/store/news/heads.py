@@ -1,4 +1,4 @@
-"""The newest rows of the logs, with one statement, and what the rows after a position are about."""
+"""The numbers of the newest rows of the logs, and the records or keys of the rows after a position."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from trellis.store.tables import attempts, deliveries, events, request_shapes, r
 
 
 class Heads(NamedTuple):
-    """The numbers of the newest rows; 0 where there is none."""
+    """The numbers of the newest rows of the logs; 0 if a log is empty."""
 
     event: int = 0
     request: int = 0
@@ -42,15 +42,15 @@ _KEYS = Statement(
 
 
 def find_heads(tx: Transaction) -> Heads:
-    """Return the numbers of the newest rows."""
+    """Return the numbers of the newest rows, with one statement."""
     return Heads(*(int(number) for number in tx.fetch(_NEWEST)[0]))
 
 
 def find_events(tx: Transaction, after: int, most: int) -> list[tuple[str, int | None]]:
-    """Return the resource and the record of each event after one, the oldest first, at most so many."""
+    """Return the resource and the record id of each event after `after`, oldest first, at most `most`."""
     return [(resource, number) for resource, number in tx.fetch(_EVENTS, after=after, most=most)]
 
 
 def find_keys_of_requests(tx: Transaction, after: int, most: int) -> list[int | None]:
-    """Return the key of each logged request after one, the oldest first, at most so many."""
+    """Return the key of each logged request after `after`, oldest first, at most `most`. None if a request has no key."""
     return [key for (key,) in tx.fetch(_KEYS, after=after, most=most)]

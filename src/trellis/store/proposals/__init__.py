@@ -1,4 +1,4 @@
-"""Proposals: calls that wait for somebody's approval, and those of which that was decided."""
+"""Proposals: calls that wait for approval, and calls whose approval has been decided."""
 
 from trellis.store.proposals.rows import (
     Held,

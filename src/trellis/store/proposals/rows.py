@@ -1,4 +1,4 @@
-"""The rows of proposals: calls that wait for somebody's approval, and those of which that was decided."""
+"""The rows of proposals: calls that wait for approval, and calls whose approval has been decided."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -13,14 +13,14 @@ from trellis.store.tables import proposals
 _c = proposals.c
 _OPEN: Final = "open"
 _JSON: Final = ("counts", "closed_by")
-_LARGE: Final = 64 * 1024  # bytes of content that is kept of a closed proposal
+_LARGE: Final = 64 * 1024  # characters of content to keep of a closed proposal
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A proposal as it is stored. Timestamps are ISO 8601 text, UTC; its content is read apart, since it may be large.
+    """A proposal as it is stored. Timestamps are ISO 8601 text, UTC. The content is read separately, since it may be large.
 
-    `actor_id` is 0 for an actor without an id. `state` may be open although it has expired meanwhile.
+    `actor_id` is 0 for an actor without an id. `state` may be `open` although the proposal has expired meanwhile.
     """
 
     id: int
@@ -49,7 +49,7 @@ class Proposal:
 
 
 class Held(NamedTuple):
-    """How many proposals of an actor are open, and how many bytes these are together."""
+    """How many proposals of an actor are open, and the total size of their content in bytes."""
 
     number: int
     size: int
@@ -87,14 +87,14 @@ def find(tx: Transaction, proposal: int) -> Proposal | None:
 
 
 def find_content(tx: Transaction, proposal: int) -> dict[str, Any]:
-    """Read the content of a proposal; {} if there is none any more."""
+    """Read the content of a proposal; {} if the proposal does not exist or its content has been removed."""
     rows = tx.fetch(_CONTENT, id=proposal)
     found: dict[str, Any] = tx.decode(rows[0][0]) if rows else {}
     return found
 
 
 def find_open_by_identity(tx: Transaction, identity: str, now: str) -> Proposal | None:
-    """Read the open proposal of a call, if there is one."""
+    """Read the open proposal of a call, which is identified by its digest; None if there is none."""
     rows = tx.fetch(_BY_IDENTITY, identity=identity, now=now)
     return _decode(rows[0], tx) if rows else None
 
@@ -105,7 +105,7 @@ def _decode(row: Row, tx: Transaction) -> Proposal:
 
 
 def measure_open(tx: Transaction, actor_type: str, actor_id: int, now: str) -> Held:
-    """Return how many proposals of an actor are open, and how large they are."""
+    """Return how many proposals of an actor are open, and how large their content is."""
     return Held(*map(int, tx.fetch(_HELD, actor_type=actor_type, actor_id=actor_id, now=now)[0]))
 
 
@@ -115,21 +115,21 @@ def count_open(tx: Transaction, now: str) -> int:
 
 
 def find_overdue(tx: Transaction, now: str, most: int) -> list[int]:
-    """Return proposals that have expired and are not closed yet, at most so many."""
+    """Return the ids of at most `most` proposals that have expired and are not closed yet."""
     return [int(row[0]) for row in tx.fetch(_OVERDUE, now=now, most=most)]
 
 
 def read_page(
     tx: Transaction, filters: Mapping[str, Any], limit: int, offset: int, *, now: str, newest_first: bool = True
 ) -> tuple[int, list[Proposal]]:
-    """Read a page of proposals, and the number of those on all pages.
+    """Read a page of proposals; return the number of proposals on all pages and the page.
 
-    `filters` may contain state (as it is now), operation, and actor (type and id).
+    `filters` may contain state (as it is at `now`), operation, and actor (type and id).
     """
     conditions = _conditions(filters, now)
     total = tx.connection.execute(sa.select(sa.func.count()).select_from(proposals).where(*conditions)).scalar_one()
     order = _c.id.desc() if newest_first else _c.id
-    # The ids first, which indexes tell: the rows hold content, which may be large, and SQLite reads past it to what comes after.
+    # First the ids, from indexes alone: rows contain content, which may be large, and SQLite reads through it to later columns.
     ids = sa.select(_c.id).where(*conditions).order_by(order).limit(limit).offset(offset)
     rows = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id.in_(ids)).order_by(order))
     return total, [Proposal(*row) for row in rows]
@@ -149,9 +149,9 @@ def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[b
 
 
 def close(tx: Transaction, proposal: Proposal, result: Any = None) -> None:
-    """Write that a proposal is closed: its state, when, by whom and why, and what its call has returned.
+    """Record that a proposal is closed: its state, when, by whom and why, and the result of its call.
 
-    Of large content only the result is kept, and that only if it is not large itself.
+    If the content is large, only the result is kept, and only if the result is not large itself.
     """
     content = find_content(tx, proposal.id) | {"result": result}
     text = tx.encode(content)
@@ -175,9 +175,9 @@ def close(tx: Transaction, proposal: Proposal, result: Any = None) -> None:
 
 
 def purge(tx: Transaction, before: str, most_closed: int, most: int = 1000) -> int:
-    """Delete proposals that were closed before a time, and the oldest closed ones of an actor that has more than `most_closed`.
+    """Delete proposals closed before a timestamp, and the oldest closed ones of each actor that has more than `most_closed`.
 
-    Deletes at most `most` of either, and returns how many.
+    Deletes at most `most` for each of the two reasons, and returns how many were deleted.
     """
     is_closed = _c.state != _OPEN
     rank = sa.func.row_number().over(partition_by=(_c.actor_type, _c.actor_id), order_by=_c.id.desc()).label("rank")

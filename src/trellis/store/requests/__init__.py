@@ -1,8 +1,8 @@
 """The request log: requests to the API, and how often keys use each operation.
 
-`append` writes a batch, `search` and the `find_…` functions read, `count_…` count, `purge` deletes expired rows and `trim` those
-that are too many. Requests without a valid key are counted by address and minute (`append_keyless`, `search_keyless`); only a few
-of them are in the log.
+`append` writes a batch, `search` and the `find_…` functions read, and the `count_…` functions count. `purge` deletes expired rows,
+and `trim` the oldest rows of a log that is too large. Requests without a valid key are counted by address and minute
+(`append_keyless`, `search_keyless`), and only a few of them are logged.
 """
 
 from trellis.store.requests.history import (

@@ -1,8 +1,8 @@
-"""Searching the request log: among the shapes that pass the filters, a limited number of rows at a time.
+"""Searching the request log by shape where possible, a limited number of rows at a time.
 
-A search never reads the whole log. Filters of what a shape has select shapes, whose rows an index finds by time: one window of time
-after another, newest first, as wide as has not too many of them. Where the shapes are too many, or there is no such filter, it
-examines chunks of all rows. It ends at its time limit, and returns where to continue.
+A search never reads the whole log at once. Filters on members of a shape select shapes, and an index finds the rows of these by
+time. The search reads one window of time after another, newest first, each narrow enough to contain not too many rows. If there are
+too many shapes, or no such filter, it examines chunks of all rows. It stops at its time limit, and returns where to continue.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,13 +18,13 @@ from trellis.store.requests.shapes import decode
 from trellis.store.tables import request_shapes, requests
 
 _CHUNK: Final = 5_000  # rows that one statement examines
-_ALL: Final = float("inf")  # seconds that are tried first: most logs, and most keys' parts of one, have no more rows than a chunk
-_WINDOW: Final = 3600.0  # seconds that are tried next; then a factor less or more
+_ALL: Final = float("inf")  # width of the first window in seconds: most logs, and most keys, have no more rows than a chunk
+_WINDOW: Final = 3600.0  # width of the next window in seconds; later ones are narrower or wider by a factor
 _FACTOR: Final = 8
 _SHORTEST: Final = 0.001
-_FEW: Final = 64  # shapes of which it does not matter which has the newest rows
-_RARE: Final = 20  # one row of so many, or fewer
-_MANY: Final = 4_000  # shapes that are looked at one by one for which has the newest rows
+_FEW: Final = 64  # up to so many shapes, all are searched, whichever have the newest rows
+_RARE: Final = 20  # rows are rare if fewer than one in so many belongs to the shapes
+_MANY: Final = 4_000  # up to so many shapes, the newest row of each is looked up
 _c, _s = requests.c, request_shapes.c
 _MEMBERS: Final = (_c.id, _c.at, _c.path, _c.duration, _c.request_id, *(_s[name] for name in Shape._fields))
 _JOINED: Final = requests.join(request_shapes, _s.id == _c.shape)
@@ -43,7 +43,7 @@ class LoggedRequest(NamedTuple):
 class Search(NamedTuple):
     """The result of a search.
 
-    `next` is where to continue, if there may be more; `complete` is false if the time limit ended the search.
+    `next` is where to continue, or None if there is nothing more; `complete` is False if the time limit ended the search.
     """
 
     found: list[LoggedRequest]
@@ -54,15 +54,16 @@ class Search(NamedTuple):
 def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None = None) -> Search:
     """Search the log, newest first.
 
-    `filters` may contain key_id (0: requests whose key is not known), operation, address, status, method, `path` (a part of it),
-    `kind` (the first digit of the status), `slower` (microseconds), `since` and `until` (timestamps; the latter not included).
+    `filters` may contain key_id (0: requests with an unknown key), operation, address, status, method, `path` (a part of the path),
+    `kind` (the first digit of the status), `slower` (the least duration in microseconds), `since` and `until` (timestamps; `until`
+    is not included).
     """
     span, others = _within(filters), _other_conditions(filters)
     among = _find_shapes(tx, filters, [*span, *_before(before)], limit + 1, has_others=bool(others))
     if among == []:
         return Search([], None)
     selected = _shape_conditions(filters) if among is None else []
-    if selected:  # a join would let SQLite begin with the shapes
+    if selected:  # not a join, since SQLite might begin it with the shapes
         others.append(sa.exists().where(_s.id == WithoutIndex(_c.shape), *selected).correlate(requests))
     rows_of = [] if among is None else [IdIn(_c.shape, "shapes")]
     params = {"path": filters.get("path"), "shapes": None if among is None else tx.id_list(among)}
@@ -95,9 +96,10 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogP
 def _find_shapes(
     tx: Transaction, filters: Mapping[str, Any], span: Sequence[sa.ColumnElement[bool]], count: int, *, has_others: bool
 ) -> list[int] | None:
-    """Return the shapes among whose rows to search; None: all rows are to be looked at, newest first.
+    """Return the shapes whose rows to search; None if all rows are to be examined, newest first.
 
-    Of many shapes those with the newest rows are enough, as many as rows are wanted: no row of another one is newer than these.
+    Of many shapes, only the `count` shapes with the newest rows are returned, where `count` is the number of rows wanted: each of
+    them has a row that is newer than any row of the other shapes.
     """
     if not (selected := _shape_conditions(filters)):
         return None
@@ -121,7 +123,7 @@ def _find_shapes(
 
 
 def _is_frequent(tx: Transaction, selected: Sequence[sa.ColumnElement[bool]], span: Sequence[sa.ColumnElement[bool]]) -> bool:
-    """Return whether of the newest rows so many are of some shapes that looking at all of them costs less than at each shape."""
+    """Return whether so many of the newest rows have these shapes that examining all rows costs less than examining each shape."""
     newest = sa.select(_c.shape).where(*span).order_by(_c.at.desc()).limit(_CHUNK).subquery()
     of_these = sa.select(sa.func.count()).select_from(newest).where(sa.exists().where(_s.id == newest.c.shape, *selected))
     return int(tx.connection.execute(of_these).scalar_one()) * _RARE >= _CHUNK
@@ -156,7 +158,7 @@ def _other_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]
 
 
 def _find_end(tx: Transaction, chunk: Sequence[sa.ColumnElement[bool]]) -> str | None:
-    """Return the timestamp at which a chunk ends; None if the log ends before that."""
+    """Return the timestamp at which a chunk ends; None if fewer rows remain than a chunk has."""
     return tx.connection.execute(sa.select(_c.at).where(*chunk).order_by(_c.at.desc()).limit(1).offset(_CHUNK)).scalar()
 
 
@@ -168,11 +170,12 @@ def _find_window(
     position: LogPosition | None,
     seconds: float,
 ) -> tuple[str | None, float]:
-    """Return the timestamp at which a window of time begins, and for how many seconds to try the next one.
+    """Return the timestamp at which a window of time begins, and the width in seconds to try for the next window.
 
-    It ends at the position, and has at most as many of the rows as a chunk, or is a millisecond. None if the log begins later.
+    The window ends at the position. It contains at most as many of the rows as a chunk, or is one millisecond wide. The timestamp
+    is None if the window reaches the oldest row.
     """
-    ends = (sa.select(end(_c.at)).scalar_subquery() for end in (sa.func.min, sa.func.max))  # each is one look into an index
+    ends = (sa.select(end(_c.at)).scalar_subquery() for end in (sa.func.min, sa.func.max))  # each is one lookup in an index
     oldest, newest = tx.connection.execute(sa.select(*ends)).one()
     if newest is None:
         return None, seconds
@@ -192,12 +195,12 @@ def _find_window(
 
 
 def _subtract(at: str, seconds: float) -> str:
-    """Return the timestamp so many seconds before another one."""
+    """Return the timestamp `seconds` before another one."""
     return (datetime.fromisoformat(at) - timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _read(tx: Transaction, ids: Sequence[int]) -> list[LoggedRequest]:
-    """Read requests, in the order of their ids as they are given."""
+    """Read requests by their ids, in the order of `ids`."""
     rows = tx.connection.execute(sa.select(*_MEMBERS).select_from(_JOINED).where(_c.id.in_(ids))) if ids else ()
     read = {row[0]: _decode(row) for row in rows}
     return [read[number] for number in ids]
@@ -227,7 +230,7 @@ def find(tx: Transaction, number: int) -> LoggedRequest | None:
 
 
 def find_all_by_request_id(tx: Transaction, request_id: str, limit: int) -> list[LoggedRequest]:
-    """Find the requests with a request id, the newest first. Its sender may have chosen it, so that there can be several."""
+    """Find at most `limit` requests with a request id, newest first. Callers may choose the id, so it need not be unique."""
     statement = sa.select(*_MEMBERS).select_from(_JOINED).where(_c.request_id == request_id).order_by(_c.id.desc()).limit(limit)
     return [_decode(row) for row in tx.connection.execute(statement)]
 
@@ -235,7 +238,7 @@ def find_all_by_request_id(tx: Transaction, request_id: str, limit: int) -> list
 def find_by_request_id(
     tx: Transaction, operations: Collection[str], key: int, request_id: str, span: tuple[str, str]
 ) -> int | None:
-    """Find the last successful request of a key to some operations with a request id, within a span of time; return its number."""
+    """Return the number of the last successful request of a key with a request id, to some operations, within a span of time."""
     since, until = span
     shapes = sa.select(_s.id).where(_s.key_id == key, _s.operation.in_(sorted(operations)), _s.status < 400)
     statement = (

@@ -1,4 +1,4 @@
-"""Requests without a good key, counted by address and minute: whoever sends millions of them makes a few rows."""
+"""Requests without a valid key, counted by address and minute, so that millions of them from one address cause only a few rows."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from trellis.store.requests.log import count_hour
 from trellis.store.tables import keyless_requests
 
 _c = keyless_requests.c
-_MOST: Final = 200_000  # rows that are kept, some 20 MB
+_MOST: Final = 200_000  # rows to keep, about 20 MB
 
 
 class KeylessCount(NamedTuple):
-    """How many requests without a good key an address sent in a minute (`2026-01-31T09:30`) that were answered alike.
+    """The number of requests without a valid key that an address sent in a minute (`2026-01-31T09:30`), with one status and error.
 
-    `address` is an address, an IPv6 network, or `others`; `error` an errorCode, "" for none.
+    `address` is an address, an IPv6 network, or `others`; `error` is an errorCode, or "" for none.
     """
 
     minute: str
@@ -36,7 +36,7 @@ _COUNT: Final = Statement(
 
 
 def append_keyless(tx: Transaction, counted: Sequence[KeylessCount]) -> None:
-    """Add counts, to those by hour too."""
+    """Add counts, both to these rows and to the numbers of requests by hour."""
     hours = Counter[tuple[str, int]]()
     for one in counted:
         tx.execute(_COUNT, **one._asdict())
@@ -46,7 +46,7 @@ def append_keyless(tx: Transaction, counted: Sequence[KeylessCount]) -> None:
 
 
 def search_keyless(tx: Transaction, address: str | None, since: str | None, until: str | None, limit: int) -> list[KeylessCount]:
-    """Read the counts, the newest first and in a minute the largest, at most `limit`."""
+    """Read at most `limit` counts, newest minute first, and within a minute the largest first."""
     statement = sa.select(_c.minute, _c.address, _c.status, _c.error, _c.times)
     if address is not None:
         statement = statement.where(_c.address == address)
@@ -59,7 +59,7 @@ def search_keyless(tx: Transaction, address: str | None, since: str | None, unti
 
 
 def purge_keyless(tx: Transaction, before: str, most: int = _MOST) -> int:
-    """Delete the counts from before a timestamp, and the oldest of those that are too many; return their number."""
+    """Delete the counts from before a timestamp, and the oldest counts if there are more than `most`; return their number."""
     gone = tx.connection.execute(sa.delete(keyless_requests).where(_c.minute < before[:16])).rowcount
     last = tx.connection.execute(sa.select(_c.minute).order_by(_c.minute.desc()).limit(1).offset(most)).scalar()
     if last is not None:

@@ -1,4 +1,4 @@
-"""Writing the request log in batches, and counting the requests by key and day, by key and quarter of an hour, and by hour."""
+"""Writing the request log in batches, and counting requests by key and day, by key and quarter of an hour, and by hour."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ _COLUMNS: Final = ("at", "shape", "path", "duration", "request_id")
 _PER_STATEMENT: Final = 150  # requests in one statement; some builds of SQLite accept only 999 parameters
 
 
-Shaped = tuple[int | None, str | None, str, str, int, str | None]  # what a request has of a shape, in its order
+Shaped = tuple[int | None, str | None, str, str, int, str | None]  # the members of a request's shape, in the order of Shape
 
 
 @cache
 def _insert(count: int, *, sqlite: bool) -> str:
-    """Build one statement for many requests. One for each would switch the interpreter lock between threads each time."""
+    """Build one statement for many requests. With a statement for each, threads would hand over the interpreter lock each time."""
     row = f"({', '.join('?' if sqlite else '%s' for _ in _COLUMNS)})"
     return f"INSERT INTO {requests.name} ({', '.join(_COLUMNS)}) VALUES {', '.join([row] * count)}"  # noqa: S608  # no values
 
@@ -53,11 +53,11 @@ _COUNT_HOUR = Statement(
 def append(tx: Transaction, batch: Sequence[Request]) -> None:
     """Write completed requests, in order of time; count uses of keys by day and by quarter of an hour, and requests by hour.
 
-    Examples are counted by `append_keyless`, and not here.
+    Examples of requests without a valid key are written but not counted, since `append_keyless` counts them.
     """
     shapes = list(map(find_shape, batch))
     ids, new = find_or_insert(tx, dict.fromkeys(shapes))
-    # What one row has that PostgreSQL takes in no text, or in no number, would keep all of them out of the log.
+    # A NUL character or a number too large for PostgreSQL in one row would keep the whole batch out of the log.
     rows = [
         (one.at, ids[shape], one.path.replace("\0", "\ufffd"), min(one.duration, LONGEST), one.request_id)
         for one, shape in zip(batch, shapes, strict=True)
@@ -93,7 +93,7 @@ def _count(tx: Transaction, quarter: str, group: Sequence[tuple[Request, Shaped]
 
 
 def count_hour(tx: Transaction, hour: str, digit: int, times: int) -> None:
-    """Count requests that were answered in an hour, by the first digit of their status."""
+    """Add to the number of requests in an hour with a first digit of the status."""
     tx.execute(_COUNT_HOUR, hour=hour, digit=digit, times=times)
 
 
@@ -103,7 +103,7 @@ def _quarter(one: tuple[Request, Shaped]) -> str:
 
 
 def purge(tx: Transaction, *, successes_before: str, failures_before: str, uses_before: str = "", most: int = 5000) -> int:
-    """Delete expired requests and counts, at most `most` requests; return the number of rows deleted."""
+    """Delete expired requests, at most `most` at a time, and expired counts; return the number of rows deleted."""
     status, at = request_shapes.c.status, requests.c.at
     old = sa.or_(sa.and_(status < 400, at < successes_before), sa.and_(status >= 400, at < failures_before))
     joined = requests.join(request_shapes, request_shapes.c.id == requests.c.shape)

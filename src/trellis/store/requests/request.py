@@ -1,16 +1,16 @@
-"""A row of the request log."""
+"""A request as the request log stores it, and its shape: what it has in common with others."""
 
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-LONGEST: Final = 2**31 - 1  # microseconds for which the log has room; a caller may take more to read a large answer
+LONGEST: Final = 2**31 - 1  # microseconds that fit into the log's column; a slow caller may take longer to read a large answer
 
 
 class Request(NamedTuple):
     """A completed request. `path` has no query, `duration` is in microseconds, `error` is an errorCode.
 
-    One that was not admitted is an example of many, which are counted elsewhere; `key_id` is then that of a key that was sent whole
-    and may not be used, if there is one.
+    `is_example` marks a request without a valid key: all of these are counted elsewhere, and only some are logged, as examples.
+    `key_id` of an example is the key that was sent if its secret was right but it may not be used, or else None.
     """
 
     at: str
@@ -27,7 +27,7 @@ class Request(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What many requests have in common."""
+    """The members that many requests have in common, so that they are stored once for all of them."""
 
     key_id: int | None
     operation: str | None
@@ -37,5 +37,5 @@ class Shape(NamedTuple):
     error: str | None
 
 
-# What a request has of a shape, as a plain tuple: in this order.
+# Returns the shape of a request as a plain tuple, in the order of Shape.
 find_shape: Final = itemgetter(*(Request._fields.index(name) for name in Shape._fields))

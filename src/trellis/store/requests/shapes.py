@@ -1,4 +1,4 @@
-"""The shapes of requests: what many have in common stands in the log once."""
+"""The rows of request shapes, which store once what many requests have in common."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ _NAMES: Final = ", ".join(Shape._fields)
 
 
 def _for_both(sql: str) -> dict[bool, Statement]:
-    """Build a statement about shapes that come as JSON, `wanted` in it, for SQLite and for PostgreSQL."""
+    """Build a statement for SQLite (key True) and PostgreSQL (False) in which `wanted` is a table of shapes passed as JSON."""
     numbers = {"key_id": "BIGINT", "status": "INTEGER"}
     fields = {
         True: (f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(Shape._fields)),
@@ -38,7 +38,7 @@ _DELETE_UNUSED: Final = Statement(
 
 
 def find_or_insert(tx: Transaction, shapes: Collection[tuple[Any, ...]]) -> tuple[dict[tuple[Any, ...], int], list[Shape]]:
-    """Return the id of each of these shapes, and those of them that are new. Of all writers one is at work at a time."""
+    """Return the id of each of these shapes, and the new shapes among them. Only one writer runs at a time, so nobody interferes."""
     stored = {one: _encode(*one) for one in shapes}
     ids = _run(tx, _FIND, set(stored.values()))
     if new := set(stored.values()) - ids.keys():
@@ -52,7 +52,7 @@ def _run(tx: Transaction, statement: dict[bool, Statement], rows: Collection[tup
 
 
 def delete_unused(tx: Transaction, shapes: Iterable[int]) -> list[Shape]:
-    """Delete those of some shapes that no request has any more; return them."""
+    """Delete and return the shapes among some that no request has any more."""
     wanted = sorted(set(shapes))
     return [decode(row) for row in tx.fetch(_DELETE_UNUSED, shapes=tx.id_list(wanted))] if wanted else []
 
@@ -60,11 +60,11 @@ def delete_unused(tx: Transaction, shapes: Iterable[int]) -> list[Shape]:
 def _encode(
     key_id: int | None, operation: str | None, method: str, address: str, status: int, error: str | None
 ) -> tuple[int, str, str, str, int, str]:
-    """Return the columns of a shape, of which none is null: nulls would never be the same."""
+    """Return the columns of a shape, none of which is null, since a null would not be equal to another null."""
     return key_id or 0, operation or "", method, address, status, error or ""
 
 
 def decode(row: Sequence[Any]) -> Shape:
-    """Return the shape that has these columns."""
+    """Return the shape from its columns."""
     key_id, operation, method, address, status, error = row
     return Shape(key_id or None, operation or None, method, address, status, error or None)

@@ -1,8 +1,8 @@
-"""The size of the request log, in bytes: counted with every row that comes and goes, so that it can have a bound.
+"""The size of the request log in bytes, which is updated with every insert and delete so that it can be limited.
 
-Counted, not measured: after a delete neither engine gives space back at once, so that the size of the file or table says nothing
-about the rows, and to count millions of rows takes a second each time. A row weighs its texts and, for itself and its entries in
-the indexes, what rows were found to take on the average, and so does a shape; the sum is within a fifth of what they occupy.
+It is counted, not measured: neither engine returns space at once after a delete, so the size of the file or table tells nothing
+about the rows, and counting millions of rows takes a second each time. A row or a shape counts as the length of its texts plus a
+measured average for the row itself and its index entries. The sum is within a fifth of the space that they occupy.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from trellis.store.requests.shapes import delete_unused
 from trellis.store.tables import counters, request_shapes, requests
 
 _COUNTER: Final = "request log bytes"
-_OVERHEAD: Final = {True: 150, False: 260}  # bytes of a row beside its texts, on SQLite and on PostgreSQL
+_OVERHEAD: Final = {True: 150, False: 260}  # bytes of a row in addition to its texts, on SQLite (True) and on PostgreSQL
 _SHAPE_OVERHEAD: Final = 200
 _MOST: Final = 20_000  # rows that one call deletes
 _PER_STATEMENT: Final = 1000
 
 _c, _s = requests.c, request_shapes.c
-# The id stands in an index as well, and so do all texts of a shape; some of them in two.
+# The request id is in an index as well, and so are all texts of a shape, some of them in two.
 _TEXTS: Final = sa.func.length(_c.path) + 2 * sa.func.length(_c.request_id)
 _SHAPE_TEXTS: Final = sum(2 * sa.func.length(_s[name]) for name in ("operation", "method", "address", "error")) + _SHAPE_OVERHEAD
 _READ: Final = Statement(sa.select(counters.c.total).where(counters.c.name == _COUNTER))
@@ -36,7 +36,7 @@ _SET: Final = Statement(sa.update(counters).where(counters.c.name == _COUNTER).v
 
 
 def count_bytes(tx: Transaction, batch: Sequence[Request], new: Sequence[Shape]) -> None:
-    """Add a batch of requests that was written, and the shapes among theirs that are new."""
+    """Add the sizes of a batch of requests that was written, and of the new shapes among them."""
     if batch:
         texts = sum(len(one.path) + 2 * len(one.request_id) for one in batch)
         tx.execute(_ADD, name=_COUNTER, bytes=texts + len(batch) * _OVERHEAD[tx.sqlite] + sum(map(_weigh, new)))
@@ -48,7 +48,7 @@ def _weigh(shape: Shape) -> int:
 
 
 def delete_and_count(tx: Transaction, ids: sa.Select[tuple[int]]) -> int:
-    """Delete requests, with the shapes that no other one has, and take them off the size; return their number."""
+    """Delete requests and the shapes that no other request has, and subtract their sizes; return the number of requests."""
     deleted = tx.connection.execute(sa.delete(requests).where(_c.id.in_(ids)).returning(_TEXTS, _c.shape)).all()
     if deleted:
         rows = sum(texts for texts, _ in deleted) + len(deleted) * _OVERHEAD[tx.sqlite]
@@ -58,12 +58,12 @@ def delete_and_count(tx: Transaction, ids: sa.Select[tuple[int]]) -> int:
 
 
 def trim(tx: Transaction, most: int) -> int:
-    """Delete the oldest requests until the log has at most so many bytes, but no more than one write can; return their number."""
+    """Delete the oldest requests until the log has at most `most` bytes; return their number, about 20,000 at most."""
     gone = 0
     while gone < _MOST and read_size(tx) > most:
         oldest = sa.select(_c.id).order_by(_c.id).limit(_PER_STATEMENT)
         if not (deleted := delete_and_count(tx, oldest)):
-            tx.connection.execute(sa.delete(request_shapes))  # somebody else has emptied the table
+            tx.connection.execute(sa.delete(request_shapes))  # somebody else has emptied the table of requests
             tx.execute(_SET, bytes=0)
             break
         gone += deleted
@@ -71,7 +71,7 @@ def trim(tx: Transaction, most: int) -> int:
 
 
 def read_size(tx: Transaction) -> int:
-    """Return the size of the log as it is counted."""
+    """Return the counted size of the log."""
     rows = tx.fetch(_READ)
     return int(rows[0][0]) if rows else 0
 
@@ -82,10 +82,10 @@ def _measure(tx: Transaction) -> int:
 
 
 def check_size(tx: Transaction) -> tuple[int, int]:
-    """Return the size that is counted, and the one that the rows add up to."""
+    """Return the counted size, and the sum over all rows."""
     return read_size(tx), _measure(tx)
 
 
 def repair_size(tx: Transaction) -> None:
-    """Count the size anew."""
+    """Replace the counted size by the sum over all rows."""
     tx.execute(_ADD, name=_COUNTER, bytes=_measure(tx) - read_size(tx))

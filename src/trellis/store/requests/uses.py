@@ -1,4 +1,4 @@
-"""How often keys use each operation, as it is counted by day and by quarter of an hour."""
+"""How often keys use each operation, and how many requests they make, from the counts by day and by quarter of an hour."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ _u, _q = key_uses.c, key_quarters.c
 
 
 class OperationUse(NamedTuple):
-    """How often and when last a key used an operation, and how often and when last it was refused (401, 403, 429)."""
+    """How often and when a key last used an operation, and how often and when it was last refused (401, 403, 429)."""
 
     operation: str
     times: int
@@ -29,13 +29,13 @@ Count = tuple[int, str, int, int]
 
 
 def read_quarters(tx: Transaction, keys: Sequence[int], since: str) -> list[Count]:
-    """Read the requests of some keys from a moment on: (key, quarter of an hour, first digit of the status, number)."""
+    """Read the numbers of requests of some keys since a timestamp: (key, quarter of an hour, first digit of status, number)."""
     rows = tx.fetch(_BY_QUARTER, keys=tx.id_list(sorted(keys)), since=since[:16])
     return [(int(key), quarter, int(digit), int(times)) for key, quarter, digit, times in rows]
 
 
 def count_uses(tx: Transaction, key: int) -> list[OperationUse]:
-    """Count a key's uses of each operation that it requested."""
+    """Count a key's requests for each operation, separating uses from refusals."""
     refused = _u.status.in_(_REFUSED)
     statement = (
         sa.select(

@@ -1,4 +1,4 @@
-"""Keys with which the service signs what it has to recognise later: random, made once, and never shown."""
+"""Keys with which the service signs data that it must recognise later. They are random, created once, and never shown."""
 
 from trellis.store.signing.keys import FACTORS, PLANS, find_key
 

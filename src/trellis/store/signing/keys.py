@@ -1,4 +1,4 @@
-"""The rows of signing keys, one for each purpose. The migrations make them, so that reading one never needs a write."""
+"""The rows of signing keys, one for each purpose. The migrations create them, so reading a key never requires a write."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from trellis.store.engine import Transaction
 from trellis.store.tables import signing_keys
 
 PLANS: Final = "plans"
-FACTORS: Final = "factors"  # of administrators
+FACTORS: Final = "factors"  # the second factors of administrators
 
 
 def find_key(tx: Transaction, purpose: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The tables, in SQLAlchemy Core. The migrations create them; a test proves that both agree."""
+"""The tables, declared with SQLAlchemy Core. The migrations create them, and a test checks that both agree."""
 
 from trellis.store.tables.factors import authenticators, passkeys, recovery_codes
 from trellis.store.tables.mail import mails

@@ -1,20 +1,20 @@
-"""Mail that is to be sent, and what has become of it."""
+"""The table of mails to send, which also records the results."""
 
 import sqlalchemy as sa
 
 from trellis.store.column_types import NUMBER, PLAIN
 from trellis.store.tables.metadata import METADATA
 
-# What a mail says is written when it is sent: a link is worth nothing until then, and nobody reads one here.
+# The text of a mail is written only when it is sent, so that a link is not valid before, and nobody can read one in this table.
 mails = sa.Table(
     "mails",
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("kind", PLAIN, nullable=False),  # alarms, invitation or changed-address
-    sa.Column("admin_id", NUMBER, nullable=False),  # whom it is for
-    sa.Column("recipient", sa.Text),  # where it goes; none: to the address of that administrator
-    sa.Column("first", NUMBER),  # the alarms that it tells are those of the events after this one
-    sa.Column("last", NUMBER),  # up to this one
+    sa.Column("admin_id", NUMBER, nullable=False),  # the administrator to whom it is sent
+    sa.Column("recipient", sa.Text),  # its address; null for the address of that administrator
+    sa.Column("first", NUMBER),  # it reports the alarms of the events after this one
+    sa.Column("last", NUMBER),  # and up to this one
     sa.Column("state", PLAIN, nullable=False),  # waiting, sent or failed
     sa.Column("attempts", NUMBER, nullable=False),
     sa.Column("due_at", PLAIN, nullable=False),

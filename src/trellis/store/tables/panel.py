@@ -1,4 +1,4 @@
-"""The administrators, how they sign in, and what the service signs with."""
+"""The tables of administrators: how they sign in, their filters and alarms, and the keys with which the service signs data."""
 
 import sqlalchemy as sa
 
@@ -12,30 +12,30 @@ administrators = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("login", sa.Text, nullable=False),
     sa.Column("login_key", PLAIN, nullable=False, unique=True),  # the case-folded login
-    sa.Column("digest", PLAIN, nullable=False),  # argon2id; "" before a password was chosen, "-" for single sign-on alone
+    sa.Column("digest", PLAIN, nullable=False),  # argon2id; "" until a password is chosen, "-" for single sign-on only
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.Column("disabled_at", PLAIN),
     sa.Column("last_seen_at", PLAIN),
     sa.Column("must_change", sa.Boolean, nullable=False, server_default=sa.false()),  # somebody else has chosen the password
     sa.Column("role", PLAIN, nullable=False, server_default="owner"),
-    sa.Column("kinds", PLAIN),  # that the role is for, with commas between
+    sa.Column("kinds", PLAIN),  # the kinds that the role covers, separated by commas
     sa.Column("alarms_read", NUMBER, nullable=False, server_default="0"),  # the event of the newest alarm that they have read
     sa.Column("zone", PLAIN, nullable=False, server_default=sa.text("''")),  # the time zone they have chosen; "" for the browser's
-    sa.Column("shows_utc", sa.Boolean, nullable=False, server_default=sa.false()),  # for now, instead of that
-    sa.Column("theme", PLAIN, nullable=False, server_default=sa.text("''")),  # light or dark; "" for that of the system
-    sa.Column("language", PLAIN, nullable=False, server_default=sa.text("''")),  # of the panel; "" for that of the browser
+    sa.Column("shows_utc", sa.Boolean, nullable=False, server_default=sa.false()),  # for now, instead of their time zone
+    sa.Column("theme", PLAIN, nullable=False, server_default=sa.text("''")),  # light or dark; "" for the system's
+    sa.Column("language", PLAIN, nullable=False, server_default=sa.text("''")),  # of the panel; "" for the browser's
     sa.Column("email", sa.Text),
-    sa.Column("mailed_alarms", PLAIN, nullable=False, server_default="*"),  # the names of those sent there, with commas between
-    sa.Column("alarms_mailed", NUMBER, nullable=False, server_default="0"),  # the event of the newest alarm processed for that
+    sa.Column("mailed_alarms", PLAIN, nullable=False, server_default="*"),  # names of the alarms to mail, separated by commas
+    sa.Column("alarms_mailed", NUMBER, nullable=False, server_default="0"),  # the event of the newest alarm processed for mail
 )
 
-# Filters of lists that administrators have saved under a name, as the end of an address.
+# Filters of lists that administrators have saved under a name, as query strings.
 saved_filters = sa.Table(
     "saved_filters",
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
-    sa.Column("admin_id", NUMBER, nullable=False),  # whose it is; 0 for the terminal
+    sa.Column("admin_id", NUMBER, nullable=False),  # its administrator; 0 for the terminal
     sa.Column("list", PLAIN, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("query", sa.Text, nullable=False),
@@ -45,7 +45,7 @@ saved_filters = sa.Table(
     sa.Index("saved_filters_by_admin", "admin_id"),
 )
 
-# Those who have been invited and have chosen no password yet: what their one-time link is known by.
+# One-time links of administrators who have been invited and have not chosen a password yet.
 invitations = sa.Table(
     "invitations",
     METADATA,
@@ -54,21 +54,21 @@ invitations = sa.Table(
     sa.Column("expires_at", PLAIN, nullable=False),
 )
 
-# Who administrators are at an OpenID provider. A subject is never anybody else's (OpenID Connect Core, 5.7).
+# The accounts of administrators at OpenID providers. A subject is never assigned to anybody else (OpenID Connect Core, 5.7).
 identities = sa.Table(
     "identities",
     METADATA,
     sa.Column("issuer", PLAIN, primary_key=True),
     sa.Column("subject", PLAIN, primary_key=True),
     sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="identities_admin"), nullable=False),
-    sa.Column("login", sa.Text, nullable=False),  # what they are called there, for people only
+    sa.Column("login", sa.Text, nullable=False),  # the name of the account there, only for display
     sa.Column("state", PLAIN),  # of the newest sign-on that was accepted, in base64url
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("used_at", PLAIN),
     sa.Index("identities_by_admin", "admin_id", "issuer", unique=True),
 )
 
-# Events that somebody should look at; the event has the rest.
+# Marks of events that somebody should look at; the events contain the details.
 alarms = sa.Table(
     "alarms",
     METADATA,
@@ -77,7 +77,7 @@ alarms = sa.Table(
     sa.Column("resource", PLAIN, nullable=False),
     sa.Column("resource_id", NUMBER),
     sa.Column("at", PLAIN, nullable=False),
-    sa.Column("own", NUMBER),  # the administrator who did it, and to whom it is no news
+    sa.Column("own", NUMBER),  # the administrator who caused it, and need not be told
     sa.Index("alarms_by_time", "at"),
 )
 
@@ -89,15 +89,15 @@ sessions = sa.Table(
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("seen_at", PLAIN, nullable=False),
     sa.Column("expires_at", PLAIN, nullable=False),
-    sa.Column("confirmed_until", PLAIN),  # until when the password counts as recently entered
+    sa.Column("confirmed_until", PLAIN),  # until when the identity counts as recently confirmed
     sa.Column("address", PLAIN, nullable=False),
     sa.Column("agent", sa.Text, nullable=False),
-    sa.Column("confirmed_with", PLAIN),  # what was shown last, with commas between: password, sso, app, passkey, recovery code, mfa
-    sa.Column("issuer", PLAIN),  # where it began, for single sign-on
+    sa.Column("confirmed_with", PLAIN),  # comma-separated: password, sso, app, passkey, recovery code, mfa
+    sa.Column("issuer", PLAIN),  # the provider where it began, for single sign-on
     sa.Index("sessions_by_admin", "admin_id"),
 )
 
-# Who tried to sign in: one row for an account, an address, or a browser that has signed in before.
+# Attempts to sign in: one row for each account, address, or browser that has signed in before.
 sign_in_attempts = sa.Table(
     "sign_in_attempts",
     METADATA,
@@ -108,17 +108,17 @@ sign_in_attempts = sa.Table(
     sa.Index("sign_in_attempts_by_time", "at"),
 )
 
-# Sign-ins that failed, counted until their minute (`2026-01-31T09:30`, UTC) is over and an event tells them.
+# Failed sign-ins, counted until their minute (`2026-01-31T09:30`, UTC) is over and an event reports them.
 failed_sign_ins = sa.Table(
     "failed_sign_ins",
     METADATA,
     sa.Column("minute", PLAIN, primary_key=True),
     sa.Column("address", PLAIN, primary_key=True),
-    sa.Column("admin_id", NUMBER, primary_key=True, autoincrement=False),  # whose login was typed; 0 for nobody's
+    sa.Column("admin_id", NUMBER, primary_key=True, autoincrement=False),  # whose login was typed; 0 for an unknown login
     sa.Column("attempts", NUMBER, nullable=False),
 )
 
-# One-time links to create the first administrator.
+# One-time links for creating the first administrator.
 first_run_links = sa.Table(
     "first_run_links",
     METADATA,
@@ -126,7 +126,7 @@ first_run_links = sa.Table(
     sa.Column("expires_at", PLAIN, nullable=False),
 )
 
-# What the service signs with: 32 random bytes in hex for each purpose.
+# The keys with which the service signs data: 32 random bytes in hex for each purpose.
 signing_keys = sa.Table(
     "signing_keys",
     METADATA,

@@ -1,4 +1,4 @@
-"""Keys, the events and requests of all who do something, and what undo needs."""
+"""The tables of API keys, events with the snapshots for undo, requests, and counts of uses."""
 
 import sqlalchemy as sa
 
@@ -11,13 +11,13 @@ keys = sa.Table(
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("public", PLAIN, nullable=False, unique=True),
     sa.Column("name", sa.Text, nullable=False),
-    sa.Column("owner", sa.Text, nullable=False, server_default=sa.text("''")),  # who is asked about it
+    sa.Column("owner", sa.Text, nullable=False, server_default=sa.text("''")),  # the person to ask about it
     sa.Column("note", sa.Text, nullable=False, server_default=sa.text("''")),
     sa.Column("digest", PLAIN, nullable=False),  # SHA-256 of the secret, in hex
     sa.Column("old_digest", PLAIN),
     sa.Column("old_until", PLAIN),
     sa.Column("grants", JSON, nullable=False),
-    sa.Column("bounds", JSON, nullable=False, server_default=sa.text("'{}'")),  # of the grants that have some, by operation
+    sa.Column("bounds", JSON, nullable=False, server_default=sa.text("'{}'")),  # by operation, for the grants that have bounds
     sa.Column("expires_at", PLAIN),
     sa.Column("addresses", JSON, nullable=False),
     sa.Column("rate_limit", NUMBER),
@@ -52,15 +52,15 @@ events = sa.Table(
     sa.Column("touched", JSON, nullable=False),  # what else was deleted, moved or changed: [{resource, id}, …]
     sa.Column("undoes", NUMBER),  # the event that this one undoes
     sa.Column("change_set", NUMBER),
-    sa.Column("proposal", NUMBER),  # the proposal that it came of
-    sa.Column("approved_by", JSON),  # and the actor who approved that
-    sa.Column("traceparent", PLAIN),  # the trace of its request, as W3C Trace Context names it
+    sa.Column("proposal", NUMBER),  # the proposal that caused it
+    sa.Column("approved_by", JSON),  # the actor who approved that proposal
+    sa.Column("traceparent", PLAIN),  # the trace of its request (W3C Trace Context)
     sa.Index("events_by_record", "resource", "resource_id", "seq"),
     sa.Index("events_by_time", "at"),
 )
 partial_index("events_by_change_set", events.c.change_set, events.c.seq, where="change_set IS NOT NULL")
 
-# Events that belong together: those of one batch, and those whose caller sent the same name.
+# Sets of events that belong together: the events of one batch, or the events for which a caller sent the same name.
 change_sets = sa.Table(
     "change_sets",
     METADATA,
@@ -68,8 +68,8 @@ change_sets = sa.Table(
     sa.Column("actor_type", PLAIN, nullable=False),
     sa.Column("actor_id", NUMBER, nullable=False),  # 0 for an actor without an id
     sa.Column("name", PLAIN),  # as the caller sent it; null for a batch without one
-    sa.Column("at", PLAIN, nullable=False),  # of its first event
-    sa.Column("operation", PLAIN),  # the one that began it
+    sa.Column("at", PLAIN, nullable=False),  # the time of its first event
+    sa.Column("operation", PLAIN),  # the operation that began it
 )
 _owner = (change_sets.c.actor_type, change_sets.c.actor_id, change_sets.c.name)
 partial_index("change_sets_by_name", *_owner, unique=True, where="name IS NOT NULL")
@@ -91,7 +91,7 @@ snapshots = sa.Table(
     sa.Column("permissions", JSON, nullable=False),
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
-    sa.Column("neighbours", JSON),  # the nearest siblings, or the parent it moved to: what undo finds its position by
+    sa.Column("neighbours", JSON),  # the nearest siblings, or the parent it moved to, from which undo finds its position
     sa.Column("external_id", PLAIN),
     sa.Column("managed_by", PLAIN),
     sa.Index("snapshots_by_record", "kind", "id", "seq"),
@@ -109,12 +109,12 @@ idempotent_responses = sa.Table(
     sa.Index("idempotent_responses_by_time", "at"),
 )
 
-# What many requests have in common, once for all of them. A shape goes with the last request that has it.
+# What many requests have in common, stored once. A shape is deleted with the last request that has it.
 request_shapes = sa.Table(
     "request_shapes",
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
-    sa.Column("key_id", NUMBER, nullable=False),  # 0 where it is not known
+    sa.Column("key_id", NUMBER, nullable=False),  # 0 if it is not known
     sa.Column("operation", PLAIN, nullable=False),  # "" for none
     sa.Column("method", PLAIN, nullable=False),
     sa.Column("address", PLAIN, nullable=False),
@@ -127,7 +127,7 @@ request_shapes = sa.Table(
 )
 
 requests = sa.Table(
-    "logged_requests",  # `requests` is a view of both tables for the release before they were two
+    "logged_requests",  # `requests` is a view that joins both tables, for the release before the split
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("at", PLAIN, nullable=False),
@@ -140,7 +140,7 @@ requests = sa.Table(
     sa.Index("logged_requests_by_request_id", "request_id"),
 )
 
-# How often a key ran an operation on a day (UTC), by status: kept for longer than the requests themselves.
+# How often a key ran an operation on a day (UTC), by status. These counts are kept longer than the requests themselves.
 key_uses = sa.Table(
     "key_uses",
     METADATA,
@@ -153,8 +153,8 @@ key_uses = sa.Table(
     sa.Index("key_uses_by_day", "day"),
 )
 
-# How many requests a key made in a quarter of an hour (`2026-01-31T09:15`, UTC), by first digit of the status: days begin at
-# midnight somewhere else, and no time zone is off by less.
+# How many requests a key made in a quarter of an hour (`2026-01-31T09:15`, UTC), by first digit of the status. From quarters, the
+# days of any time zone can be added up, since all offsets from UTC are multiples of a quarter of an hour.
 key_quarters = sa.Table(
     "key_quarters",
     METADATA,
@@ -165,7 +165,7 @@ key_quarters = sa.Table(
     sa.Index("key_quarters_by_time", "quarter"),
 )
 
-# How often a key used a grant on a day (UTC), for grants that are limited in that.
+# How often a key used a grant on a day (UTC), for grants with a limit per day.
 grant_uses = sa.Table(
     "grant_uses",
     METADATA,
@@ -184,7 +184,7 @@ request_hours = sa.Table(
     sa.Column("times", NUMBER, nullable=False),
 )
 
-# How many requests without a good key an address sent in a minute (`2026-01-31T09:30`, UTC), by their outcome.
+# How many requests without a valid key an address sent in a minute (`2026-01-31T09:30`, UTC), by status and error.
 keyless_requests = sa.Table(
     "keyless_requests",
     METADATA,

@@ -1,4 +1,4 @@
-"""The nodes of the community, their order, and what is derived from them."""
+"""The tables of the community's nodes, their order, and the data derived from them."""
 
 import sqlalchemy as sa
 
@@ -11,16 +11,16 @@ nodes = sa.Table(
     sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("parent_id", NUMBER),
-    sa.Column("block", NUMBER, nullable=False, server_default=sa.text("0")),  # see `sibling_blocks`; 0: there are no blocks
-    sa.Column("block_offset", NUMBER, nullable=False),  # in its block: siblings.POSITION is the position among all siblings
+    sa.Column("block", NUMBER, nullable=False, server_default=sa.text("0")),  # see `sibling_blocks`; 0 if there are no blocks
+    sa.Column("block_offset", NUMBER, nullable=False),  # within the block; siblings.POSITION is the position among all siblings
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("name_key", PLAIN, nullable=False),  # the case-folded name, for sorting and searching
     sa.Column("fields", JSON, nullable=False),
     sa.Column("permissions", JSON, nullable=False),
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
-    sa.Column("external_id", PLAIN),  # what another system calls it; unique in its kind
-    sa.Column("managed_by", PLAIN),  # the name of the document that it was made or changed by last, and that has it
+    sa.Column("external_id", PLAIN),  # its id in another system; unique within the kind
+    sa.Column("managed_by", PLAIN),  # the name of the document that last created or changed it and contains it
     sa.ForeignKeyConstraint(["kind", "parent_id"], ["nodes.kind", "nodes.id"], name="nodes_parent"),
     sa.Index("nodes_children", "kind", "parent_id", "block", "block_offset"),
     sa.Index("nodes_by_name", "kind", "name_key", "id"),
@@ -30,7 +30,7 @@ nodes = sa.Table(
 partial_index("nodes_by_external_id", nodes.c.kind, nodes.c.external_id, unique=True, where="external_id IS NOT NULL")
 partial_index("nodes_by_position", nodes.c.kind, nodes.c.block_offset, nodes.c.id, where="block = 0")
 
-# The blocks of a counted B-tree for each parent with more than 64 children: see `trellis.store.siblings`.
+# The blocks of a counted B-tree, which each parent with more than 64 children has: see `trellis.store.siblings`.
 sibling_blocks = sa.Table(
     "sibling_blocks",
     METADATA,
@@ -54,21 +54,21 @@ counters = sa.Table(
     sa.Column("total", NUMBER, nullable=False),
 )
 
-# --- derived from the nodes, so that no list has to read all of them ------------------------------------------------
+# --- derived from the nodes, so that no list has to read all nodes --------------------------------------------------
 
-# How many ids of a range belonged to nodes that were deleted: see `nodes.deleted_ids`. A range without any has no row.
+# How many ids of a range belonged to deleted nodes: see `nodes.deleted_ids`. A range without deleted ids has no row.
 deleted_id_counts = sa.Table(
     "deleted_id_counts",
     METADATA,
     sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("shift", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("prefix", NUMBER, primary_key=True, autoincrement=False),  # the range is of the ids for which id >> shift = prefix
+    sa.Column("prefix", NUMBER, primary_key=True, autoincrement=False),  # the range contains the ids with id >> shift = prefix
     sa.Column("deleted", NUMBER, nullable=False),
 )
 
-# The change journal: what each of the latest inserts, updates and deletes of nodes changed. Written by triggers on `nodes`.
-# From `parent_id` on: the row as it was before; for an insert its parent, and nothing else. An entry with id 0 says that children
-# of `parent_id` (0: the top level) have other positions: see `siblings.rows.note_order`.
+# The change journal: the latest inserts, updates and deletes of nodes, written by triggers on `nodes`. The columns from `parent_id`
+# on contain the row before the change; for an insert, only its parent. An entry with id 0 records that children of `parent_id`
+# (0: the top level) have changed their positions: see `siblings.rows.note_order`.
 node_changes = sa.Table(
     "node_changes",
     METADATA,

@@ -1,4 +1,4 @@
-"""Webhooks, the messages to them, and the attempts to send these."""
+"""The tables of webhooks, of messages to them, and of attempts to send the messages."""
 
 import sqlalchemy as sa
 
@@ -21,15 +21,15 @@ webhooks = sa.Table(
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.Column("cursor", NUMBER, nullable=False),  # the last event that was processed for the outbox
-    # Written by the worker that has leased the endpoint, as bookkeeping:
+    # The columns down to `paused_until` are bookkeeping of the worker that has leased the endpoint:
     sa.Column("owner", PLAIN),  # the worker
     sa.Column("heartbeat", NUMBER, nullable=False),  # increases while the worker lives
-    sa.Column("failures", NUMBER, nullable=False),  # in a row
+    sa.Column("failures", NUMBER, nullable=False),  # failed attempts in a row
     sa.Column("failing_since", PLAIN),
     sa.Column("attempted_at", PLAIN),
     sa.Column("paused_until", PLAIN),
-    sa.Column("maker", JSON),  # the actor who made it, or last changed where it sends and what
-    sa.Column("tried_since", PLAIN),  # by the worker, too: `failing_since`, moved on by the time in which nothing was tried
+    sa.Column("maker", JSON),  # who created it, or last switched it on, changed its address or added events
+    sa.Column("tried_since", PLAIN),  # also by the worker: the first failure, moved forward by times without attempts
 )
 
 # The outbox and its log: one row for each event and endpoint that subscribes to it.
@@ -38,11 +38,11 @@ deliveries = sa.Table(
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("webhook_id", NUMBER, nullable=False),
-    sa.Column("seq", NUMBER),  # the event; none for a test
+    sa.Column("seq", NUMBER),  # the event; null for a test
     sa.Column("message", PLAIN, nullable=False),  # the webhook-id
     sa.Column("type", PLAIN, nullable=False),
     sa.Column("state", PLAIN, nullable=False),  # waiting, delivered or failed
-    sa.Column("step", NUMBER, nullable=False),  # attempts of the schedule that were made
+    sa.Column("step", NUMBER, nullable=False),  # how many attempts of the schedule were made
     sa.Column("early_attempts", NUMBER, nullable=False),  # attempts made before they were due
     sa.Column("due_at", PLAIN),
     sa.Column("created_at", PLAIN, nullable=False),

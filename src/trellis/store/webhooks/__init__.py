@@ -1,4 +1,4 @@
-"""Webhooks: `endpoints` has settings and state, `outbox` messages to send, `log` deliveries, `reasons` why one was not sent."""
+"""Webhooks: settings and state (`endpoints`), messages to send (`outbox`), deliveries (`log`) and why some failed (`reasons`)."""
 
 from trellis.store.webhooks import endpoints, log, outbox, reasons
 from trellis.store.webhooks.endpoints import Webhook

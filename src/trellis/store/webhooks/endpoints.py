@@ -1,4 +1,4 @@
-"""The rows of webhooks: their settings, how far their outbox is filled, the state of the endpoint, and the worker that has it."""
+"""The rows of webhooks: settings, the last event in the outbox, the state of the endpoint, and the worker that has leased it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -17,10 +17,10 @@ _c = webhooks.c
 class Webhook:
     """An endpoint. Timestamps are ISO 8601 text, UTC; `secret` is as core/webhooks/secret.py stores it.
 
-    `maker` is the actor who created it, or last changed where it sends and what. `cursor` is the last event processed for its
-    outbox, `owner` the worker that has leased it, and `heartbeat` a number that increases while that worker lives. `failures`
-    counts failed attempts in a row; `failing_since` is the time of the first, and `tried_since` that of the first of all since a
-    success, moved on by the time in which nothing was tried.
+    `maker` is the actor who created it, or last switched it on, changed its address or added events. `cursor` is the last event
+    processed for its outbox, `owner` the worker that has leased it, and `heartbeat` a number that increases while that worker
+    lives. `failures` counts failed attempts in a row. `failing_since` is the time of the first of them, or of the first after a
+    long time without attempts; `tried_since` is the time of the first of all, moved forward by such times without attempts.
     """
 
     id: int
@@ -66,7 +66,7 @@ def find(tx: Transaction, webhook: int) -> Webhook | None:
 
 
 def list_enabled(tx: Transaction) -> list[Webhook]:
-    """Read all webhooks that are switched on."""
+    """Read all enabled webhooks."""
     return [_webhook(row, tx) for row in tx.fetch(_ENABLED)]
 
 
@@ -78,7 +78,7 @@ def _webhook(row: Sequence[Any], tx: Transaction) -> Webhook:
 
 
 def list_page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Webhook]]:
-    """Read a page of webhooks, and the number of all."""
+    """Read a page of webhooks; return the number of all webhooks and the page."""
     rows = tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id).limit(limit).offset(offset))
     return count(tx), [_webhook(row, tx) for row in rows]
 
@@ -89,14 +89,14 @@ def list_all(tx: Transaction) -> list[Webhook]:
 
 
 def find_by_maker(tx: Transaction, actor_type: str, actor_id: int) -> list[Webhook]:
-    """Read the webhooks that an actor made, or was the last to change."""
+    """Read the webhooks whose `maker` is an actor."""
     rows = tx.connection.execute(sa.select(*_COLUMNS).where(_c.maker.is_not(None)).order_by(_c.id))
     made = (_webhook(row, tx) for row in rows)  # there are 100 at most
     return [one for one in made if one.maker and (one.maker["type"], one.maker["id"]) == (actor_type, actor_id)]
 
 
 def switch_off_made_by(tx: Transaction, actor_type: str, actor_id: int, now: str, because: str) -> list[int]:
-    """Switch off the webhooks that an actor made and that are on; return their ids."""
+    """Switch off the enabled webhooks whose `maker` is an actor; return their ids."""
     made = [webhook for webhook in find_by_maker(tx, actor_type, actor_id) if webhook.enabled]
     for webhook in made:
         update(tx, replace(webhook, enabled=False, disabled_at=now, disabled_because=because, updated_at=now))
@@ -109,7 +109,7 @@ def count(tx: Transaction) -> int:
 
 
 def list_failing(tx: Transaction) -> list[Webhook]:
-    """Read the webhooks whose last attempts have failed, and those that the service has switched off."""
+    """Read the enabled webhooks whose last attempts have failed, and the webhooks that the service has switched off."""
     now = sa.and_(_c.enabled == sa.true(), _c.failing_since.is_not(None))
     given_up = sa.and_(_c.enabled == sa.false(), _c.disabled_because.is_not(None))
     rows = tx.connection.execute(sa.select(*_COLUMNS).where(sa.or_(now, given_up)).order_by(_c.id))
@@ -122,30 +122,30 @@ def insert(tx: Transaction, webhook: Webhook) -> None:
 
 
 def update(tx: Transaction, webhook: Webhook) -> None:
-    """Write the settings, but not the state of delivery."""
+    """Write the settings of a webhook, but not the state of delivery."""
     values = {name: value for name, value in asdict(webhook).items() if name not in _BOOKKEEPING}
     tx.connection.execute(sa.update(webhooks).where(_c.id == webhook.id).values(**values))
 
 
 def has_same_settings(one: Webhook, other: Webhook) -> bool:
-    """Return whether no operation has changed a webhook between two readings of it; delivery may have."""
+    """Return whether two readings of a webhook have the same settings. The state of delivery may differ."""
     return all(getattr(one, name) == getattr(other, name) for name in _SETTINGS)
 
 
 def reset_failures(tx: Transaction, webhook: int) -> None:
-    """Clear past failures, and end the pause."""
+    """Clear the failures of a webhook, and end its pause."""
     values = {"failures": 0, "failing_since": None, "paused_until": None, "tried_since": None}
     tx.connection.execute(sa.update(webhooks).where(_c.id == webhook).values(**values))
 
 
 def end_pause(tx: Transaction, webhook: int, now: str) -> None:
-    """End the pause now. It stays known that there was one: what failed in the outage comes first."""
+    """End the pause of a webhook now. `paused_until` is kept, so that messages that failed during the outage are sent first."""
     paused = sa.and_(_c.id == webhook, _c.paused_until > now)
     tx.connection.execute(sa.update(webhooks).where(paused).values(paused_until=now))
 
 
 def move_cursors(tx: Transaction, ids: Sequence[int], cursor: int) -> None:
-    """Record up to which event the outbox of some webhooks is filled."""
+    """Record the last event that has been processed for the outbox of some webhooks."""
     tx.execute(_MOVE, ids=tx.id_list(ids), cursor=cursor)
 
 
@@ -173,7 +173,7 @@ _RELEASE = Statement(sa.update(webhooks).where(_c.id == bindparam("webhook"), _c
 
 
 def claim(tx: Transaction, webhook: int, me: str, left: tuple[str, int] | None) -> bool:
-    """Lease an endpoint that has no owner or a dead one: `left` is the dead owner and its last heartbeat."""
+    """Lease an endpoint that has no owner, or a dead one: `left` is the dead owner and its last heartbeat. Return success."""
     if left is None:
         return tx.execute(_CLAIM_FREE, webhook=webhook, me=me) == 1
     return tx.execute(_CLAIM_LEFT, webhook=webhook, me=me, other=left[0], seen=left[1]) == 1

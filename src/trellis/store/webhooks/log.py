@@ -14,11 +14,11 @@ from trellis.store.webhooks.outbox import COLUMNS, Attempt, Delivery, State
 _c = deliveries.c
 _STATES: Final = get_args(State)
 _STRETCH: Final = 5_000  # deliveries
-_LAG: Final = 600  # seconds by which the order of ids may differ from the order of creation times
+_LAG: Final = 600  # seconds by which ids and creation times may be out of order
 
 
 class Search(NamedTuple):
-    """The result of a search. `next` is the id to continue before, if there may be more; `complete` is false if it ended early."""
+    """The result of a search. `next` is the id before which to continue, or None; `complete` is False if time ran out."""
 
     found: list[Delivery]
     next: int | None
@@ -34,7 +34,7 @@ def find(tx: Transaction, delivery: int) -> Delivery | None:
 def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None) -> Search:
     """Search the deliveries, newest first.
 
-    `filters` may contain webhook_id, state, type, seq, `since` and `until` (times of creation; the latter not included).
+    `filters` may contain webhook_id, state, type, seq, `since` and `until` (creation times; `until` is not included).
     """
     leading = [_c.webhook_id == filters["webhook_id"]] if "webhook_id" in filters else []
     others = [WithoutIndex(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
@@ -57,7 +57,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
 
 
 def _conditions_by_index(tx: Transaction, filters: Mapping[str, Any], webhook: list[sa.ColumnElement[bool]]) -> list[Any] | None:
-    """Return the most selective use of the index on state, webhook and event, if the filters allow one."""
+    """Return the conditions for the index on state, webhook and event; None if the filters are not selective enough for it."""
     if "seq" in filters:  # looked up for each state and each webhook
         return [_c.state.in_(_STATES), *(webhook or [_c.webhook_id.in_(sa.select(webhooks.c.id))]), _c.seq == filters["seq"]]
     if "state" not in filters:
@@ -67,7 +67,7 @@ def _conditions_by_index(tx: Transaction, filters: Mapping[str, Any], webhook: l
     return found if tx.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one() < _STRETCH else None
 
 
-def _read(  # only one lower bound: of two, SQLite would use the first
+def _read(  # with only one lower bound, since SQLite would use only the first of two
     tx: Transaction, where: list[Any], number: sa.ColumnElement[Any], top: int, bottom: int, limit: int
 ) -> list[Delivery]:
     wanted = sa.select(*COLUMNS).where(*where, number < top, number >= bottom).order_by(number.desc()).limit(limit)
@@ -84,9 +84,9 @@ def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> int | No
 
 
 def _find_id_range(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
-    """Return the range of ids for the requested time: below the first, down to and including the second.
+    """Return the range of ids for the requested time: ids below the first number, down to and including the second.
 
-    A delivery is written some time after its creation time, so ids and times can be out of order by that much.
+    A delivery may be written some time after its creation time, so ids and creation times can be out of order by `_LAG`.
     """
     first, last = sa.select(sa.func.min(_c.id)), sa.select(sa.func.max(_c.id))
     if since := filters.get("since"):
@@ -111,7 +111,7 @@ def _later(at: str, seconds: int) -> str:
 
 
 def list_attempts(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool = True) -> dict[int, list[Attempt]]:
-    """Read the attempts of deliveries, in order; `answer` is always None if it is not requested."""
+    """Read the attempts of deliveries in order: delivery id → attempts. Without `answers`, `answer` is always None."""
     columns = [attempts.c[name] if answers or name != "answer" else sa.null() for name in Attempt._fields]
     wanted = sa.select(attempts.c.delivery_id, *columns).where(attempts.c.delivery_id.in_(list(delivery_ids)))
     found: dict[int, list[Attempt]] = {}
@@ -124,10 +124,10 @@ def list_attempts(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool
 
 
 def purge(tx: Transaction, before: str, keep: int, most: int = 2000) -> int:
-    """Delete deliveries, at most `most` at a time, and return their number.
+    """Delete old deliveries, at most `most` at a time, and return their number.
 
-    These are finished deliveries that are older than a timestamp or not among the latest `keep` of their webhook, and all
-    deliveries of deleted webhooks.
+    A delivery is old if it is finished and either from before a timestamp or not among the latest `keep` of its webhook. All
+    deliveries of deleted webhooks are old as well.
     """
     stale = sa.select(_c.id).where(_c.state != "waiting", _c.created_at < before).limit(most)
     ids = [row[0] for row in tx.connection.execute(stale)]
@@ -147,5 +147,5 @@ def purge(tx: Transaction, before: str, keep: int, most: int = 2000) -> int:
 
 
 def _find_next_webhook(tx: Transaction, after: int) -> int:
-    """Return the next number of a webhook that there are deliveries to; 0 for none. All at once would be read from every row."""
+    """Return the id of the next webhook with deliveries; 0 if there is none. One query for all ids would read every row."""
     return tx.connection.execute(sa.select(sa.func.min(_c.webhook_id)).where(_c.webhook_id > after)).scalar() or 0

@@ -1,4 +1,4 @@
-"""The outbox: one row for each event and subscribed endpoint. It waits until it is due, and then stays as the delivery's log."""
+"""The outbox, with one row for each event and subscribed endpoint. After delivery, the row remains as an entry of the log."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,8 +19,8 @@ State = Literal["waiting", "delivered", "failed"]
 class Delivery:
     """One message to one endpoint.
 
-    `id` is 0 before it is written; `seq` is the event's number, None for a test. `step` counts the attempts of the schedule,
-    `early_attempts` those made before they were due. `attempted_at` is None until the first attempt.
+    `id` is 0 before it is written; `seq` is the number of the event, None for a test. `step` counts the attempts of the schedule,
+    and `early_attempts` the attempts made before they were due. `attempted_at` is None until the first attempt.
     """
 
     id: int
@@ -37,7 +37,7 @@ class Delivery:
 
 
 class Attempt(NamedTuple):
-    """One attempt as it is logged. `duration` is in milliseconds; `status` is None if there was no response."""
+    """One attempt as logged. `duration` is in milliseconds; `status` is None if there was no response."""
 
     at: str
     url: str
@@ -67,12 +67,12 @@ _INSERT = Statement(sa.insert(deliveries).values({name: bindparam(name) for name
 
 
 def list_events_after(tx: Transaction, cursor: int, most: int) -> list[Event]:
-    """Read the events after a number, oldest first, without their records."""
+    """Read at most `most` events after a number, oldest first, with None in place of their records and actors."""
     return [_event(row, tx) for row in tx.fetch(_EVENTS_AFTER, cursor=cursor, most=most)]
 
 
 def find_events(tx: Transaction, seqs: Iterable[int | None]) -> dict[int, Event]:
-    """Read events by their numbers; purged ones are left out."""
+    """Read events by their numbers: number → event. Purged events are left out."""
     listed = [seq for seq in seqs if seq is not None]
     return {row[0]: _event(row, tx) for row in tx.fetch(_EVENTS_OF, seqs=tx.id_list(listed))} if listed else {}
 
@@ -87,13 +87,16 @@ def insert(tx: Transaction, delivery: Delivery) -> int:
 
 
 def find_creation_time(tx: Transaction, now: str) -> str:
-    """Return the time of a row that is written now: not before that of an earlier one, since a search by time goes by the ids."""
+    """Return the creation time for a new row: never before that of an earlier row, since a search by time relies on the ids."""
     newest: str | None = tx.connection.execute(sa.select(_c.created_at).order_by(_c.id.desc()).limit(1)).scalar()
     return now if newest is None else max(now, newest)
 
 
 def withdraw_untried(tx: Transaction, webhook: int) -> int | None:
-    """Delete an endpoint's rows without attempts; return the number of their first event, None if there were none."""
+    """Delete the waiting rows of an endpoint that have not been tried, except tests; return the number of their first event.
+
+    None if there were none.
+    """
     untried = sa.and_(_c.webhook_id == webhook, _c.state == "waiting", _c.attempted_at.is_(None), _c.seq.is_not(None))
     first: int | None = tx.connection.execute(sa.select(sa.func.min(_c.seq)).where(untried)).scalar()
     tx.connection.execute(sa.delete(deliveries).where(untried))
@@ -101,7 +104,7 @@ def withdraw_untried(tx: Transaction, webhook: int) -> int | None:
 
 
 def give_up_unwanted(tx: Transaction, webhook: int, is_wanted: Callable[[str], bool], attempt: Attempt) -> None:
-    """Give up the messages of an endpoint that have failed and wait, of types that are not wanted; log it as this attempt."""
+    """Give up the messages of an endpoint that wait for another attempt but are of unwanted types; log `attempt` for each."""
     failed = sa.and_(_c.webhook_id == webhook, _c.state == "waiting", _c.attempted_at.is_not(None), _c.seq.is_not(None))
     types = tx.connection.execute(sa.select(_c.type).where(failed).distinct()).scalars()
     unwanted = sa.and_(failed, _c.type.in_([one for one in types if not is_wanted(one)]))
@@ -111,7 +114,7 @@ def give_up_unwanted(tx: Transaction, webhook: int, is_wanted: Callable[[str], b
     tx.connection.execute(sa.update(deliveries).where(unwanted).values(state="failed", due_at=None, attempted_at=attempt.at))
 
 
-# --- what is due --------------------------------------------------------------------------------------------------
+# --- due messages -------------------------------------------------------------------------------------------------
 
 _DUE = sa.and_(
     _c.state == "waiting",
@@ -144,7 +147,10 @@ _FIRST_FAILED = Statement(
 
 
 def list_due(tx: Transaction, webhook: int, now: str, ahead: str, most: int) -> list[Delivery]:
-    """Read what is due for an endpoint: tests first, then oldest event first. Attempts after `ahead` have a wrong time."""
+    """Read the due messages of an endpoint: tests first, then oldest event first.
+
+    The time of an attempt after `ahead` is wrong, so its message is due.
+    """
     return [Delivery(*row) for row in tx.fetch(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
 
 
@@ -154,7 +160,10 @@ def find_webhooks_with_due(tx: Transaction, now: str, ahead: str) -> set[int]:
 
 
 def find_first_failed(tx: Transaction, webhook: int, before: int, since: str, most_early: int) -> Delivery | None:
-    """Read the oldest delivery before an event that has failed since a timestamp and had fewer than `most_early` early attempts."""
+    """Read the delivery of the oldest event before `before` that was tried at or after `since` and is still waiting.
+
+    It must have had fewer than `most_early` early attempts.
+    """
     rows = tx.fetch(_FIRST_FAILED, webhook=webhook, before=before, since=since, most=most_early)
     return Delivery(*rows[0]) if rows else None
 
@@ -165,7 +174,7 @@ _UPDATED: Final = ("state", "step", "due_at", "early_attempts", "attempted_at")
 _UPDATE = Statement(
     sa.update(deliveries).where(_c.id == bindparam("delivery")).values({name: bindparam("new_" + name) for name in _UPDATED})
 )
-# By the message too: on SQLite, the id of a row that was withdrawn may be that of another one by now.
+# Also by the message, since SQLite may have given the id of a withdrawn row to another row.
 _FIND_PLAN = Statement(
     sa.select(_c.state, _c.step, _c.due_at).where(
         _c.id == bindparam("delivery"), _c.webhook_id == bindparam("webhook"), _c.message == bindparam("message")
@@ -187,7 +196,7 @@ _BRING_FORWARD = Statement(
 def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt, before: Delivery) -> None:
     """Record the outcome of an attempt, unless the row has been withdrawn meanwhile. `before` is the delivery before the attempt.
 
-    One that failed, and was restarted or given up meanwhile, stays so.
+    If the attempt failed, and the delivery was restarted or given up meanwhile, the delivery stays restarted or given up.
     """
     rows = tx.fetch(_FIND_PLAN, delivery=delivery.id, webhook=delivery.webhook_id, message=delivery.message)
     if not rows:
@@ -200,14 +209,18 @@ def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt, before
 
 
 def bring_forward(tx: Transaction, webhook: int, since: str, now: str, most_early: int) -> None:
-    """Make messages that have failed since a timestamp due now, for an attempt outside the schedule."""
+    """Make waiting messages that were tried at or after `since` due now, for an early attempt that does not count as a step.
+
+    Messages that have had `most_early` early attempts are left as they are.
+    """
     tx.execute(_BRING_FORWARD, webhook=webhook, since=since, now=now, most=most_early)
 
 
 def restart(tx: Transaction, webhook: int, now: str, *, delivery: int | None = None, failed_since: str | None = None) -> int:
     """Make deliveries of a webhook due now, with the whole schedule ahead of them; return their number.
 
-    These are one delivery, in any state; or all undelivered ones last tried at or after a timestamp; or else all that wait.
+    With `delivery`, this is one delivery, in any state. With `failed_since`, these are all undelivered ones last tried at or after
+    that timestamp. Otherwise these are all that are waiting.
     """
     if delivery is not None:
         chosen = _c.id == delivery

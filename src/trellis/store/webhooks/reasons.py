@@ -1,16 +1,19 @@
-"""Why a webhook was switched off, and why a message was not delivered: stored in English, and found again to be said anew."""
+"""Reasons why a webhook was switched off or a message was not delivered.
+
+They are stored in English, and recognized later so that they can be translated.
+"""
 
 from typing import Final
 
 from trellis.sentences import Stored, mark
 
-# Why a webhook was switched off.
+# Reasons why a webhook was switched off.
 KEY_REVOKED: Final = mark("The key that made it, '{name}', was revoked.")
 MAKER_DISABLED: Final = mark("The administrator who made it, {name}, was disabled.")
 GONE: Final = mark("The endpoint returned 410: it is gone.")
 FAILED_FOR_A_WEEK: Final = mark("Every attempt for a week has failed.")
 
-# Why an attempt failed. A `reason` is one of the fragments below, or what a library says.
+# Reasons why an attempt failed. `{reason}` is one of the fragments below, or the message of a library.
 TIMED_OUT: Final = mark("There was no complete response within {seconds} seconds.")
 NOT_CONNECTED: Final = mark("The connection failed: {reason}")
 NOT_RESOLVED: Final = mark("The host could not be resolved: {reason}")

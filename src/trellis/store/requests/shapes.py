@@ -38,7 +38,7 @@ _DELETE_UNUSED: Final = Statement(
 
 
 def find_or_insert(tx: Transaction, shapes: Collection[tuple[Any, ...]]) -> tuple[dict[tuple[Any, ...], int], list[Shape]]:
-    """Return the id of each of these shapes, and the new shapes among them. Only one writer runs at a time, so nobody interferes."""
+    """Return the id of each of these shapes, and the new shapes among them. This is safe because only one writer runs at a time."""
     stored = {one: _encode(*one) for one in shapes}
     ids = _run(tx, _FIND, set(stored.values()))
     if new := set(stored.values()) - ids.keys():

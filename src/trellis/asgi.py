@@ -1,4 +1,4 @@
-"""The ASGI application: the API, the endpoint for agents, the panel, and the tasks that start and stop with the process."""
+"""The ASGI application: the API, the endpoint for agents, the panel, and the background tasks of the process."""
 
 import asyncio
 import gc
@@ -58,7 +58,7 @@ class Application:
         self.rest = Rest(self.service)
         self.hooks = hooks = hooks or ServerHooks()
         hooks.writes = Overload(self.service, PREFIX)
-        if not settings.access_log and self.traces is None:  # which see only what the application answers
+        if not settings.access_log and self.traces is None:  # both cover only what the application itself answers
             hooks.reads = Immediate(self.rest, PREFIX)
         self.mcp = Mcp(self.service)
         self.settings = settings
@@ -78,7 +78,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             rewrite_address(scope, PREFIX)
-            if (client := scope.get("client")) and len(client[0]) > LONGEST_ADDRESS:  # a proxy lets through whatever it was sent
+            if (client := scope.get("client")) and len(client[0]) > LONGEST_ADDRESS:  # proxies pass on whatever they receive
                 scope["client"] = (client[0][:LONGEST_ADDRESS], client[1])
             await self._respond(scope, receive, send)
         elif scope["type"] == "lifespan":
@@ -87,7 +87,7 @@ class Application:
             raise RuntimeError(f"Trellis does not support {scope['type']}.")
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the interface answer to which a request's path belongs."""
+        """Pass a request to the interface to which its path belongs."""
         path: str = scope["path"]
         malformed = "" if _has_one_host(scope) else "A request must have exactly one Host header."
         if path.startswith(PREFIX + "/") or path == PREFIX:
@@ -103,7 +103,7 @@ class Application:
             await self._elsewhere(path, scope, send)
 
     async def _dispatch_by_port(self, metrics_port: int | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keep the metrics and everything else apart, each on a port of its own."""
+        """Serve the metrics only on their own port, and everything else only on the other one."""
         is_apart = metrics_port is not None and (scope.get("server") or ("", None))[1] == metrics_port
         if (scope["path"] == METRICS) == is_apart:
             await (self._elsewhere(METRICS, scope, send) if is_apart else self._dispatch(scope, receive, send))
@@ -112,7 +112,7 @@ class Application:
             await self._plain(send, 404, told)
 
     async def _load_panel(self) -> "Panel":
-        """Load the panel on its first request, once, in a thread: loading takes longer than a request may block the loop."""
+        """Load the panel once, on its first request, and in a thread, since loading would block the event loop for too long."""
         async with self._panel_loading:
             if self._panel is None:
                 self._panel = await asyncio.to_thread(self._make_panel)
@@ -126,7 +126,7 @@ class Application:
         return Panel(self.gate, self.settings, counts=self.service.counts)
 
     def _end(self) -> None:
-        """End what waits or goes on: the process is about to end."""
+        """End requests that wait and connections that stay open, since the process is about to end."""
         self._is_ending = True
         self.service.waiting.end()
         if self._panel is not None:
@@ -134,7 +134,7 @@ class Application:
 
     async def _elsewhere(self, path: str, scope: Scope, send: Send) -> None:
         if path == "/":
-            root = urlsplit(self.settings.public_url or "").path  # what a proxy has taken off the path
+            root = urlsplit(self.settings.public_url or "").path  # the part of the path that a proxy has removed
             await self._plain(send, 307, b"", (b"location", f"{root}{REFERENCE}".encode()))
         elif (told := await self.health.respond(path)) is not None:
             await self._plain(send, *told)
@@ -152,7 +152,7 @@ class Application:
     async def _plain(
         self, send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes], kind: str = "text/plain; charset=utf-8"
     ) -> None:
-        """Respond with text."""
+        """Respond with a short body, by default plain text."""
         length = (b"content-length", b"%d" % len(body))
         given = [(b"content-type", kind.encode()), length, (b"cache-control", b"no-store"), *self._always, *headers]
         await send({"type": "http.response.start", "status": status, "headers": given})
@@ -190,7 +190,7 @@ class Application:
 
 
 def _find_mailer(gate: Gate, settings: Settings) -> "Mailer | None":
-    """Return what sends mail in this process, if it is to."""
+    """Return the mailer of this process; None if it sends no mail."""
     if settings.smtp_host is None or not settings.webhook_delivery:
         return None
     from trellis.mail import find_mailer  # noqa: PLC0415  # start-up time: most services send no mail
@@ -199,7 +199,7 @@ def _find_mailer(gate: Gate, settings: Settings) -> "Mailer | None":
 
 
 def _has_one_host(scope: Scope) -> bool:
-    """Return whether a request has one Host header, or none in HTTP/1.0 (RFC 9112, 3.2); the server lets others pass."""
+    """Return whether a request has one Host header, or none in HTTP/1.0 (RFC 9112, 3.2). The server does not check this."""
     hosts = sum(name == b"host" for name, _ in scope["headers"])
     return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
 
@@ -207,14 +207,15 @@ def _has_one_host(scope: Scope) -> bool:
 def create(shared: Path | None = None, metrics_port: int | None = None, hooks: ServerHooks | None = None) -> Application:
     """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`.
 
-    `shared` is a folder by which the processes of one service tell each other their metrics, which are read on `metrics_port` and
-    nowhere else where TRELLIS_METRICS_LISTEN is set. `hooks` are what the server asks outside of ASGI.
+    `shared` is a folder in which the processes of one service share their metrics. If TRELLIS_METRICS_LISTEN is set, the metrics
+    are served only on `metrics_port`. `hooks` are functions that the server calls outside of ASGI. Raises RuntimeError if the
+    database cannot be used as it is.
     """
     settings = Settings.load()
     if (condition := find_condition(settings)) is not Condition.READY:
         raise RuntimeError(explain_condition(settings, condition))
     application = Application(settings, shared=shared, metrics_port=metrics_port, hooks=hooks)
-    # Everything loaded so far stays for good, so a full collection need not scan it each time. That paused the process for 220 to
-    # 360 ms on two busy cores, and now for 1 to 20.
+    # Everything loaded so far stays in memory, so a full garbage collection need not scan it each time. Scanning it paused the
+    # process for 220 to 360 ms on two busy cores; without that, a collection takes 1 to 20 ms.
     gc.freeze()
     return application

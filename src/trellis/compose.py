@@ -1,6 +1,6 @@
-"""The composition root: settings → store → catalogue → gate. It alone knows every part of the core.
+"""The composition root: settings → store → catalogue → gate. It is the only module that knows every part of the core.
 
-Modules are imported when they are needed, for a quick start: a command runs only one or two operations.
+Modules are imported only when they are needed, so that commands start quickly: a command runs only one or two operations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from trellis.core.kind import NodeKind
     from trellis.store.events import Event
 
-# The other sections of the catalogue: packages and modules of the core with a function `operations`.
+# The other sections of the catalogue: packages and modules of the core that have a function `operations`.
 _BEFORE_UNDO: Final = ("keys", "admins", "events", "requests")
 _AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview", "search", "alarms", "filters")
-_WATCHED: Final = ("keys", "admins", "webhooks")  # whose events may raise alarms
+_WATCHED: Final = ("keys", "admins", "webhooks")  # sections whose events may raise alarms
 
 Kinds = Callable[[], "Sequence[NodeKind]"]
 
 
 def catalogue_of(kinds: "Sequence[NodeKind]") -> Catalogue:
-    """Return the catalogue of all operations, for these kinds."""
+    """Return the catalogue of all operations for some kinds."""
     return _catalogue(lambda: kinds)
 
 
@@ -101,7 +101,7 @@ def _undo(kinds: Kinds) -> tuple[Operation, ...]:
 
 @cache
 def _catalogue_of_all() -> Catalogue:
-    """The catalogue for all kinds; it never changes, so one does for a process."""
+    """Return the catalogue for all kinds. It never changes, so a process builds it only once."""
     return _catalogue(_all_kinds)
 
 
@@ -117,7 +117,10 @@ def compose(
     clock: Callable[[], datetime] | None = None,
     traces: Traces | None = None,
 ) -> Gate:
-    """Compose the service, by default with all kinds and without traces. The database is not accessed yet."""
+    """Return the gate of a service, by default with all kinds and without traces. The database is not accessed yet.
+
+    Raises SettingsError if the settings for single sign-on are wrong.
+    """
     load_kinds = _all_kinds if kinds is None else lambda: kinds
     catalogue = _catalogue_of_all() if kinds is None else _catalogue(load_kinds)
     environment = Environment(
@@ -150,7 +153,7 @@ def compose(
 
 
 def _sign_on_policy(settings: Settings, load_kinds: Kinds) -> SignOnPolicy:
-    """Return what is set of single sign-on. Raises SettingsError for a role or a kind that there is not."""
+    """Return the settings for single sign-on. Raises SettingsError for an unknown role or kind, or kinds with a role for all."""
     if settings.sso_issuer is None:
         return SignOnPolicy()
     roles = tuple(GroupRole(*one) for one in split_group_roles(settings.sso_roles or ""))

@@ -1,4 +1,4 @@
-"""The exception for a refusal, which names a row of the table of refusals and says what was wrong in this case."""
+"""The exception for refusals, which names a row of the table of refusals and describes what was wrong in the case at hand."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from trellis.sentences import join, say
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with one field: its name as documented, the message of a refusal, and a sentence that says what to do.
+    """An error in one field: its name as documented, the message of a refusal, and a sentence that explains what to do.
 
-    `code` is the refusal's, unless the kind has its own.
+    `code` is the code of the refusal, unless the kind has its own.
     """
 
     field: str
@@ -27,11 +27,11 @@ class Fault:
 
 @dataclass(eq=False)  # not frozen: Python sets the traceback of an exception
 class Refused(Exception):
-    """A refusal. Nothing has changed.
+    """A refusal, which means that nothing has changed.
 
-    `message` names a row of REFUSALS, `detail` says what was wrong, where, and what to do; `code` is the row's, unless the kind
-    has its own; `faults` are the invalid fields, and `more_faults` the number of those that are not listed because there are too
-    many; `facts` are the values of the row's additional members, for programs.
+    `message` names a row of REFUSALS. `detail` explains what was wrong, where, and what to do. `code` is the code of the row,
+    unless the kind has its own. `faults` are the invalid fields, and `more_faults` the number of further ones that are not listed
+    because there are too many. `facts` are the values of the row's additional members, for programs.
     """
 
     message: str
@@ -52,7 +52,7 @@ class Refused(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status, by which code in this package also distinguishes refusals."""
+        """The HTTP status. Code in this package also uses it to distinguish refusals."""
         return self.refusal.status
 
     def __str__(self) -> str:
@@ -68,8 +68,8 @@ def raise_faults(faults: Iterable[Fault]) -> None:
 def refuse_faults(*faults: Fault) -> Refused:
     """Return one refusal for all faults of a request, with the code of the first one.
 
-    It lists as many as that one's row says, and counts the others. Unknown parameters come last, so that
-    a misspelt name does not determine the code.
+    It lists as many faults as the first one's row allows, and counts the others. Unknown parameters come last, so that a misspelt
+    name does not determine the code.
     """
     ordered = sorted(faults, key=lambda fault: REFUSALS[fault.message].yields)
     listed = tuple(ordered[: REFUSALS[ordered[0].message].most_faults])

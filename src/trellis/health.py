@@ -1,4 +1,4 @@
-"""Whether this process lives and can do its work, for load balancers and supervisors: /livez, /readyz and /healthz."""
+"""Health checks for load balancers and supervisors, which report whether this process works: /livez, /readyz and /healthz."""
 
 import asyncio
 import logging
@@ -18,15 +18,15 @@ from trellis.store.steps import find_newest_step, read_step
 
 log = logging.getLogger(__name__)
 
-_EVERY: Final = 1.0  # seconds between two looks
-_PATIENCE: Final = 2.0  # seconds within which a look has to end
-_HEALTH: Final = 1.0  # seconds after which a database that does not answer counts as one that cannot be read
-LEAST_DISK: Final = 64 * 2**20  # free bytes that a SQLite database needs to go on
+_EVERY: Final = 1.0  # seconds between two checks
+_PATIENCE: Final = 2.0  # seconds that a check may take
+_HEALTH: Final = 1.0  # seconds after which /healthz reports that the database cannot be read
+LEAST_DISK: Final = 64 * 2**20  # free bytes that a SQLite database needs to keep working
 _OK: Final = "ok"
 
 
 class Health:
-    """What one process tells of itself. It looks every second by itself, so that to ask costs nothing, however often."""
+    """The health of one process. It is checked every second in the background, so that requests for /readyz cost nothing."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
@@ -43,11 +43,11 @@ class Health:
         }
 
     def start(self) -> None:
-        """Begin to look, in the running event loop."""
+        """Start checking, in the running event loop."""
         self._task = asyncio.create_task(self._keep_looking())
 
     async def stop(self) -> None:
-        """End."""
+        """Stop checking."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -55,27 +55,27 @@ class Health:
         self._schema.close()
 
     async def respond(self, path: str) -> tuple[int, bytes] | None:
-        """Return status and text of the page at a path; None if there is none."""
+        """Return the status and the text of the page at a path; None if there is no such page."""
         if (page := self._pages.get(path)) is None:
             return None
         status, text = await page()
         return status, f"{text}\n".encode()
 
     async def _live(self) -> tuple[int, str]:
-        """Tell that the event loop runs; the database is nobody's reason to start this process again."""
+        """Report that the event loop runs. The database is not checked, since a restart of this process would not repair it."""
         return 200, _OK
 
     @property
     def is_ready(self) -> bool:
-        """Whether the last look found all of it well."""
+        """Whether the last check found no problem."""
         return all(told == _OK for told in self._found.values())
 
     async def _ready(self) -> tuple[int, str]:
-        """Tell what the last look found: 200 if all of it is well, or 503."""
+        """Report the results of the last check: status 200 if all are ok, otherwise 503."""
         return (200 if self.is_ready else 503), "\n".join(f"{what}: {told}" for what, told in self._found.items())
 
     async def _health(self) -> tuple[int, str]:
-        """Tell whether this process can use its database now, and why not: who asks does not wait."""
+        """Report whether this process can use its database now, and if not, why. The check takes one second at most."""
         try:
             await self._look(_HEALTH)
         except (Refused, TimeoutError):
@@ -83,7 +83,7 @@ class Health:
         reason = self._store.faults.reason
         return (200, _OK) if reason is None else (503, reason)
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    # --- checking -----------------------------------------------------------------------------------------------------
 
     async def _keep_looking(self) -> None:
         while True:
@@ -101,7 +101,7 @@ class Health:
             await asyncio.sleep(_EVERY)
 
     def _tell_changes(self, found: Mapping[str, str]) -> None:
-        """Put into the log what is no longer well, or is again; of the database the store tells by itself."""
+        """Log problems of the writer and the disk that have begun or ended. The store itself logs those of the database."""
         for what in ("writer", "disk"):
             told = found.get(what, _OK)
             if (told == _OK) is not (self._found.get(what, _OK) == _OK):
@@ -111,9 +111,10 @@ class Health:
                     log.warning("This process is not ready: %s: %s.", what, told)
 
     async def _look(self, seconds: float) -> str:
-        """Read from the database, and write if that has failed, or would, to see whether it does; return what the schema is like.
+        """Read from the database, and return `ok` or what is wrong with its schema.
 
-        Those who ask meanwhile wait for the same reading. Raises Refused, TimeoutError.
+        If the server refuses writes or the database has a known fault, also try to write. Concurrent calls share one reading.
+        Raises Refused, TimeoutError.
         """
         async with asyncio.timeout(seconds):
             try:
@@ -122,13 +123,13 @@ class Health:
                     await asyncio.wrap_future(self._store.try_to_write())
             except Refused:
                 raise
-            except Exception as error:  # such as a table that is not there, while an operator restores the database
+            except Exception as error:  # such as a missing table, while an operator restores the database
                 self._store.outage.record_failure(error)
                 raise Refused("BUSY", str(error)) from error
             return schema
 
     def _read(self) -> tuple[str, bool]:
-        """Return what the schema is like, and whether the server accepts writes."""
+        """Return `ok` or what is wrong with the schema, and whether the server accepts writes."""
         with self._store.reading() as tx:
             step, may_write = read_step(tx), accepts_writes(tx)
         newest = find_newest_step()

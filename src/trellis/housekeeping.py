@@ -1,6 +1,6 @@
-"""What runs beside requests, in each process that serves: the request log is written, names are indexed, old rows are purged.
+"""The background work of each serving process: it writes the request log, indexes names, and purges old rows.
 
-Processes do this beside each other: what one has done, the next finds done.
+Several processes may do this at the same time. Work that one has finished, the others find done.
 """
 
 import asyncio
@@ -28,17 +28,17 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _INTERVAL: Final = 1.0  # seconds between two rounds
-_PURGE_INTERVAL: Final = 600.0  # and until the first purge
-_DAY: Final = timedelta(days=1)  # more than this since the last purge, and the clock may have jumped
-_DOUBT: Final = 3600.0  # seconds for which nothing is purged then
-_PAUSE: Final = 0.05  # seconds between two batches, in which other writes come
-_USES_KEPT: Final = 400  # days for which it is known what a key has used
-_MOST_DELIVERIES: Final = 100_000  # of one webhook
-_MOST_PROPOSALS: Final = 1_000  # closed ones of one key
+_PURGE_INTERVAL: Final = 600.0  # seconds between two purges, and until the first one
+_DAY: Final = timedelta(days=1)  # if the last purge seems longer ago than this, the clock may have jumped
+_DOUBT: Final = 3600.0  # seconds for which nothing is purged in that case
+_PAUSE: Final = 0.05  # seconds between two batches, for other writes
+_USES_KEPT: Final = 400  # days for which counts of what keys have used are kept
+_MOST_DELIVERIES: Final = 100_000  # per webhook
+_MOST_PROPOSALS: Final = 1_000  # closed proposals per actor
 
 
 class Log(Protocol):
-    """What is written with every round. `urgent` is set when that should not wait for the next one."""
+    """A log that is written in every round. It sets `urgent` if it should be written before the next round."""
 
     urgent: asyncio.Event
 
@@ -46,9 +46,9 @@ class Log(Protocol):
 
 
 class Purge(NamedTuple):
-    """Rows that are not kept for ever: what they are, and what deletes a batch of the old ones and returns their number.
+    """Rows that are not kept for ever: their name, and a function that deletes a batch of old ones and returns their number.
 
-    `quiet` says that nothing that a caller was answered depends on them (see Store.write).
+    `quiet` means that no response to a caller depends on these rows (see Store.write).
     """
 
     rows: str
@@ -57,22 +57,22 @@ class Purge(NamedTuple):
 
 
 class Housekeeping:
-    """The loop of one process."""
+    """The background loop of one process."""
 
     def __init__(self, gate: Gate, settings: Settings, request_log: Log) -> None:
         self._gate = gate
         self._log = request_log
         self._purges = Purges(gate, settings)
         self._task: asyncio.Task[None] | None = None
-        self._purging: asyncio.Task[None] | None = None  # beside the rounds: it may take minutes, and the request log cannot wait
+        self._purging: asyncio.Task[None] | None = None  # a task of its own: the request log cannot wait for minutes
         self._stopping = False
 
     def start(self) -> None:
-        """Begin, in the running event loop."""
+        """Start the loop, in the running event loop."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Write what waits, and end. A purge that is under way goes on with the next one."""
+        """Write what is still to be written, and stop. A purge that is running is cancelled; the next one continues it."""
         self._stopping = True
         self._log.urgent.set()
         if self._task is not None:
@@ -105,7 +105,7 @@ class Housekeeping:
                 self._purging = asyncio.create_task(self.purge())
 
     async def index_names(self) -> None:
-        """Bring the search index up to date, a batch at a time, for as long as the request log can wait."""
+        """Bring the search index up to date, a batch at a time, until the request log becomes urgent."""
         store = self._gate.store
         try:
             while not self._log.urgent.is_set() and await self._is_index_behind():
@@ -125,7 +125,10 @@ class Housekeeping:
         return look() if self._gate.store.reads_inline else await asyncio.to_thread(look)
 
     async def run_calls(self, otherwise: str, find: Callable[[Gate], list[Call]]) -> None:
-        """Run what the service does by itself: the events of sign-ins that failed, the end of proposals. `otherwise` is logged."""
+        """Run the calls that `find` returns, which the service makes by itself, such as reporting failed sign-ins.
+
+        If that fails unexpectedly, the text `otherwise` is logged.
+        """
         try:
             for call in find(self._gate) if self._gate.store.reads_inline else await asyncio.to_thread(find, self._gate):
                 await asyncio.wrap_future(self._gate.submit(call))
@@ -135,16 +138,16 @@ class Housekeeping:
             log.exception("%s", otherwise)
 
     async def purge(self, *, trusting: bool = False) -> None:
-        """Delete what is older than it is kept; `trusting` the clock, however far it has jumped."""
+        """Delete rows that are older than they are kept. With `trusting`, the clock is trusted however far it has jumped."""
         with suppress(Refused):  # the store has logged why
             await self._purges.run(trusting=trusting)
 
 
 class Purges:
-    """Deletes old rows, unless it is doubtful how late it is.
+    """Deletes old rows, unless the clock may be wrong.
 
-    A clock that is 100 days ahead would make everything old. So the time of the last purge is kept, and where that is more than a
-    day ago, nothing is purged until this process has seen an hour pass by the monotonic clock, or the operator has said so.
+    If the clock were 100 days ahead, all rows would seem old. So the time of the last purge is recorded. If it is more than a day
+    ago, nothing is purged until an hour has passed in this process by the monotonic clock, or until the operator purges by hand.
     """
 
     def __init__(self, gate: Gate, settings: Settings, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -154,7 +157,7 @@ class Purges:
         self._doubted_at: float | None = None
 
     async def note_beginning(self) -> None:
-        """Where no purge is known, count from the newest row of a log, or from now. To be run before anything is written."""
+        """If no purge is recorded, record one at the time of the newest log row, or now. Call this before anything is written."""
 
         def note(tx: Transaction) -> None:
             if moments.find(tx, moments.PURGE) is None:
@@ -163,9 +166,10 @@ class Purges:
         await self._write(note)
 
     async def run(self, *, trusting: bool = False) -> list[str]:
-        """Delete what is older than it is kept, a batch at a time, so that other writes come between; `trusting` the clock.
+        """Delete rows that are older than they are kept, in batches, so that other writes can run between them.
 
-        Returns what could not be deleted, which the log says more of. Raises Refused if the database cannot be written to.
+        With `trusting`, the clock is trusted however far it has jumped. Returns the names of the rows that could not be deleted;
+        the reasons are in the log. Raises Refused if the database cannot be written to.
         """
         now = self._gate.now()
         await self.note_beginning()
@@ -207,7 +211,7 @@ class Purges:
         return await asyncio.wrap_future(self._gate.store.write(work, quiet=quiet))
 
     def _list_purges(self) -> tuple[Purge, ...]:
-        """Return everything that is not kept for ever."""
+        """Return all rows that are not kept for ever."""
         settings = self._settings
         now = self._gate.now()
         successes, failures, uses, a_day, kept_snapshots, kept_events, kept_deliveries = (
@@ -233,7 +237,7 @@ class Purges:
             Purge("idempotent responses", lambda tx: idempotency.purge(tx, a_day)),
             Purge("snapshots", lambda tx: snapshots.purge(tx, kept_snapshots)),
             Purge("change sets", lambda tx: events.purge_change_sets(tx, kept_events)),
-            Purge("events", lambda tx: events.purge(tx, kept_events), quiet=False),  # the feed says how far back it reaches
+            Purge("events", lambda tx: events.purge(tx, kept_events), quiet=False),  # the feed reports how far back it reaches
             Purge("alarms", lambda tx: alarms.purge(tx, kept_events)),
             Purge("mail", lambda tx: mail.purge(tx, kept_deliveries)),
             Purge("changes", lists.trim_journal),

@@ -1,4 +1,4 @@
-"""Characters that nobody can see: those that turn the direction of text, and those that take no room at all."""
+"""Invisible characters: characters that change the direction of text, and characters without a width."""
 
 import re
 import unicodedata
@@ -12,9 +12,9 @@ _ZERO_WIDTH: Final = re.compile(
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _JOINER, _NON_JOINER, _EMOJI_STYLE, _TEXT_STYLE = "\u200d", "\u200c", "\ufe0f", "\ufe0e"
-# Emoji with a style that are not of the category So (emoji-variation-sequences.txt of Unicode).
+# Emoji with text and emoji styles that are not in the category So (Unicode's emoji-variation-sequences.txt).
 _OTHER_EMOJI: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030\u303d")
-# The flags of England, Scotland and Wales: a black flag, then letters of which none is seen (UTS 51, ED-14a).
+# The flags of England, Scotland and Wales: a black flag followed by invisible letters (UTS 51, ED-14a).
 _FLAG: Final = re.compile(
     "\U0001f3f4\U000e0067\U000e0062"
     "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
@@ -23,9 +23,9 @@ _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202
 
 
 def find_invisible(text: str) -> int | None:
-    """Return the place of the first character that takes no room and has no use there; None where there is none.
+    """Return the position of the first character that has no width and no effect; None if there is none.
 
-    Joiners have one in scripts that join letters, and within emoji, as have characters that choose a style, or a flag.
+    Joiners have an effect in scripts that join letters, and in emoji. Characters that select a style or a flag have one in emoji.
     """
     flags = {at for flag in _FLAG.finditer(text) for at in range(*flag.span())}
     places = (found.start() for found in _ZERO_WIDTH.finditer(text))
@@ -33,7 +33,7 @@ def find_invisible(text: str) -> int | None:
 
 
 def remove_invisible(text: str) -> str:
-    """Return a text without the characters that take no room and have no use there, trimmed."""
+    """Return a text without the characters that have no width and no effect, trimmed."""
     while (at := find_invisible(text)) is not None:
         text = text[:at] + text[at + 1 :]
     return text.strip()
@@ -59,9 +59,9 @@ def _may_be_emoji(character: str) -> bool:
 
 
 def isolate(text: str) -> str:
-    """Return a name as it may stand within other text, without turning the direction of what is around it (UAX 9).
+    """Return a name in a form that cannot change the direction of the text around it (UAX 9).
 
-    One that could not is returned as it is.
+    A name without characters that change the direction is returned unchanged.
     """
     if not _DIRECTIONS.search(text):
         return text
@@ -72,12 +72,16 @@ def isolate(text: str) -> str:
             opened += 1
         elif character == _END:
             if not opened:
-                continue  # it would end the isolation
+                continue  # it would end the isolation of the name
             opened -= 1
         kept.append(character)
     return _ISOLATE + "".join(kept) + _END * (opened + 1)
 
 
 def escape_unsafe(text: str) -> str:
-    """Return text for a terminal: what would steer it, turn the direction of text, or is no character, as JSON writes it."""
+    """Return a text that is safe to print in a terminal.
+
+    Control characters (except tab and line feed), characters that change the direction of text, and lone surrogates are replaced by
+    JSON escapes.
+    """
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

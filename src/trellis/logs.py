@@ -1,4 +1,4 @@
-"""The service's own log on stderr: one line for each record, for people or, as JSON, for machines."""
+"""The service's own log on stderr, with one line for each record: text for people, or JSON for machines."""
 
 import json
 import logging
@@ -13,34 +13,34 @@ from typing import Any, Final
 from trellis.invisible import escape_unsafe
 from trellis.settings import Settings
 
-# What a record may tell besides its message; the documentation has what each means.
+# Fields that a record may have in addition to its message. The documentation explains each of them.
 FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "status", "ms", "address")
 
-_IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # of a request, as text has them
+_IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # fields that the message of a request contains already
 MOST_CHARACTERS: Final = 512  # of a path
-_LINK: Final = re.compile(r"(/(?:invitation|first-run)/)[\w-]{16,}")  # of the panel, with a secret
-_WAITING: Final = 10_000  # lines that wait for who reads them; further ones are left out, and counted
-_PATIENCE: Final = 2.0  # seconds for which the end of the process waits for them
+_LINK: Final = re.compile(r"(/(?:invitation|first-run)/)[\w-]{16,}")  # one-time links of the panel, which contain a secret
+_WAITING: Final = 10_000  # lines that may wait to be written; further ones are dropped and counted
+_PATIENCE: Final = 2.0  # seconds; see PatientHandler.close
 _LEFT_OUT: Final = "%d lines of the log were left out, since nobody has read them in time."
 _STDERR: Final = 2
 
 access_log: Final = logging.getLogger("trellis.access")
-REFUSED: Final = "trellis.server.refused"  # in the scope: the status with which the server has answered in the application's place
+REFUSED: Final = "trellis.server.refused"  # key in the scope: the status with which the server responded instead of the application
 
 
 def log_refused(status: int, path: str, address: str) -> None:
-    """Write a line for a request that the server has refused before the application had it; its path as far as it was read."""
+    """Log a request that the server refused before it reached the application. `path` is the part that was read, or ""."""
     facts = {"path": redact_links(path)[:MOST_CHARACTERS] or None, "status": status, "address": address or None}
     access_log.info("The server refused %s: %d", f"a request to {facts['path']}" if path else "what came", status, extra=facts)
 
 
 def redact_links(path: str) -> str:
-    """Replace the secret in the path of a one-time link: whoever reads the log could use the link before its owner does."""
+    """Replace the secret in the path of a one-time link, so that nobody who reads the log can use the link before its owner."""
     return _LINK.sub(r"\1[hidden]", path)
 
 
 def configure_logs(settings: Settings, descriptor: int = _STDERR) -> None:
-    """Write the log of this process to stderr, as its settings say, and no longer as was said before."""
+    """Write the log of this process to a descriptor, by default stderr, in the format of the settings; undo an earlier call."""
     handler = PatientHandler(descriptor)
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else TextFormatter())
     root = logging.getLogger()
@@ -49,7 +49,7 @@ def configure_logs(settings: Settings, descriptor: int = _STDERR) -> None:
             root.removeHandler(former)
             former.close()
     root.addHandler(handler)
-    root.setLevel(logging.WARNING)  # of other packages
+    root.setLevel(logging.WARNING)  # for other packages
     own = logging.getLogger("trellis")
     own.handlers.clear()
     own.setLevel(settings.log_level.upper())
@@ -57,19 +57,19 @@ def configure_logs(settings: Settings, descriptor: int = _STDERR) -> None:
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-11-22T13:00:00.123Z INFO trellis.cli.workers: Worker 12 serves.`, and a traceback below it."""
+    """Writes `2026-11-22T13:00:00.123Z INFO trellis.cli.workers: Worker 12 serves.`, and the traceback of an error below it."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         more = "".join(f" {name}={value}" for name, value in _fields(record).items() if name not in _IN_MESSAGE)
-        # Who sends a line feed must not be able to make a line of their own.
+        # A caller who sends a line feed must not be able to forge a line of the log.
         message = escape_unsafe(message + more).replace("\n", "\\n")
         line = f"{_time(record)} {record.levelname} {record.name}: {message}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):
-    """An object on one line: `time`, `level`, `logger`, `process`, `message`, and those of FIELDS that are known."""
+    """Writes an object on one line: `time`, `level`, `logger`, `process`, `message`, the known FIELDS, and `error`, if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         told: dict[str, Any] = {
@@ -94,7 +94,7 @@ def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 class PatientHandler(logging.Handler):
-    """Writes lines in a thread of its own, so that nobody who reads the log slowly, or not at all, holds up a request."""
+    """Writes lines in its own thread, so that no request has to wait if the log is read slowly or not at all."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class PatientHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             line = self.format(record)
-        except Exception:  # noqa: BLE001  # a record that cannot be told is no reason to fail
+        except Exception:  # noqa: BLE001  # a record that cannot be formatted must not make its caller fail
             self.handleError(record)
             return
         if self._thread is None:
@@ -126,7 +126,7 @@ class PatientHandler(logging.Handler):
                 self._write(self.format(lost))
 
     def _write(self, line: str) -> None:
-        """Write a line, without the locks of `sys.stderr`, which would keep the process from ending while nobody reads."""
+        """Write a line, without the locks of `sys.stderr`: while nobody reads, they would keep the process from ending."""
         left = f"{line}\n".encode(errors="backslashreplace")
         try:
             while left:
@@ -135,7 +135,7 @@ class PatientHandler(logging.Handler):
             return
 
     def close(self) -> None:
-        """Write what waits, for as long as somebody reads it within two seconds."""
+        """Write the waiting lines. Gives up after two seconds for room in a full queue, and two more for the writing."""
         thread, self._thread = self._thread, None
         if thread is not None:
             try:

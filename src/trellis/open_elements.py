@@ -1,4 +1,4 @@
-"""How much HTML may cost to read: what is left open has to be opened again, by the rules of HTML, in each element that follows."""
+"""Estimating the cost of parsing HTML, in which elements left open must be reopened in each block that follows."""
 
 import re
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 _MOST: Final = 100_000  # elements open at once, times tags: a tenth of a second to sanitise, at worst
 _NAME: Final = r"[A-Za-z][-\w:]*"
 _ATTRIBUTE: Final = r"""\s+[A-Za-z_:][-\w:.]*(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'=<>`]+))?"""
-# Elements whose text is read by no rules; one without any `<` in it ends where it seems to.
+# Elements whose content is raw text. Without any `<` in it, such an element ends at the first end tag.
 _RAW: Final = rf"(?P<raw>(?i:iframe|noembed|noframes|script|style|textarea|title|xmp))(?:{_ATTRIBUTE})*\s*>[^<]*</(?i:(?P=raw))\s*>"
 _TOKEN: Final = re.compile(
     rf"<(?:{_RAW}|(?P<start>{_NAME})(?:{_ATTRIBUTE})*\s*/?>|/(?P<end>{_NAME})\s*>|!--(?!-?>)(?:[^-]|-(?!-))*-->|(?P<other>[A-Za-z/!?]))",
-    re.ASCII,  # as HTML has it: other spaces are part of a name
+    re.ASCII,  # as in HTML: other spaces are part of a name
 )
 
 
@@ -19,11 +19,11 @@ def _names(line: str) -> frozenset[str]:
 
 
 _NEVER_OPEN: Final = _names("area base br col embed hr img input link meta param source track wbr")
-# What is within these is read by other rules, so that an end tag there need not end anything.
+# The content of these elements is parsed by other rules, so an end tag in it need not close anything.
 _OTHER_RULES: Final = _names(
     "body frameset head html iframe math noembed noframes noscript plaintext script select style svg template textarea title xmp"
 )
-# Elements whose end tags may be left out, by the tags that end them.
+# Elements whose end tags may be omitted, by the tags that close them.
 _ENDED_BY: Final = (
     dict.fromkeys(_names("blockquote div dl h1 h2 h3 h4 h5 h6 hr ol p pre table ul /blockquote /div /li /td /th"), _names("p"))
     | dict.fromkeys(_names("li /ol /ul"), _names("li p"))
@@ -35,11 +35,11 @@ _ENDED_BY: Final = (
 
 
 def find_cost(html: str) -> tuple[int, int] | None:
-    """Return how many tags a text has and how many elements it has open at once, if these are too many to be read; else None.
+    """Return the number of tags and the most elements open at once if a text is too expensive to parse; otherwise None.
 
-    Whoever parses HTML as browsers do copies each formatting element that was left open into each block that follows, and
-    searches all elements that are open at each tag: time and memory grow with the product. The number of open elements is never
-    less than what a parser has; it is more where tags are not closed in their order.
+    A parser that follows the rules of browsers copies each formatting element that was left open into each block that follows, and
+    searches all open elements at each tag, so time and memory grow with the product of the two numbers. The number of open elements
+    is never lower than in a parser. It is higher if tags are not closed in order.
 
     Source: HTML Living Standard, 13.2.6.1 and 13.2.4.3 (reconstruct the active formatting elements).
     """
@@ -51,7 +51,7 @@ def find_cost(html: str) -> tuple[int, int] | None:
 
 
 def _count_open(html: str) -> int:
-    """Return how many elements are open at once; all that start, if there is anything but plain tags and comments."""
+    """Return the most elements open at once; the number of all tags if there is anything but plain tags and comments."""
     opened: list[str] = []
     most = 0
     for token in _TOKEN.finditer(html):
@@ -72,7 +72,7 @@ def _count_open(html: str) -> int:
 
 
 def _end_elements(opened: list[str], tag: str, before: str = "") -> None:
-    """Close the innermost elements that a tag ends though they have no end tag, as far as the element it belongs to."""
+    """Close the innermost elements that a tag closes although they have no end tag, but not beyond an element named `before`."""
     ended = _ENDED_BY.get(tag, frozenset())
     while opened and opened[-1] in ended and opened[-1] != before:
         opened.pop()

@@ -1,8 +1,8 @@
-"""Sentences that remember how they were made, so that the panel can say them in another language.
+"""Sentences that keep their template and values, so that the panel can translate them.
 
-`say("There is no record with the id {id}.", id=7)` is a text like any other, in English, wherever nobody asks for more: over the
-API, in the log, at the terminal. `say_in` makes it anew from its text and its values in the words of another language. The text is
-written where it is used, and whole: scripts/catalogues.py finds it there, and other languages order words in their own way.
+`say("There is no record with the id {id}.", id=7)` is an ordinary string in English: in the API, in the log and at the terminal.
+`say_in` builds the sentence again from the translated template and the values. Write each template where it is used, and as a whole
+sentence, since scripts/catalogues.py collects them there, and other languages have another word order.
 """
 
 import re
@@ -16,7 +16,7 @@ _ADVISED: Final = "{told} {advice}"  # the same in every language
 
 
 class Sentence(str):
-    """A sentence in English with what it was made from: its text, or the two of which its number chooses one, and its values."""
+    """A sentence in English with its values and its template, or two templates of which its number selects one."""
 
     __slots__ = ("texts", "values")
 
@@ -33,30 +33,30 @@ class Sentence(str):
 
 
 def say(text: str, /, **values: Any) -> Sentence:
-    """Return a sentence with values in it, as `str.format` does; a text without values may contain braces."""
+    """Return a sentence with its values inserted, as by `str.format`. If no values are passed, the text may contain braces."""
     return Sentence(_fill(text, values), (text,), values)
 
 
 def say_many(count: int, one: str, many: str, /, **values: Any) -> Sentence:
-    """Return that of two sentences which belongs to a number; the number is `count` in them."""
+    """Return the sentence `one` or `many`, depending on a number, which is available as `{count}` in both."""
     named = {"count": count, **values}
     return Sentence(_fill(one if count == 1 else many, named), (one, many), named)
 
 
 def mark(text: str, /) -> str:
-    """Return a text as it is, for the catalogues: its values are not known yet, and `say(text, …)` is called with it later."""
+    """Return a text unchanged, but mark it for translation. Its values are not known yet: `say(text, …)` is called later."""
     return text
 
 
 def mark_many(one: str, many: str, /) -> tuple[str, str]:
-    """Return two texts as they are, as `mark` does, of which `say_many` chooses one later."""
+    """Return two texts unchanged, marked for translation as by `mark`. `say_many` selects one of them later."""
     return one, many
 
 
 class Stored:
-    """Finds sentences again in what was stored of them, which is their English: that of each of these texts, with any values.
+    """Recognizes sentences that were stored in English, by matching a set of templates with any values.
 
-    A value may be another of these sentences, and a value of that one more. A text that is none of them stays as it is.
+    A value may be another such sentence, which may contain a third one. A text that matches no template stays as it is.
     """
 
     def __init__(self, *texts: str) -> None:
@@ -67,7 +67,7 @@ class Stored:
         return [(re.compile(_build_pattern(text), re.DOTALL), text) for text in self._texts]
 
     def read(self, text: str, depth: int = 3) -> str:
-        """Return the sentence that a text was; `depth` is how many may be in each other."""
+        """Return the sentence from which a text was stored. `depth` is how deeply sentences may be nested."""
         for form, template in self._forms if text and depth else ():
             if found := form.fullmatch(text):
                 return say(template, **{name: self.read(value, depth - 1) for name, value in found.groupdict().items()})
@@ -80,28 +80,28 @@ def _build_pattern(text: str) -> str:
 
 
 def format_seconds(count: int) -> Sentence:
-    """Return a number of seconds, to stand in a sentence."""
+    """Return a number of seconds in words, as a part of a sentence."""
     return say_many(count, "{count:,} second", "{count:,} seconds")
 
 
 def join(sentences: Iterable[str], separator: str = " ") -> Sentence:
-    """Return sentences one after the other; those among them that are a plain `str` stay as they are in every language."""
+    """Join sentences to one. A plain `str` among them stays the same in every language."""
     values = {f"part{number}": one for number, one in enumerate(sentences)}
     return say(separator.join(f"{{{name}}}" for name in values), **values) if values else say("")
 
 
 def advise(told: str, advice: str) -> Sentence:
-    """Return a sentence, and behind it what a program is to send; a page that has a control for that leaves it out."""
+    """Return a sentence followed by advice on what a program should send. Pages that have a control for it drop the advice."""
     return say(_ADVISED, told=told, advice=advice)
 
 
 def drop_advice(sentence: str) -> str:
-    """Return a sentence without the advice that was given with it; any other as it is."""
+    """Return a sentence without the advice that `advise` added; any other text as it is."""
     return sentence.values["told"] if isinstance(sentence, Sentence) and sentence.texts == (_ADVISED,) else sentence
 
 
 class _Adapted(Sentence):
-    """A sentence that is changed after it was said, in any language."""
+    """A sentence to which a function is applied after translation."""
 
     __slots__ = ("change",)
 
@@ -115,7 +115,10 @@ Change = Callable[[str, Callable[[str], str]], str]
 
 
 def adapt(sentence: str, change: Change) -> Sentence:
-    """Return a sentence that `change` is applied to in each language; it is given the sentence, and what finds other texts."""
+    """Return a sentence that `change` modifies in each language.
+
+    `change` receives the sentence in that language, and a function that translates other texts.
+    """
     adapted = _Adapted(change(str(sentence), str), ("{sentence}",), {"sentence": sentence})
     adapted.change = change
     return adapted
@@ -127,9 +130,10 @@ def say_in(
     find_many: Callable[[str, str, int], str],
     separators: Mapping[int, str],
 ) -> str:
-    """Return a sentence in another language. `find` and `find_many` return its texts, and the form that belongs to a number.
+    """Return a sentence in another language. A plain `str` is returned as it is.
 
-    `separators` translates those of numbers, in the sentence, as `str.translate` takes it. A plain `str` is returned as it is.
+    `find` translates a template, and `find_many` returns the translation for a number. `separators` is a table for `str.translate`
+    that translates the separators within numbers.
     """
     if not isinstance(sentence, Sentence):
         return sentence
@@ -156,7 +160,7 @@ def _fill(text: str, values: Mapping[str, Any]) -> str:
 
 
 class _Number:
-    """A number that is written with another language's separators wherever its format has any: `{count:,}`, `{seconds:.1f}`."""
+    """A number that is written with another language's separators if its format has any, as in `{count:,}` or `{seconds:.1f}`."""
 
     def __init__(self, value: float, separators: Mapping[int, str]) -> None:
         self._value = value

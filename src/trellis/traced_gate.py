@@ -1,7 +1,7 @@
-"""The gate of a service with traces: the same, and spans of what it does.
+"""The gate of a service with traces, which also records spans of its work.
 
-A span for each call; below it one for waiting for the writer, one for each transaction and one for its commit. Single statements
-have none: a write may have thousands, and a read takes less time than a span of it would.
+Each call has a span. Below it are a span for waiting for the writer, one for each transaction and one for its commit. There are no
+spans for single statements: a write may have thousands, and a read takes less time than its span would.
 """
 
 import time
@@ -22,7 +22,7 @@ _ENGINE: Final = "db.system.name"
 
 
 class TracedGate(Gate):
-    """A gate whose environment has traces. A call's `traceparent` names the span that it is a child of."""
+    """A gate whose environment has traces. The `traceparent` of a call names the parent of its span."""
 
     @property
     def _traces(self) -> Traces:
@@ -32,9 +32,9 @@ class TracedGate(Gate):
         return traces
 
     def run(self, call: Call) -> Result:
-        """Run an operation and wait for it, inside a span. Raises Refused, in which case nothing has changed."""
+        """Run an operation and wait for its result, inside a span. Raises Refused, in which case nothing has changed."""
         operation = self.catalogue.find(call.operation)
-        if operation.writes or operation.fork is not None:  # `submit` makes the span
+        if operation.writes or operation.fork is not None:  # `submit` records the span
             return super().run(call)
         span = self._traces.begin(_GATE, call.traceparent, {"trellis.operation": call.operation})
         error: str | None = None
@@ -100,5 +100,5 @@ def _find_error(future: Future[Result]) -> str | None:
 
 
 def _name(error: BaseException) -> str:
-    """Return what a span tells of an error: the name of the refusal, or of the class. Its text may hold anything."""
+    """Return the name of an error for a span: the message of a refusal, or the class. The text could contain secrets."""
     return error.message if isinstance(error, Refused) else type(error).__name__

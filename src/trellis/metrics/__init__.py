@@ -1,4 +1,4 @@
-"""THE NUMBERS: what a monitoring system such as Prometheus reads at /metrics."""
+"""The metrics that a monitoring system such as Prometheus reads at /metrics."""
 
 from trellis.metrics.app import PATH, Metrics
 

@@ -1,4 +1,4 @@
-"""The endpoint /metrics: who may read it, and what it answers."""
+"""The endpoint /metrics: the check of who may read it, and its responses."""
 
 import asyncio
 import hmac
@@ -19,13 +19,13 @@ from trellis.metrics.shared import SharedSamples
 from trellis.store.figures import Figures, read_figures
 
 PATH: Final = "/metrics"
-_FRESH: Final = 1.0  # seconds for which what was read from the database is told again
-_PATIENCE: Final = 1.0  # seconds for which an answer waits for the database; then it is told without
+_FRESH: Final = 1.0  # seconds for which figures from the database are used again
+_PATIENCE: Final = 1.0  # seconds that a response waits for the database; after that it omits the figures
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
 class Metrics:
-    """What this process tells, and for several workers what all of them tell together, by way of a folder of theirs."""
+    """The metrics of this process, or of all workers together if they share a folder."""
 
     def __init__(
         self,
@@ -44,31 +44,31 @@ class Metrics:
         self._reading = SharedRead("trellis-metrics", self._read_figures)
 
     def start(self) -> None:
-        """Begin, in the running event loop."""
+        """Start sharing the metrics with other workers, in the running event loop."""
         if self._shared is not None:
             self._shared.start()
 
     async def stop(self) -> None:
-        """End."""
+        """Stop sharing, and close the reader of the database."""
         if self._shared is not None:
             await self._shared.stop()
         self._reading.close()
 
     async def respond(self, scope: Scope) -> tuple[int, bytes, str]:
-        """Return status, body and content type of the answer to a request."""
+        """Return the status, body and content type of the response to a request."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if (refusal := await self._judge(scope, headers)) is not None:
             return refusal
         if scope["method"] not in {"GET", "HEAD"}:
             return 405, b"Only GET reads the metrics.\n", _TEXT
-        async with self._answering:  # one at a time: a scrape every 100 ms holds up nobody but the next
+        async with self._answering:  # one at a time, so that frequent scrapes hold up only each other
             figures = await self._find_figures()
             own = self._take()
             body, kind = await asyncio.to_thread(self._encode, own, figures, headers.get(b"accept", b"").decode("latin-1"))
         return 200, body, kind
 
     async def _judge(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, bytes, str] | None:
-        """Return the refusal of a request that may not read the metrics."""
+        """Return the status, body and content type that refuse a request; None if it may read the metrics."""
         if not self._settings.has_metrics:
             return 404, b"There are no metrics: TRELLIS_METRICS_TOKEN or TRELLIS_METRICS_ALLOW switches them on.\n", _TEXT
         address = scope["client"][0] if scope.get("client") else "-"
@@ -92,7 +92,7 @@ class Metrics:
         return take_sample(service.gate, service.counts, self._refusals, cache, is_ready=self._is_ready())
 
     def _encode(self, own: Sample, figures: Figures | None, accepted: str) -> tuple[bytes, str]:
-        from trellis.metrics.exposition import encode  # noqa: PLC0415  # start-up time: most services are not monitored so
+        from trellis.metrics.exposition import encode  # noqa: PLC0415  # start-up time: most services have no metrics
 
         whole = sum_up([(own, True), *(self._shared.read() if self._shared is not None else ())])
         _add_figures(whole, figures, self._service.gate.now())
@@ -100,7 +100,7 @@ class Metrics:
         return encode(whole, accepted)
 
     async def _find_figures(self) -> Figures | None:
-        """Read from the database, unless that was done just now. None if it cannot be read, or does not answer soon."""
+        """Return figures from the database, at most a second old. None if it cannot be read, or does not answer within a second."""
         read_at, figures = self._figures
         if time.monotonic() - read_at < _FRESH:
             return figures
@@ -109,7 +109,7 @@ class Metrics:
                 figures = await self._reading.run()
         except TimeoutError:
             figures = None
-        except Exception as error:  # noqa: BLE001  # such as a table that is not there: the other numbers are right all the same
+        except Exception as error:  # noqa: BLE001  # such as a missing table: the other metrics are right all the same
             self._service.gate.store.outage.record_failure(error)
             figures = None
         self._figures = (time.monotonic(), figures)

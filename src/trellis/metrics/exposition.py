@@ -1,4 +1,4 @@
-"""The numbers in the formats of Prometheus and OpenMetrics, which the client library of Prometheus writes."""
+"""Encoding the metrics in the formats of Prometheus and OpenMetrics, with the client library of Prometheus."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -44,7 +44,7 @@ def _build_histogram(metric: Metric, sample: Sample) -> Exposed:
 
 
 def encode(sample: Sample, accepted: str) -> tuple[bytes, str]:
-    """Encode a sample in the format that a request's Accept asks for; return it with its content type."""
+    """Encode a sample in the format that the header Accept of a request asks for; return the text and its content type."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected(sample))
     encoder, content_type = choose_encoder(accepted)

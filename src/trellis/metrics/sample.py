@@ -1,4 +1,4 @@
-"""What one process has to tell, and what several have together: plain numbers by metric and labels."""
+"""The metrics of one process, or the sums over several, as plain numbers by metric and labels."""
 
 import os
 import time
@@ -19,7 +19,7 @@ _GAUGES: Final = frozenset(metric.name for metric in METRICS if metric.kind == "
 
 
 class Sample:
-    """Numbers, and histograms: the requests in each class of durations with the sum in seconds."""
+    """Numbers and histograms. A histogram is the number of requests in each class of durations, and their sum in seconds."""
 
     def __init__(self) -> None:
         self.numbers: dict[Key, float] = defaultdict(float)
@@ -30,7 +30,7 @@ class Sample:
         self.numbers[name, labels] += value
 
     def include(self, other: "Sample", *, alive: bool) -> None:
-        """Add what another process tells: all of it, or where it has ended what it has counted."""
+        """Add the sample of another process. If the process has ended, its gauges are left out."""
         for (name, labels), value in other.numbers.items():
             if alive or name not in _GAUGES:
                 self.numbers[name, labels] += value
@@ -42,7 +42,7 @@ class Sample:
 def take_sample(
     gate: Gate, counts: RequestCounts, refused: Mapping[ServerRefusal, int], cache_bytes: int, *, is_ready: bool
 ) -> Sample:
-    """Return what this process has to tell by itself."""
+    """Return the sample of this process."""
     sample = Sample()
     for (interface, operation), tally in tuple(counts.tallies.items()):
         for digit, times in enumerate(tally.statuses):
@@ -51,7 +51,7 @@ def take_sample(
         sample.histograms["request_duration_seconds", (interface, operation)] = (list(tally.classes), tally.total / 1_000_000)
     for (reason, number), times in tuple(counts.refusals.items()):
         sample.add("refusals", times, reason, str(number))
-    for refusal in ServerRefusal:  # those that have not been too, so that the first one is an increase
+    for refusal in ServerRefusal:  # all of them, even at 0, so that the first refusal shows as an increase
         sample.add("server_refusals", refused.get(refusal, 0), str(refusal.status.value), refusal.reason)
     sample.add("cache_lookups", counts.hits, "hit")
     sample.add("cache_lookups", counts.misses, "miss")
@@ -70,13 +70,13 @@ def take_sample(
 def _add_process(sample: Sample) -> None:
     sample.add("workers", 1)
     sample.add("process_cpu_seconds", time.process_time())
-    with suppress(OSError, ValueError, IndexError):  # Linux has them
+    with suppress(OSError, ValueError, IndexError):  # these files exist only on Linux
         sample.add("process_resident_bytes", int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE)
         sample.add("process_open_files", sum(1 for _ in Path("/proc/self/fd").iterdir()))
 
 
 def sum_up(samples: Iterable[tuple[Sample, bool]]) -> Sample:
-    """Return the sum of what several processes tell, each with whether it lives."""
+    """Return the sum of the samples of several processes, each given with whether the process is alive."""
     whole = Sample()
     for sample, alive in samples:
         whole.include(sample, alive=alive)

@@ -1,6 +1,6 @@
-"""How the workers of one parent tell each other their numbers: each keeps a file in a folder of theirs, and any reads all.
+"""Sharing metrics between the workers of one parent process: each worker writes a file in a folder, and reads those of all others.
 
-The file of a worker that has ended stays, so that counters never go back; the parent removes the folder with its own end.
+The file of a worker that has ended remains, so that counters never decrease. The parent removes the folder when it ends.
 """
 
 import asyncio
@@ -15,25 +15,25 @@ import orjson
 
 from trellis.metrics.sample import Sample
 
-_EVERY: Final = 1.0  # seconds between two writings
+_EVERY: Final = 1.0  # seconds between two writes
 
 
 class SharedSamples:
-    """The folder, for one worker. `take` returns what this process has to tell."""
+    """The shared folder as one worker uses it. `take` returns the sample of this process."""
 
     def __init__(self, folder: Path, take: Callable[[], Sample]) -> None:
         self._folder = folder
         self._take = take
         self._own = folder / f"{os.getpid()}.json"
-        self._writing = threading.Lock()  # the last writing must not meet one that is not over
+        self._writing = threading.Lock()  # the last write must not overlap with an earlier one
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to write, in the running event loop."""
+        """Start writing every second, in the running event loop."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Write a last time."""
+        """Stop, and write a last time."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -42,11 +42,11 @@ class SharedSamples:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.to_thread(self.write)  # a slow disk is not to hold up requests
+            await asyncio.to_thread(self.write)  # in a thread, so that a slow disk does not hold up requests
             await asyncio.sleep(_EVERY)
 
     def write(self) -> None:
-        """Write what this process has to tell. Where that fails, what it told before stays."""
+        """Write the sample of this process. If that fails, the previous file remains."""
         with self._writing:
             sample = self._take()
             told = {
@@ -59,7 +59,7 @@ class SharedSamples:
                 draft.replace(self._own)
 
     def read(self) -> Iterator[tuple[Sample, bool]]:
-        """Read what the other processes tell, and whether each of them lives."""
+        """Read the samples of the other processes, each with whether the process is alive."""
         for file in sorted(self._folder.glob("*.json")):
             if file != self._own:
                 with suppress(OSError):

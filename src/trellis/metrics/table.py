@@ -1,4 +1,4 @@
-"""The metrics by name: one table of what each of them says."""
+"""The table of metrics, with the meaning and the labels of each."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -10,8 +10,8 @@ PREFIX: Final = "trellis_"
 class Metric:
     """A metric with its labels.
 
-    A counter only grows, and what ended workers have counted stays in it. A gauge is what is so now, in the workers that live. A
-    histogram is a counter for each class of durations.
+    A counter only grows, and includes what workers that have ended have counted. A gauge is a current value, summed over the
+    workers that are alive. A histogram is a counter for each class of durations.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""TRACES: spans for OpenTelemetry, and the header by which programs pass on which trace a request belongs to."""
+"""Traces: spans for OpenTelemetry, and the header with which programs pass on the trace of a request."""
 
 from trellis.traces.loading import load_traces
 from trellis.traces.spans import Span, Traces

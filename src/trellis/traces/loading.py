@@ -1,4 +1,4 @@
-"""Whether there are traces. Nothing of OpenTelemetry is loaded for a service without."""
+"""Loading OpenTelemetry if traces are configured. A service without traces does not load it."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ _HTTP: Final = "http/protobuf"
 
 
 def load_traces(environment: Mapping[str, str] = os.environ) -> Traces | None:
-    """Return what makes spans, if the variables of OpenTelemetry say where they go; None if there are none."""
+    """Return the traces of this process; None unless OpenTelemetry's variables name an endpoint and spans can be sent there."""
     if not any(environment.get(name) for name in _ENDPOINTS) or _is_off(environment):
         return None
     protocol = next((environment[name] for name in _PROTOCOLS if environment.get(name)), _HTTP)
@@ -23,7 +23,7 @@ def load_traces(environment: Mapping[str, str] = os.environ) -> Traces | None:
         log.warning("There are no traces: they are sent by OTLP over HTTP (%s), and %s is asked for.", _HTTP, protocol)
         return None
     try:
-        from trellis.traces.sending import SentTraces  # noqa: PLC0415  # an extra, which services without traces do not have
+        from trellis.traces.sending import SentTraces  # noqa: PLC0415  # its packages are an extra that may not be installed
     except ImportError as error:
         log.warning(
             "There are no traces: OTEL_EXPORTER_OTLP_ENDPOINT is set, but the packages for them are not there (%s). Install "

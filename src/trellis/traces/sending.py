@@ -1,4 +1,4 @@
-"""Spans by the SDK of OpenTelemetry, sent by OTLP over HTTP in a thread of its own: it alone waits for who takes them."""
+"""Spans made with the SDK of OpenTelemetry, and sent by OTLP over HTTP in a separate thread, so that nothing else waits for it."""
 
 import logging
 import os
@@ -30,10 +30,10 @@ from trellis.traces.spans import Facts
 
 log = logging.getLogger(__name__)
 
-_QUEUE: Final = 2048  # spans that wait; with more of them the oldest go
+_QUEUE: Final = 2048  # spans that may wait; beyond that the oldest are dropped
 _BATCH: Final = 512
-_PATIENCE: Final = 5.0  # seconds for sending a batch, all tries together, unless OTEL_EXPORTER_OTLP_TIMEOUT says otherwise
-_LAST: Final = 2.0  # seconds for sending what is left when the process ends
+_PATIENCE: Final = 5.0  # seconds for sending a batch, including retries, unless OTEL_EXPORTER_OTLP_TIMEOUT sets another time
+_LAST: Final = 2.0  # seconds for sending the remaining spans when the process ends
 _TIMEOUTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
 _KINDS: Final[Mapping[str, SpanKind]] = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": SpanKind.INTERNAL}
 _ROOT: Final = Context()
@@ -41,31 +41,31 @@ _NOTHING: Final[Facts] = {}
 
 
 class SentTraces:
-    """The spans of this process. By default they go to where the variables of OpenTelemetry say."""
+    """Records the spans of this process. By default they are sent to the endpoint that the variables of OpenTelemetry name."""
 
     def __init__(self, exporter: SpanExporter | None = None) -> None:
-        for package in ("opentelemetry", "urllib3"):  # they would tell of each try; `_Sender` tells what an operator has to know
+        for package in ("opentelemetry", "urllib3"):  # they would log each attempt; `_Sender` logs what operators need
             logging.getLogger(package).setLevel(logging.CRITICAL)
         self._provider = TracerProvider(resource=_describe_process(), shutdown_on_exit=False)
         sender = _Sender(exporter or _make_exporter())
         self._provider.add_span_processor(
-            BatchSpanProcessor(sender, max_queue_size=_QUEUE, max_export_batch_size=_BATCH)  # and how often as OTEL_BSP_… says
+            BatchSpanProcessor(sender, max_queue_size=_QUEUE, max_export_batch_size=_BATCH)  # the interval is set by OTEL_BSP_…
         )
         self._tracer = self._provider.get_tracer("trellis", __version__)
 
     def begin(
         self, name: str, parent: str | None, facts: Facts = _NOTHING, kind: Literal["server", "client", "internal"] = "internal"
     ) -> "_Span":
-        """Begin a span as the child of what a traceparent names, or a trace of its own."""
+        """Begin a span as a child of the span that the traceparent `parent` names, or as the root of a new trace."""
         return _Span(self._tracer.start_span(name, _find_parent(parent), _KINDS[kind], _known(facts)))
 
     def record(self, name: str, parent: str | None, began: int, ended: int, facts: Facts = _NOTHING) -> None:
-        """Make a span of something that is over, between two times in nanoseconds since 1970."""
+        """Record a span that is already over, with its begin and end in nanoseconds since 1970."""
         self._tracer.start_span(name, _find_parent(parent), attributes=_known(facts), start_time=began).end(max(began, ended))
 
     def stop(self) -> None:
-        """Send what is left, for as long as that takes two seconds."""
-        # The SDK would wait for thirty. Who takes the spans may hang; its thread ends with the process.
+        """Send the remaining spans, but give up after two seconds."""
+        # The SDK would wait for thirty. If the receiver hangs, the thread ends with the process.
         last = threading.Thread(target=self._provider.shutdown, name="trellis-traces", daemon=True)
         last.start()
         last.join(_LAST)
@@ -110,7 +110,7 @@ def _make_exporter() -> SpanExporter:
 
 
 class _Sender(SpanExporter):
-    """Says once that spans cannot be sent, and once that they can again. Meanwhile they are lost: nothing is kept for later."""
+    """Sends spans. Logs once when they cannot be sent, and once when they can again. The spans in between are lost."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -135,7 +135,7 @@ class _Sender(SpanExporter):
 
 
 def _find_endpoint() -> str:
-    """Return where spans go, without what may be a password in it."""
+    """Return the scheme and host to which spans are sent, without a user and password."""
     told = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
     parts = urlsplit(told)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

@@ -1,4 +1,4 @@
-"""Delivery in a serving process: a worker in a thread with its own event loop, so that requests do not wait for it."""
+"""Delivery in a serving process, by a worker in a thread with its own event loop, so that requests do not wait for it."""
 
 import asyncio
 import threading

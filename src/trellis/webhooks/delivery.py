@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 
 _TRACEPARENT: Final = TRACEPARENT.decode()
 _BATCH_SECONDS: Final = 1.0  # after which the outcomes are written, and the endpoint is read again
-_WRITE_AGAIN: Final = 0.5  # seconds after which outcomes that could not be written are
+_WRITE_AGAIN: Final = 0.5  # seconds until outcomes that could not be written are written again
 
 
 class EndpointDelivery:
-    """Delivers to one endpoint while the worker with this id has leased it, until `is_stopping` returns true."""
+    """Delivers to one endpoint while the worker with this id has leased it, until `is_stopping` returns True."""
 
     def __init__(self, gate: Gate, sender: "Sender", worker_id: str, is_stopping: Callable[[], bool]) -> None:
         self._gate = gate
@@ -60,7 +60,7 @@ class EndpointDelivery:
         return (webhook, messages) if messages else None
 
     async def _send_batch(self, webhook: Webhook, messages: list[Message]) -> bool:
-        """Try the messages and record the outcomes. False if another worker has leased the endpoint, or it was deleted."""
+        """Try the messages and record the outcomes. Return False if another worker has leased the endpoint, or it was deleted."""
         results, started = _Results(webhook), time.monotonic()
         try:
             for index, message in enumerate(messages):
@@ -73,7 +73,7 @@ class EndpointDelivery:
                 if results.switch_off_because or is_paused(webhook, at) or late or self._is_stopping():
                     break
         except asyncio.CancelledError:
-            # The messages have been sent; nobody waits for the outcomes to be written.
+            # The messages have been sent. Write the outcomes, but do not wait for that.
             self._gate.store.write(lambda tx: results.write(tx, self._worker_id))
             raise
         if not await self._record(results):
@@ -86,7 +86,7 @@ class EndpointDelivery:
         return True
 
     def _is_as_read(self, webhook: Webhook) -> bool:
-        """Return whether nobody has changed an endpoint since it was read. What cannot be read is to be read again, too."""
+        """Return whether the settings of an endpoint are unchanged since it was read. False if it cannot be read."""
         try:
             now = self._gate.store.read_single(lambda tx: endpoints.find(tx, webhook.id))
         except Refused:  # the outcomes so far are written all the same
@@ -94,7 +94,10 @@ class EndpointDelivery:
         return now is not None and endpoints.has_same_settings(now, webhook)
 
     async def _record(self, results: "_Results") -> bool:
-        """Write the outcomes; see `_Results.write`. Again until the database takes them: else all would be sent again at once."""
+        """Write the outcomes, and return the result of `_Results.write`.
+
+        Tries again until the database accepts them, since otherwise all messages would be sent again at once.
+        """
         while True:
             try:
                 return bool(await self._write(lambda tx: results.write(tx, self._worker_id), quiet=False))
@@ -105,7 +108,7 @@ class EndpointDelivery:
 
     async def _attempt(self, webhook: Webhook, message: Message, at: str) -> Result:
         kind = message.delivery.type
-        if is_alarm(kind) and not is_subscribed(webhook.events, kind):  # and whoever else may have changed the address since
+        if is_alarm(kind) and not is_subscribed(webhook.events, kind):  # somebody else may have changed the address since
             return Result(0, error=say(reasons.NO_SUBSCRIBER), unsendable=True)
         content = delivery_message(message.delivery, message.event)
         if content is None:
@@ -118,7 +121,7 @@ class EndpointDelivery:
         return await self._send(webhook, message, headers, body)
 
     async def _send(self, webhook: Webhook, message: Message, headers: dict[str, str], body: bytes) -> Result:
-        """Send a message with the trace of its event; where there are traces, as a span of it."""
+        """Send a message with the trace of its event. If this process records traces, the attempt is a span of that trace."""
         parent = None if message.event is None else message.event.traceparent
         traces = self._gate.environment.traces
         if traces is None:
@@ -151,7 +154,7 @@ class _Results:
         self._recovered: tuple[str, str] | None = None
 
     def add(self, delivery: Delivery, result: Result, at: str, done: str) -> None:
-        """Add the outcome of an attempt, given the times at which it began and ended."""
+        """Add the outcome of an attempt that began at `at` and ended at `done`."""
         webhook, before = self._webhook, replace(delivery)
         update_delivery(delivery, result, at, done)
         attempt = Attempt(at, webhook.url, result.duration, result.status, result.error, result.answer)
@@ -163,10 +166,10 @@ class _Results:
         self.switch_off_because = update_endpoint(webhook, delivery, result, at, done)
 
     def write(self, tx: Transaction, worker_id: str) -> bool:
-        """Write the outcomes. If another worker has leased the endpoint meanwhile, nothing is written and the result is False.
+        """Write the outcomes. If another worker has leased the endpoint meanwhile, write nothing and return False.
 
-        Messages that failed in an outage that is over become due now, so that they are sent before newer ones. If the webhook was
-        given another address meanwhile, or its failures were cleared, the outcomes say nothing about the endpoint.
+        Messages that failed during an outage that is over become due now, so that they are sent before newer ones. If the address
+        of the webhook was changed meanwhile, or its failures were cleared, the outcomes do not change the state of the endpoint.
         """
         webhook, now = self._webhook, endpoints.find(tx, self._webhook.id)
         self.is_deleted = now is None
@@ -182,5 +185,5 @@ class _Results:
 
 
 def _describe_state(webhook: Webhook) -> tuple[object, ...]:
-    """Return what is not changed while a worker has leased an endpoint, except by an operation."""
+    """Return the state of an endpoint that only an operation changes while a worker has leased it."""
     return webhook.url, webhook.failures, webhook.failing_since, webhook.paused_until

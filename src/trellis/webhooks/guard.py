@@ -1,4 +1,4 @@
-"""The guard: a host name is resolved once, all its addresses are checked, and the connection goes to one of those checked."""
+"""The guard, which resolves a host name once, checks all its addresses, and connects to one of the checked addresses."""
 
 import asyncio
 import socket
@@ -24,7 +24,7 @@ _CONNECT_SECONDS: Final = 4.0
 
 
 class Guard:
-    """Decides where webhooks may go, as `check_url` does. `resolve` returns the addresses of a host name, as text."""
+    """Decides where webhooks may be sent, by the rules of `check_url`. `resolve` returns the addresses of a host name, as text."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Transport(httpx.AsyncHTTPTransport):
 
 
 async def resolve_name(host: str, port: int) -> list[str]:
-    """Ask the system's resolver. In a thread that ends with the process: a lookup cannot be cancelled."""
+    """Resolve a host name with the system's resolver, in a daemon thread, since a lookup cannot be cancelled."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[list[str]] = loop.create_future()
 

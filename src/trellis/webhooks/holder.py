@@ -1,4 +1,4 @@
-"""The name of a worker, by which others on the same machine can tell that its process has ended."""
+"""The names of workers, from which other workers on the same machine can tell that a worker's process has ended."""
 
 import os
 import secrets
@@ -7,22 +7,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_ENDED: Final = frozenset("ZX")  # states of a process that runs no more
+_ENDED: Final = frozenset("ZX")  # the states of a process that has ended
 
 
 def name_worker(instance: str | None = None) -> str:
-    """Make a name that no other worker has: where its process runs, its number and when it began there, and a random part.
+    """Return a unique name for a worker: where its process runs, its process id and start time there, and a random part.
 
-    `instance` is a name that the operator gives to a container, and to one at a time.
+    `instance` is a name that the operator gives to a container. Only one container at a time may have it.
     """
     pid = os.getpid()
     return f"{_find_place(instance)}/{pid}/{_find_start(pid) or '-'}/{secrets.token_hex(4)}"
 
 
 def has_ended(name: str, instance: str | None = None) -> bool:
-    """Return whether the process of a worker is known to have ended. What runs elsewhere, or cannot be seen, counts as running.
+    """Return whether the process of a worker is known to have ended. If it runs elsewhere or cannot be seen, it counts as running.
 
-    What ran in a container of the same `instance` as this process has ended with it, since there is one at a time.
+    A worker in an earlier container with the same `instance` as this process has ended, since there is only one at a time.
     """
     place, _, rest = name.partition("/")
     number, _, rest = rest.partition("/")
@@ -36,16 +36,16 @@ def has_ended(name: str, instance: str | None = None) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # somebody else's
+    except OSError:  # the process exists, but belongs to another user
         pass
     start = _find_start(pid)
     return start is not None and start != began
 
 
 def _find_place(instance: str | None) -> str:
-    """Return what tells apart all sets of process numbers: the host, its boot and the namespace, as far as they can be seen.
+    """Return a name for the place in which a process id is unique: the host, its boot and the namespace, if these can be read.
 
-    An instance, which no host's name looks like, takes the place of the host.
+    `instance` replaces the host. It is marked with `=`, so that it differs from any host name.
     """
     host = f"={instance}" if instance else socket.gethostname()
     with suppress(OSError):
@@ -55,7 +55,7 @@ def _find_place(instance: str | None) -> str:
 
 
 def _find_start(pid: int) -> str | None:
-    """Return when a process began, in the kernel's count; '' for one that runs no more, None where that cannot be seen."""
+    """Return the start time of a process in the kernel's units; "" if it has ended, None if the time cannot be read."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The outbox: events move into it from the event log, one row for each subscribed endpoint, and wait until they are due."""
+"""Filling the outbox with events from the event log, one row for each subscribed endpoint, and reading the due messages."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -16,8 +16,8 @@ from trellis.store.events import Event
 from trellis.store.webhooks import Delivery, Webhook, endpoints, outbox
 from trellis.webhooks.retries import MOST_TRIALS, clock_limit
 
-BATCH: Final = 32  # messages in memory for an endpoint, and fewer where they are very large
-_MOST_BYTES: Final = 2**20  # of the records in their events, beyond which no more are read
+BATCH: Final = 32  # messages in memory for an endpoint; fewer if they are very large
+_MOST_BYTES: Final = 2**20  # size of the records in their events beyond which no more messages are read
 _EVENTS_AT_ONCE: Final = 4
 FILL: Final = 500  # events processed, and rows written, in one transaction
 
@@ -30,7 +30,7 @@ class Message(NamedTuple):
 
 
 def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
-    """Return the endpoints that have no due messages and still have events to process, those nearest to the end first.
+    """Return the endpoints that have no due messages and still have events to process, those with the fewest events left first.
 
     An endpoint with due messages gets no more, so the outbox of an endpoint that is down stays small, however long it is down.
     """
@@ -43,8 +43,8 @@ def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
 def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
     """Move the next events from the log into the outbox, and advance the cursors of the endpoints past them.
 
-    Only events of these resources are ever sent, and of any others the alarms that they have raised. Runs in the writer, so that
-    no two processes move the same event.
+    Only events of these resources are sent; of other events, only the alarms that they have raised. Runs in the writer, so that no
+    two processes move the same event.
     """
     left, created_at = FILL, outbox.find_creation_time(tx, now)
     for cursor, group in groupby(list_unfilled(tx, now), attrgetter("cursor")):
@@ -67,7 +67,7 @@ def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
 
 
 def _find_alarms(tx: Transaction, webhooks: Sequence[Webhook], events: Sequence[Event]) -> dict[int, str]:
-    """Return the names of the alarms that events have raised, by their numbers, if one of the webhooks wants any."""
+    """Return the names of the alarms that events have raised, by event number; {} if none of the webhooks subscribes to alarms."""
     if not events or not any(find_alarm_patterns(webhook.events) for webhook in webhooks):
         return {}
     return alarms.find_between(tx, events[0].seq, events[-1].seq)
@@ -82,10 +82,10 @@ def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, name: st
 
 
 def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[Message]:
-    """Read the next messages for an endpoint, at most a batch; there may be more that are due.
+    """Read the next messages for an endpoint, at most a batch. More may be due.
 
-    After a pause this is one message: the oldest of those that have failed since the endpoint began to fail, even if it is not due
-    yet. This preserves the order across an outage.
+    After a pause this is one message: the oldest that has failed since the endpoint began to fail, even if it is not due yet. This
+    preserves the order across an outage.
     """
     due = outbox.list_due(tx, webhook.id, now, clock_limit(now), BATCH)
     if due and webhook.paused_until is not None:

@@ -12,10 +12,10 @@ _MINUTE: Final = 60
 _HOUR: Final = 3600
 # The delay of each attempt after the previous one, as Standard Webhooks recommends.
 STEPS: Final = (0, 5, 5 * _MINUTE, 30 * _MINUTE, *(hours * _HOUR for hours in (2, 5, 10, 14, 20, 24)))
-MOST_TRIALS: Final = 4  # early attempts with which one message may delay those after it
+MOST_TRIALS: Final = 4  # early attempts by which one message may delay later messages
 MOST_EARLY: Final = 8  # early attempts of one message in total
 _WEEK: Final = 7 * 24 * _HOUR
-_UNTRIED: Final = 30 * _HOUR  # longer than any retry waits: nothing ran, or there was nothing to send
+_UNTRIED: Final = 30 * _HOUR  # longer than the wait for any retry, so the service did not run, or there was nothing to send
 _JITTER: Final = 0.1
 _FIRST_PAUSE: Final = 5
 _LONGEST_PAUSE: Final = _MINUTE
@@ -27,8 +27,8 @@ _GONE: Final = 410
 class Result(NamedTuple):
     """The outcome of an attempt. `duration` is in milliseconds, `retry_after` in seconds, as the endpoint requested.
 
-    `reached` is false if there was not even a connection, so the message cannot be the cause. `unsendable` means that nothing
-    was sent, and that it cannot be sent later either.
+    `reached` is False if there was not even a connection, so the message cannot be the cause. `unsendable` means that the message
+    was not sent and cannot be sent later either.
     """
 
     duration: int
@@ -46,15 +46,15 @@ class Result(NamedTuple):
 
 
 def retry_delay(step: int) -> float | None:
-    """Return the seconds until the next attempt after this many; None if that was the last."""
+    """Return the seconds until the next attempt after `step` attempts; None if that was the last one."""
     return None if step >= len(STEPS) else STEPS[step] * random.uniform(1, 1 + _JITTER)  # noqa: S311  # jitter, not a secret
 
 
 def pause_length(failures: int, status: int | None) -> float:
     """Return the seconds to pause an endpoint after this many failures in a row, the last with this status.
 
-    An endpoint that cannot be reached is paused at once. One that responds may have failed only on this message, and is paused
-    if it fails on several messages in a row.
+    An endpoint that cannot be reached is paused at once. An endpoint that responds may have failed only on this message, so it is
+    paused only after several failures in a row.
     """
     tolerated = 0 if status in _NOBODY_THERE else 2 if status is not None and status >= 500 else 9
     return min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failures - tolerated - 1, 8)) if failures > tolerated else 0
@@ -118,7 +118,7 @@ def update_endpoint(webhook: Webhook, delivery: Delivery, result: Result, at: st
 
 
 def _count_failing(webhook: Webhook, at: str, untried: float) -> None:
-    """Note since when an endpoint fails, after so many seconds in which nothing was tried: what was not tried has not failed."""
+    """Record since when an endpoint has been failing. Time without attempts, given as `untried` seconds, does not count."""
     if webhook.failing_since is None:
         webhook.failing_since = webhook.tried_since = at
         return

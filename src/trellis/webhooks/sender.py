@@ -1,4 +1,4 @@
-"""The sender: makes one attempt to send one message, and describes the outcome for people."""
+"""The sender, which makes one attempt to send one message, and describes the outcome for people."""
 
 import asyncio
 import socket
@@ -19,8 +19,8 @@ from trellis.webhooks.retries import Result
 
 TIMEOUT: Final = 15.0  # seconds for everything: DNS lookup, connection, request and response
 _MOST_READ: Final = 64 * 1024  # bytes of a response
-_MOST_KEPT: Final = 4 * 1024  # characters of it that are logged
-_MOST_QUOTED: Final = 500  # characters of what is wrong with it, which may quote all of its headers
+_MOST_KEPT: Final = 4 * 1024  # characters of a response to log
+_MOST_QUOTED: Final = 500  # characters of a library's error message, which may quote all headers of a response
 _USER_AGENT: Final = f"Trellis/{__version__}"
 
 
@@ -34,10 +34,10 @@ class Sender:
         self._timeout = timeout
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Result:
-        """Send a message. Raises nothing unless it is cancelled."""
+        """Send a message, and return the outcome. Raises nothing except CancelledError."""
         try:
             self._transport = self._transport or Transport(self._guard, self._tls)
-        except OSError as failed:  # tried again with the next message: they may be about to be replaced
+        except OSError as failed:  # tried again with the next message, since the certificates may be about to be replaced
             return Result(0, error=say(reasons.NO_CERTIFICATES, reason=failed), reached=False)
         started = time.monotonic()
         received = _Received()
@@ -75,7 +75,7 @@ class Sender:
 async def _post(transport: Transport, url: str, headers: Mapping[str, str], body: bytes, received: "_Received") -> None:
     target = httpx.URL(url)
     own = {
-        "host": target.netloc.decode(),  # else httpx would decode the name, and fail with one that IDNA 2008 does not know
+        "host": target.netloc.decode(),  # otherwise httpx would decode the name, and fail if IDNA 2008 does not allow it
         "content-type": "application/json",
         "user-agent": _USER_AGENT,
         "accept-encoding": "identity",
@@ -93,7 +93,7 @@ async def _post(transport: Transport, url: str, headers: Mapping[str, str], body
 
 
 def _quote(failed: Exception) -> str:
-    """Return the beginning of what a library says of a failure, which may quote what the endpoint sent."""
+    """Return the beginning of a library's error message, without secrets. It may quote what the endpoint sent."""
     text = str(failed)
     return redact_secrets(text[:_MOST_QUOTED]) + "…" * (len(text) > _MOST_QUOTED)
 
@@ -107,7 +107,7 @@ class _Received:
         self.body = b""
 
     def text(self) -> str | None:
-        """Return its beginning as text without control characters, for people."""
+        """Return the beginning of the body as text for people, without control characters and secrets; None without a response."""
         if self.status is None:
             return None
         text = self.body[: 4 * _MOST_KEPT].decode("utf-8", "replace")[:_MOST_KEPT]

@@ -1,4 +1,4 @@
-"""The headers that identify a message and prove its origin, as Standard Webhooks defines them."""
+"""The headers that identify a message and prove its origin, as defined by Standard Webhooks."""
 
 import base64
 import hashlib
@@ -17,12 +17,12 @@ def sign(message_id: str, timestamp: int, body: bytes, secrets: Iterable[bytes])
 
 
 def build_signed_headers(webhook: Webhook, message_id: str, at: str, body: bytes, key: str | None) -> dict[str, str]:
-    """Return the headers of an attempt, also signed with the old secret while it is valid and available.
+    """Return the headers of an attempt, also signed with the old secret while that is valid and available.
 
-    Raises SecretUnavailable if the new one is not.
+    Raises SecretUnavailable if the current secret is not available.
     """
     secrets = [derive_secret(webhook.secret, key)]
     if webhook.old_secret is not None and webhook.old_until is not None and webhook.old_until > at:
-        with suppress(SecretUnavailable):  # `key` was changed since: whoever has the new secret needs no other
+        with suppress(SecretUnavailable):  # `key` has changed since; the receiver can verify with the new secret
             secrets.append(derive_secret(webhook.old_secret, key))
     return build_headers(message_id, at, sign(message_id, webhook_timestamp(at), body, secrets))

@@ -1,9 +1,9 @@
-"""The worker: fills the outbox, finds the endpoints with due messages, and delivers to each of them.
+"""The worker, which fills the outbox, finds the endpoints with due messages, and delivers to each of them.
 
 Several workers, each in its own process, share the work. Each endpoint is leased by one of them at a time. The owner keeps
 increasing a heartbeat, a number in the endpoint's row. A worker that sees the same number for the duration of a lease, by its own
-monotonic clock, takes the endpoint over; the owner stops by itself before that. So the time of day does not matter. An owner on
-the same machine whose process has ended is not waited for: a service that is restarted takes over its own endpoints at once.
+monotonic clock, takes the endpoint over; the owner stops by itself before that. So the time of day does not matter. If the process
+of an owner on the same machine has ended, no worker waits for it: a restarted service takes over its own endpoints at once.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 LEASE: Final = 15.0  # seconds after which a worker without a heartbeat is considered dead
 _LOOK_EVERY: Final = 0.5
 _GRACE: Final = 3.0  # seconds for messages in progress when the worker stops
-_FILLS: Final = 20  # the most transactions that fill the outbox before endpoints get their turn
+_FILLS: Final = 20  # the most transactions that fill the outbox before messages are delivered
 
 
 class Worker:
-    """Delivers webhooks until it is stopped. `clock` counts seconds and never goes back.
+    """Delivers messages to webhooks until it is stopped. `clock` counts seconds and never goes back.
 
     All workers on one database must have the same `lease`.
     """
@@ -60,7 +60,7 @@ class Worker:
         self._wake = asyncio.Event()
 
     def _get_sender(self) -> "Sender":
-        """Return the sender, which is created for the first message."""
+        """Return the sender, which is created when the first message is sent."""
         if self._sender is None:
             # Start-up time: the HTTP client is slow to load, and many services have no webhooks.
             from trellis.webhooks.guard import Guard  # noqa: PLC0415
@@ -125,7 +125,7 @@ class Worker:
     # --- looking for work -----------------------------------------------------------------------------------------
 
     async def look(self) -> int:
-        """Start delivering to each endpoint that has due messages and no other owner; return their number."""
+        """Start delivering to each endpoint that has due messages and no other living owner; return the number of endpoints."""
         await self._fill()
         started = 0
         for webhook in self._find_ready():
@@ -137,7 +137,7 @@ class Worker:
         return started
 
     async def _fill(self) -> None:
-        """Fill the outbox from the event log, for endpoints that have emptied theirs."""
+        """Fill the outbox from the event log, for endpoints without due messages."""
         for _ in range(_FILLS):
             with self._gate.store.reading() as tx:
                 if not list_unfilled(tx, self._gate.now()):
@@ -154,7 +154,7 @@ class Worker:
         return [webhook for webhook in free if webhook.owner == self._id or webhook.id in with_due]
 
     def _note_heartbeats(self, webhooks: list[Webhook]) -> None:
-        """Record since when each heartbeat has not changed, by this worker's own clock."""
+        """Record since when each heartbeat has been the same, by this worker's own clock."""
         at, noted = self._clock(), self._heartbeats
         self._heartbeats = {}
         for webhook in webhooks:
@@ -164,7 +164,10 @@ class Worker:
                 self._heartbeats[webhook.id] = known if known is not None and known[0] == heartbeat else (heartbeat, at)
 
     def _find_left(self, webhook: Webhook) -> tuple[str, int] | None:
-        """Return the owner of an endpoint and its last heartbeat, if that is at least a lease ago or its process has ended."""
+        """Return the owner of an endpoint and its last heartbeat if the owner is dead; otherwise None.
+
+        An owner is dead if its heartbeat has been the same for the duration of a lease, or if its process has ended.
+        """
         heartbeat, since = self._heartbeats.get(webhook.id, (None, 0.0))
         if heartbeat is None or heartbeat[0] == self._id:
             return None
@@ -195,7 +198,7 @@ class Worker:
             await asyncio.sleep(_LOOK_EVERY)
 
     def _hold(self, tx: Transaction, webhook: Webhook, left: tuple[str, int] | None) -> bool:
-        """Lease an endpoint, or renew the lease on one of its own: nothing is sent while nothing can be written."""
+        """Lease an endpoint, or renew the lease if this worker has it. Without a successful write, nothing is sent."""
         if webhook.owner == self._id:
             return endpoints.renew(tx, self._id) > 0
         return endpoints.claim(tx, webhook.id, self._id, left)
@@ -206,14 +209,14 @@ class Worker:
             await self.renew_lease()
 
     async def renew_lease(self) -> None:
-        """Write a heartbeat if it is time; cancel everything if it is too late for that."""
+        """Write a heartbeat if it is time; cancel all messages in progress if it is too late."""
         at = self._clock()
         if self._tasks and at - self._heartbeat_at >= self._heartbeat_every:
             try:
                 async with asyncio.timeout(self._heartbeat_every):
                     await self._write(lambda tx: endpoints.renew(tx, self._id))
                 self._heartbeat_at = at
-            except Exception as error:  # noqa: BLE001  # whatever it was: without a heartbeat others take over
+            except Exception as error:  # noqa: BLE001  # whatever the error, others take over without a heartbeat
                 log.warning("The lease on webhooks could not be renewed: %s", str(error) or type(error).__name__)
         if self._tasks and self._clock() - self._heartbeat_at >= self._lease - self._heartbeat_every / 4:
             log.warning("The lease on webhooks was lost; messages in progress are cancelled.")

@@ -1,4 +1,4 @@
-"""Moving in from Invision Community, whose answers are translated into a structure document; and out, as such answers."""
+"""Moving in from Invision Community, by translating its API's answers into a structure document; and exporting such answers."""
 
 from trellis.invision.answers import Answers, ReadingFailed
 from trellis.invision.export import export_answers

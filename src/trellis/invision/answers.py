@@ -1,4 +1,4 @@
-"""The answers of a community's REST API, as they came: over the network, or from files."""
+"""The answers of a community's REST API as they were received, over the network or from files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,19 +10,19 @@ HELLO = "core/hello"
 
 
 class ReadingFailed(Exception):
-    """A community, or what was saved of one, cannot be read. The text says what was wrong and what to do."""
+    """A community, or its saved answers, cannot be read. The text explains what was wrong and what to do."""
 
 
 @dataclass(slots=True)
 class Answers:
-    """What a community has answered: its greeting, and by path the pages of each list. `cautions` are doubts about them."""
+    """The answers of a community: its greeting, and the pages of each list by path. `cautions` are doubts about the answers."""
 
     hello: Mapping[str, Any] | None = None
     pages: dict[str, list[Any]] = field(default_factory=dict)
     cautions: list[str] = field(default_factory=list)
 
     def find_records(self, paths: Sequence[str]) -> list[Mapping[str, Any]] | None:
-        """Return the records of a list, each once and by id; None if none of its paths was answered. Raises ReadingFailed."""
+        """Return the records of a list, each once, in the order of ids; None if no path was answered. Raises ReadingFailed."""
         path = next((one for one in paths if one in self.pages), None)
         if path is None:
             return None
@@ -32,14 +32,14 @@ class Answers:
         return [found[number] for number in sorted(found)]
 
     def count_missing(self, path: str) -> int:
-        """Return how many more records the pages of a list tell of than they have. Raises ReadingFailed."""
+        """Return how many records are missing from the pages of a list, by the total that they report. Raises ReadingFailed."""
         pages = [parse_page(answer, f"{path}, page {number}") for number, answer in enumerate(self.pages[path], 1)]
         seen = {number for page in pages for number in page.records}
         return max(0, (pages[-1].total or 0) - len(seen)) if pages else 0
 
 
 class Page(NamedTuple):
-    """A page of a list: its records by id, and how many records and pages there are, if it says so."""
+    """A page of a list: its records by id, and the total numbers of records and pages, if it reports them."""
 
     records: dict[int, Mapping[str, Any]]
     total: int | None
@@ -47,7 +47,7 @@ class Page(NamedTuple):
 
 
 def parse_page(answer: Any, where: str) -> Page:
-    """Parse an answer to a list; a bare list of records passes too. Raises ReadingFailed, which names `where` it was."""
+    """Parse the answer to a request for a list. A bare list of records is accepted too. Raises ReadingFailed, naming `where`."""
     results = answer.get("results") if isinstance(answer, Mapping) else answer
     if isinstance(results, Mapping):  # PHP writes a list with gaps as an object
         results = list(results.values())

@@ -1,4 +1,4 @@
-"""Our community as the answers that the suite would give: by the declarations of its dialect, as for keys that speak it."""
+"""Exporting our community as the answers that Invision Community would give, by the declarations of its dialect."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -12,13 +12,16 @@ from trellis.invision.present import Ask, list_all, list_pages
 from trellis.invision.suite import choose_known, find_paths, find_shape
 from trellis.kinds.invision import INVISION
 
-_GREETING: Final = ("communityName", "communityUrl", "ipsVersion")  # a key, which our answer has too, is nobody's here
+_GREETING: Final = ("communityName", "communityUrl", "ipsVersion")  # without the key, which our answer also contains
 
 
 def export_answers(
     ask: Ask, kinds: Sequence[NodeKind], per_page: int, progress: Callable[[int, int], None] = lambda _done, _all: None
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the answers with the names that they have in a folder: the greeting, each page of each list, and each record."""
+    """Yield the answers with their names in a folder: the greeting, each page of each list, and each record.
+
+    `ask` runs an operation and returns its value. Raises ReadingFailed if nodes are deleted meanwhile.
+    """
     known = choose_known(kinds)
     find_groups = _find_groups(ask, known)
     greeting = _show(ask(GREETING.name, {}), INVISION.answers[GREETING.name], find_groups)
@@ -38,7 +41,7 @@ def _show(record: Mapping[str, Any], members: Sequence[Member], find_groups: Fin
 
 
 def _find_groups(ask: Ask, kinds: Sequence[NodeKind]) -> FindGroups:
-    """Return what finds groups by their ids, as the suite shows them."""
+    """Return a function that finds groups by their ids, in the form in which the suite shows them."""
     shown: dict[int, dict[str, Any]] = {}
 
     def find(who: Who) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Which of our groups each group of the old community is: chosen, built in, of the same name, or a new one."""
+"""Matching each group of the old community to one of ours: a chosen one, a built-in one, one with the same name, or a new one."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from trellis.invision.suite import PREFIX, ROLES, name_external
 
 @dataclass(slots=True)
 class Match:
-    """A group of the old community: what documents call it here, which record it is here, and how it was found."""
+    """The match of an old group: its external id here, its record here (None if it is new), and notes on how it was found."""
 
     external_id: str
     here: Mapping[str, Any] | None = None
@@ -23,7 +23,7 @@ class Match:
 
     @property
     def is_managed_elsewhere(self) -> bool:
-        """Whether another document says how the group is."""
+        """Whether the group here is managed by another document."""
         return self.here is not None and self.here["managedBy"] not in {None, PREFIX}
 
 
@@ -37,7 +37,10 @@ class GroupMatcher:
         self._found: dict[int, Match] = {}
 
     def match(self, chosen: Mapping[int, str]) -> dict[int, Match]:
-        """Return what each old group is here. `chosen` are those that the operator has named. Raises ReadingFailed."""
+        """Return the match of each old group by its id. `chosen` are the operator's choices: old id → external id here.
+
+        Raises ReadingFailed if a chosen group does not exist.
+        """
         here = {self._name(record): record for record in self._present.groups}
         for number, external_id in chosen.items():
             if number not in self._old or external_id not in here:
@@ -61,14 +64,14 @@ class GroupMatcher:
         return self._found
 
     def _name(self, record: Mapping[str, Any]) -> str | None:
-        """Return what documents call one of our groups."""
+        """Return the external id of one of our groups."""
         external_id: str | None = record["externalId"] or self._kind.built_in.get(record["id"])
         return external_id
 
     def _match_built_in(self, record: Mapping[str, Any]) -> None:
-        """Find the group with the same role: the one that is called so, or if none is, that with the id which the suite gives it.
+        """Match a built-in group to the old group with the name of its role, or if there is none, to the one with the same id.
 
-        A group that is here by its old id has been taken for another one before, and remains that.
+        An old group that already has a record here, by the external id made from its old id, was matched before and is skipped.
         """
         number, external_id = int(record["id"]), self._name(record) or ""
         if any(match.external_id == external_id for match in self._found.values()):
@@ -83,7 +86,7 @@ class GroupMatcher:
             self._found[number] = Match(external_id, record, [told])
 
     def _find_own(self, number: int) -> Mapping[str, Any] | None:
-        """Return the group that is here by its old id."""
+        """Return our group whose external id was made from an old id; None if there is none."""
         return self._present.find(self._kind, name_external(self._kind, number))
 
     def _match_name(self, number: int, name: str, *, unique: bool) -> Match:
@@ -100,11 +103,11 @@ class GroupMatcher:
 
 
 def fold(name: Any) -> str:
-    """Return a name as it is compared."""
+    """Return the form in which names are compared: case-folded, with single spaces."""
     return " ".join(str(name).split()).casefold()
 
 
 def list_groups(raw: Any) -> Iterator[int | None]:
-    """Yield the ids of groups in a list of ids or of group objects; None for what is neither."""
+    """Yield the ids of groups in a list of ids or of group objects; None for an element that is neither."""
     for one in raw if isinstance(raw, list) else ():
         yield parse_whole_number(one.get("id") if isinstance(one, Mapping) else one)

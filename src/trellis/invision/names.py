@@ -1,4 +1,4 @@
-"""Names as our rules allow them."""
+"""Reading names from the old community, and changing those that our rules do not allow."""
 
 import re
 import unicodedata
@@ -9,13 +9,13 @@ from trellis.core.kind import NodeKind
 from trellis.invisible import find_invisible
 
 _LONGEST: Final = 255
-_READ: Final = 4 * _LONGEST  # characters that are looked at
+_READ: Final = 4 * _LONGEST  # characters to examine
 _HTML: Final = re.compile(r"</?[a-zA-Z][^<>]*>|&(?:[a-zA-Z]+|#[0-9]+|#x[0-9a-fA-F]+);")
 _BREAKS: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
 
 def read_name(kind: NodeKind, number: int, told: Any, notes: list[str]) -> str:
-    """Return a name that is allowed, the same if that is possible; note what was changed, or will look odd."""
+    """Return a name that our rules allow, unchanged if possible. Add to `notes` what was changed or will look odd."""
     text = told if isinstance(told, str) else ""
     try:
         name: str = kind.name_field.type.parse(text)

@@ -1,4 +1,4 @@
-"""Permissions in the suite's form: one member for each option, by position, with `*` or ids joined by commas."""
+"""Reading permissions in the suite's form: one member for each option, by position, with `*` or ids separated by commas."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,8 +9,11 @@ from trellis.invision.suite import find_shape
 
 
 def read_permissions(kind: NodeKind, told: Any, groups: Mapping[int, str], notes: list[str]) -> dict[str, Any] | None:
-    """Return who may do what, by external ids; None if nothing is told of it. What is not understood allows nobody."""
-    members = {member: option for member, option in find_shape(kind).options.items() if member != option}  # but those of requests
+    """Return who may do what: option → external ids of groups, or EVERYONE. None if the permissions are not given.
+
+    Values that are not understood allow nobody, and are added to `notes`.
+    """
+    members = {member: option for member, option in find_shape(kind).options.items() if member != option}  # not those of requests
     if not isinstance(told, Mapping) or not told.keys() & members.keys():
         return None
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What is here already: the nodes of our community by their external ids, and its groups."""
+"""The present state of our community: its nodes by their external ids, and its groups."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from trellis.core.verbs import LIST
 from trellis.invision.answers import ReadingFailed
 
 Ask = Callable[[str, Mapping[str, Any]], Any]
-_PER_PAGE: Final = 100  # as many of the longest records as a page may have
+_PER_PAGE: Final = 100  # the most of the longest records that a page may have
 
 
 @dataclass(slots=True)
 class Present:
-    """Our community: the records that have external ids, by kind and external id; and all of its groups."""
+    """Our community: the records with external ids, by kind and external id, and all groups."""
 
     nodes: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
     groups: list[Mapping[str, Any]] = field(default_factory=list)
@@ -38,18 +38,18 @@ def read_present(ask: Ask, kinds: Iterable[NodeKind]) -> Present:
 
 
 def list_all(ask: Ask, kind: NodeKind) -> Iterator[Mapping[str, Any]]:
-    """Yield all records of a kind, by their ids."""
+    """Yield all records of a kind in the order of their ids. Raises ReadingFailed if some are deleted meanwhile."""
     for page in list_pages(ask, kind, _PER_PAGE):
         yield from page["results"]
 
 
 def list_pages(ask: Ask, kind: NodeKind, per_page: int) -> Iterator[Mapping[str, Any]]:
-    """Yield the pages of a list, by the ids of the records. Raises ReadingFailed if some are deleted meanwhile."""
+    """Yield the pages of a list, ordered by the ids of the records. Raises ReadingFailed if some are deleted meanwhile."""
     number = pages = 1
     total = 0
     while number <= pages:
         page = ask(kind.operation(LIST.name), {"page": number, "perPage": per_page})
-        if page["totalResults"] < total:  # what was to come next is on a page that was read already
+        if page["totalResults"] < total:  # records that were to come next have moved to a page already read
             raise ReadingFailed(f"Some {kind.title.lower()} were deleted while they were read. Nothing was written; begin again.")
         total = page["totalResults"]
         yield page

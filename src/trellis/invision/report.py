@@ -1,4 +1,4 @@
-"""The report of an import: what was read, what is written, and node by node what is lost or needs a look; as text and HTML."""
+"""The report of an import, as text and HTML: what was read, what is written, and what is lost or needs a look, node by node."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from trellis.core.fields import escape_unsafe, isolate
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A node: its id and address in the old community, its names from the top, its external id here, and what there is to say."""
+    """A node: its id and address in the old community, its names from the top, its external id here, and notes about it."""
 
     id: int
     path: tuple[str, ...]
@@ -20,18 +20,18 @@ class Row:
 
     @property
     def looks(self) -> tuple[str, ...]:
-        """What somebody should look at."""
+        """The notes that somebody should look at, and first the reason if the node is left out."""
         return (f"Left out: {self.left_out}", *self.notes) if self.left_out else self.notes
 
     @property
     def label(self) -> str:
-        """Its names from the top, joined."""
+        """The names from the top, joined."""
         return isolate(" > ".join(self.path))
 
 
 @dataclass(slots=True)
 class Section:
-    """What is said of one kind. `lost` are our members that the old community does not tell."""
+    """The part of the report about one kind. `lost` are our members that the answers of the old community do not contain."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ class Section:
 
 @dataclass(slots=True)
 class Report:
-    """The whole report. `source` says where the answers are from."""
+    """The whole report. `source` describes where the answers are from."""
 
     source: str
     name: str = ""
@@ -63,17 +63,17 @@ class Report:
 
     @property
     def community(self) -> str:
-        """The old community, named."""
+        """The name of the old community, its source and its release, as far as they are known."""
         release = f", release {self.release}" if self.release else ""
         return f"{isolate(self.name)} ({self.source}{release})" if self.name else f"{self.source}{release}"
 
     def describe_looks(self) -> str:
-        """Say how many nodes need a look."""
+        """Describe how many nodes need a look."""
         count = sum(bool(row.looks) for section in self.sections for row in section.rows)
         return "1 node needs a look" if count == 1 else f"{count:,} nodes need a look"
 
     def describe_counts(self) -> str:
-        """Say how many nodes of each kind are in the document, and how many are not."""
+        """Describe how many nodes of each kind are in the document, and how many are left out."""
         parts = [
             f"1 {section.singular}" if section.written == 1 else f"{section.written:,} {section.title.lower()}"
             for section in self.sections
@@ -105,7 +105,7 @@ def _list_lines(report: Report) -> Iterator[str]:
 
 
 def write_html(report: Report) -> str:
-    """Write the report as a page of HTML that needs nothing else."""
+    """Write the report as a page of HTML that needs no other files."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # start-up time: text needs no template
 
     environment = Environment(

@@ -1,4 +1,4 @@
-"""Saved answers: a folder with a file for each answer, named like the path that was asked, or one file with all of them.
+"""Saved answers: a folder with a file for each answer, named after the requested path, or one file with all of them.
 
     core/hello.json
     forums/forums/page-1.json  page-2.json …
@@ -25,7 +25,7 @@ _NOTHING: Final = "There are no answers of a community in it: it would have fold
 
 
 def read_saved(source: Path, paths: Iterable[str]) -> Answers:
-    """Read what was saved of these lists, from a folder or a file. Raises ReadingFailed."""
+    """Read the saved answers for the lists at these paths, from a folder or a file. Raises ReadingFailed."""
     try:
         answers = _read_folder(source, paths) if source.is_dir() else _read_file(source, paths)
     except OSError as error:
@@ -68,7 +68,7 @@ def _read_file(file: Path, paths: Iterable[str]) -> Answers:
 
 
 def _list_pages(answer: Any) -> list[Any]:
-    """Return the pages of a list: several answers, or one, which may be a bare list of records."""
+    """Return the pages of a list, which may be several answers or one. A single one may be a bare list of records."""
     several = isinstance(answer, list) and all(isinstance(one, Mapping) and "results" in one for one in answer)
     return answer if several else [answer]
 
@@ -90,19 +90,19 @@ def _read_json(file: Path) -> Any:
 
 
 def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
-    """Write named answers into a new folder, all or none; return how many there are. Raises ReadingFailed, OSError."""
-    folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link in place of the folder
+    """Write named answers into a new folder, all or none; return their number. Raises ReadingFailed, OSError."""
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link with the name of the folder
     check_folder(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         count = 0
-        for count, (name, answer) in enumerate(answers, 1):  # noqa: B007  # how many there are is known at the end
+        for count, (name, answer) in enumerate(answers, 1):  # noqa: B007  # the number is known only at the end
             file = work / f"{name}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(_write_json(name, answer))
         work.chmod(0o755)
-        work.replace(folder)  # which works over an empty folder too
+        work.replace(folder)  # this also replaces an empty folder
         return count
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
@@ -117,7 +117,7 @@ def _write_json(name: str, answer: Any) -> bytes:
 
 
 def check_folder(folder: Path) -> None:
-    """See that a folder is new or empty. Raises ReadingFailed."""
+    """Raise ReadingFailed unless a folder is new or empty."""
     try:
         is_free = not any(folder.iterdir()) if folder.is_dir() else not (folder.exists() or folder.is_symlink())
     except OSError as error:
@@ -127,7 +127,7 @@ def check_folder(folder: Path) -> None:
 
 
 def name_answers(answers: Answers) -> Iterator[tuple[str, Any]]:
-    """Yield answers with the names that they have in a folder."""
+    """Yield answers with their names in a folder."""
     if answers.hello is not None:
         yield HELLO, answers.hello
     for path, pages in answers.pages.items():

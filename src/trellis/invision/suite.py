@@ -1,4 +1,4 @@
-"""What the suite calls our kinds, where it serves them, and what its answers tell of them: by the declarations of its dialect."""
+"""Our kinds in the suite (Invision Community): their names, paths and members, from the declarations of its dialect."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -8,14 +8,14 @@ from trellis.core.kind import NodeKind
 from trellis.kinds.invision import INVISION
 
 PREFIX: Final = INVISION.name  # of external ids; also the name of the document
-ROLES: Final[Mapping[str, frozenset[str]]] = {  # what the built-in groups are called in the suite, by what documents call them
+ROLES: Final[Mapping[str, frozenset[str]]] = {  # the names of the built-in groups in the suite, by their external ids
     "guests": frozenset(("guests", "guest")),
     "members": frozenset(("members", "member")),
     "administrators": frozenset(("administrators", "administrator", "admins")),
 }
-# Members of ours that are told in another form.
+# Our members that the suite's answers contain in another form.
 _ALSO_TOLD: Final[Mapping[str, tuple[str, ...]]] = {"groups": ("prefix", "suffix")}
-# What everybody should know who moves in.
+# Cautions for everybody who moves in, by kind.
 CAUTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "forums": (
         "Forums that were closed by a password, a minimum of posts or for others' topics are open here to all whom they allow.",
@@ -24,17 +24,17 @@ CAUTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def choose_known(kinds: Sequence[NodeKind]) -> list[NodeKind]:
-    """Return the kinds that the suite knows."""
+    """Return the kinds that exist in the suite."""
     return [kind for kind in kinds if kind.name in INVISION.kinds]
 
 
 def find_shape(kind: NodeKind) -> Shape:
-    """Return what the suite makes of a kind."""
+    """Return the shape of a kind in the suite's answers."""
     return INVISION.kinds[kind.name]
 
 
 def find_paths(kind: NodeKind) -> tuple[str, ...]:
-    """Return where the suite serves a kind: today's path, then that of older releases."""
+    """Return the paths at which the suite serves a kind: the current path first, then the path of older releases."""
     return tuple(path.removeprefix("/") for path in (*kind.also, kind.path))
 
 
@@ -44,12 +44,12 @@ def name_external(kind: NodeKind, number: int) -> str:
 
 
 def list_told(kind: NodeKind) -> frozenset[str]:
-    """Return the fields of a kind that the suite's answers tell under the same name."""
+    """Return the fields of a kind that the suite's answers contain under the same name."""
     return frozenset(member.name for member in find_shape(kind).members).intersection(f.name for f in kind.fields)
 
 
 def list_lost(kind: NodeKind) -> tuple[str, ...]:
-    """Return the members of a kind that the suite's answers do not tell."""
+    """Return the members of a kind that the suite's answers do not contain."""
     told = list_told(kind).union(_ALSO_TOLD.get(kind.name, ()))
     order = ("order",) if kind.ordered else ()
     return (*order, *(f.name for f in kind.fields if not f.read_only and f.name not in told))

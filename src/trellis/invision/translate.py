@@ -1,4 +1,4 @@
-"""Translating an old community into a structure document of ours, with a report of what cannot be told or taken over."""
+"""Translating an old community into a structure document, with a report of what is unknown or cannot be taken over."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,12 +26,15 @@ _SPLIT: Final = "Write several: --section groups first, then one for each other 
 _AFFIXES: Final = ("prefix", "suffix")
 _LONGEST_AFFIX: Final = 1000  # characters
 _LONGEST_FORMATTED: Final = 10_000
-_LEAF: Final = "category"  # the type of a forum that is no redirect and has no topics of its own
+_LEAF: Final = "category"  # the type of a forum that is not a redirect and has no topics of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to translate. `sections` are the kinds to write, `groups` the old ids of groups with our external ids for them."""
+    """Options of a translation. `sections` are the kinds to write, `groups` maps old ids of groups to our external ids.
+
+    With `clubs`, nodes of clubs are taken over as well.
+    """
 
     sections: Sequence[NodeKind]
     clubs: bool = False
@@ -54,7 +57,7 @@ class Translation:
 
 
 def translate(answers: Answers, source: str, present: Present, kinds: Sequence[NodeKind], options: Options) -> Translation:
-    """Translate what a community has answered. Raises ReadingFailed."""
+    """Translate the answers of a community. `source` describes where they are from. Raises ReadingFailed."""
     hello = answers.hello or {}
     name, release = (" ".join(str(hello.get(member) or "")[:100].split()) for member in ("communityName", "ipsVersion"))
     report = Report(source, name, release, list(answers.cautions))
@@ -92,7 +95,7 @@ def _match_groups(answers: Answers, present: Present, kinds: Sequence[NodeKind],
 
 
 def _describe_missing_groups(groups: Mapping[int, Match], present: Present) -> Iterator[str]:
-    """Say which of our groups none of the old ones is: those that are built in, and those that one was by its name."""
+    """Describe our groups that match no old group: built-in groups, and groups that an earlier import matched by name."""
     found = {match.here["id"] for match in groups.values() if match.here is not None}
     for record in (record for record in present.groups if record["id"] not in found):
         name, external_id = isolate(record["name"]), str(record["externalId"])
@@ -113,19 +116,20 @@ def _check_size(report: Report) -> None:
 
 
 class _Translator:
-    """Translates sections; knows which groups are meant."""
+    """Translates sections, replacing old groups by their matches here."""
 
     def __init__(self, present: Present, groups: Mapping[int, Match], *, clubs: bool) -> None:
         self._present = present
         self._matches = groups
         self._groups = {number: match.external_id for number, match in groups.items()}
         found = {match.here["id"] for match in groups.values() if match.here is not None}
-        # Whether all of these are everybody. Without guests, members or administrators among them a part was sent, or nothing.
+        # Whether all of the old groups together mean everybody. If guests, members or administrators are missing, only a part of
+        # the groups was sent.
         self._is_everybody = found.issuperset(record["id"] for record in present.groups if record["builtIn"])
         self._clubs = clubs
 
     def translate_section(self, kind: NodeKind, records: Sequence[Mapping[str, Any]], section: Section) -> list[dict[str, Any]]:
-        """Translate the nodes of a kind; return the entries at the top. Fills the section of the report."""
+        """Translate the nodes of a kind, and return the entries of the top level. Fills the section of the report."""
         nodes = [self._read_node(kind, record) for record in records]
         top = arrange(nodes)
         for node in walk(top):
@@ -143,7 +147,7 @@ class _Translator:
         return node
 
     def _leave_out(self, node: OldNode) -> None:
-        """Say of a node whether it is left out. Its parent was asked before."""
+        """Set the reason if a node is left out. This must have been called for its parent before."""
         if node.kind.is_group:
             match = self._matches[node.id]
             first = next(number for number, other in self._matches.items() if other.external_id == match.external_id)
@@ -169,7 +173,7 @@ class _Translator:
     # --- entries --------------------------------------------------------------------------------------------------
 
     def _write_level(self, kind: NodeKind, nodes: Sequence[OldNode]) -> list[dict[str, Any]]:
-        """Write siblings: those that are here in their order here, then the others by their ids."""
+        """Write siblings: first those that exist here, in their order here, then the others by their ids."""
         written = [node for node in nodes if not node.left_out]
         if kind.ordered:
             written.sort(key=self._order)
@@ -233,25 +237,28 @@ class _Translator:
 
 
 def _simplify(told: Any) -> Any:
-    """Return the name of what is told as an object, such as a member; a text for null."""
+    """Return the name if a value is an object, such as a member; "" if it is null; otherwise the value."""
     if isinstance(told, Mapping):
         return str(told.get("name") or "")
     return "" if told is None else told
 
 
 def _find_scheme(url: str) -> str:
-    """Return the scheme of an address, "" if it is none."""
+    """Return the scheme of an address; "" if it is not a valid address."""
     try:
         return urlsplit(url).scheme
     except ValueError:
         return ""
 
 
-# --- what single kinds need ---------------------------------------------------------------------------------------
+# --- further steps for single kinds -------------------------------------------------------------------------------
 
 
 def _finish_forum(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] | None) -> None:
-    """Give a redirect an address, since it must have one here: the one it has here, or its own page in the old community."""
+    """Give a redirect an address, which it must have here: the address it has here already, or its page in the old community.
+
+    A redirect with forums below it becomes a category. A redirect for which no address is known is left out.
+    """
     if not node.kind.leaf_only(entry | {"type": entry.get("type")}):
         return
     if any(not child.left_out for child in node.children):
@@ -273,7 +280,7 @@ def _finish_forum(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] 
 
 
 def _finish_group(node: OldNode, entry: dict[str, Any], _: Mapping[str, Any] | None) -> None:
-    """Take the formatted name apart, into what stands before the name and behind it."""
+    """Split the formatted name of a group into `prefix` and `suffix`, the parts before and after its name."""
     formatted = node.record.get("formattedName")
     html = formatted if isinstance(formatted, str) and len(formatted) <= _LONGEST_FORMATTED else ""
     for name in (escape(node.name), escape(node.name, quote=False), node.name):
@@ -290,7 +297,7 @@ def _finish_group(node: OldNode, entry: dict[str, Any], _: Mapping[str, Any] | N
 
 
 def _split_text(html: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield what is before and behind a name, wherever it stands in the text of HTML and not within a tag."""
+    """Yield the parts before and after a name, for each occurrence of the name in HTML that is not within a tag."""
     at = html.find(name)
     while at >= 0:
         before = html[:at]

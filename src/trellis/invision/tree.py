@@ -1,4 +1,4 @@
-"""The nodes of the old community as trees: lists are by id, parents may come late, be missing, or lead in a circle."""
+"""Arranging the nodes of the old community as trees, from lists in which parents may come later, be missing or form a circle."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _CLOSED: Final = "It is at the top level and closed to everybody. See where it b
 
 @dataclass(slots=True, eq=False)
 class OldNode:
-    """A node of the old community. `closed`: nobody may do anything with it here. `left_out` says why it is not written."""
+    """A node of the old community. If `closed`, nobody may do anything with it here. `left_out` is why it is not written, or ""."""
 
     kind: NodeKind
     id: int
@@ -28,7 +28,7 @@ class OldNode:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The names from the top down to it."""
+        """The names from the top level down to this node."""
         names = [self.name]
         node = self
         while node.parent is not None:
@@ -38,13 +38,13 @@ class OldNode:
 
     @property
     def is_club(self) -> bool:
-        """Whether it belongs to a club."""
+        """Whether the node belongs to a club."""
         club = self.record.get("club")
         return bool(club) and club != "0"
 
 
 def arrange(nodes: Iterable[OldNode]) -> list[OldNode]:
-    """Put nodes below their parents; return those at the top. All that cannot be is noted at the node."""
+    """Put nodes below their parents, and return those at the top level. Problems are added to the notes of the node."""
     by_id = {node.id: node for node in nodes}
     for node in by_id.values():
         node.parent = _find_parent(node, by_id) if node.kind.tree else None
@@ -60,7 +60,7 @@ def arrange(nodes: Iterable[OldNode]) -> list[OldNode]:
 
 
 def walk(nodes: Iterable[OldNode]) -> Iterator[OldNode]:
-    """Yield nodes and all below them, parents before their children."""
+    """Yield nodes and all nodes below them, parents before their children."""
     waiting = list(nodes)[::-1]
     while waiting:
         node = waiting.pop()
@@ -81,7 +81,7 @@ def _find_parent(node: OldNode, by_id: Mapping[int, OldNode]) -> OldNode | None:
 
 
 def _list_circular(nodes: Iterable[OldNode]) -> list[OldNode]:
-    """Return one node of each circle of parents, that with the lowest id."""
+    """Return the node with the lowest id of each circle of parents."""
     found: list[OldNode] = []
     known: set[OldNode] = set()
     for start in nodes:
@@ -93,12 +93,12 @@ def _list_circular(nodes: Iterable[OldNode]) -> list[OldNode]:
         if node is not None and node in passed:
             circle = [*passed][[*passed].index(node) :]
             found.append(min(circle, key=lambda one: one.id))
-        known.update(passed)  # |= with the keys of a dictionary would copy all that is known
+        known.update(passed)  # |= with the keys of a dictionary would copy the whole set
     return found
 
 
 def _flatten(top: list[OldNode]) -> None:
-    """Bring up what is deeper than a document can have it."""
+    """Move up nodes that are on a deeper level than a document may have."""
     level: dict[OldNode, int] = dict.fromkeys(top, 1)
     for node in [*walk(top)]:
         parent = node.parent

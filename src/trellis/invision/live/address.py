@@ -1,4 +1,4 @@
-"""The address of a community: what may be given, and where it leads."""
+"""Checking the address of a community, and whether it leads to a private network."""
 
 import socket
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 
 
 def check_url(url: str, *, plain: bool = False) -> str:
-    """Return the address of the community without the path of its API. `plain` allows http. Raises ReadingFailed."""
+    """Return the address of a community without the path of its API. `plain` allows http. Raises ReadingFailed if it is invalid."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
         asked = URL(url)
-        _, _ = asked.host, asked.raw_host.decode("ascii").encode("idna")  # which a host such as a..b does not have
+        _, _ = asked.host, asked.raw_host.decode("ascii").encode("idna")  # fails for a host such as a..b
     except (ValueError, InvalidURL):
         host, parts = "", urlsplit("")
     if parts.scheme not in {"http", "https"} or not host:
@@ -39,7 +39,7 @@ def check_url(url: str, *, plain: bool = False) -> str:
 
 
 def find_private_address(url: str) -> str | None:
-    """Return an address that the host of a URL has within this machine or network; None if it has none, or is not known."""
+    """Return an address of a URL's host that is not on the public internet; None if there is none, or if it cannot be resolved."""
     try:
         found = socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -49,12 +49,12 @@ def find_private_address(url: str) -> str | None:
 
 
 def is_on_this_machine(url: str) -> bool:
-    """Return whether a URL names this machine, to which no proxy leads."""
+    """Return whether a URL names this machine, which must not be reached through a proxy."""
     return _is_loopback(urlsplit(url).hostname or "")
 
 
 def find_origin(url: str) -> str:
-    """Return the scheme, host and port of a URL; the port only if it is not the usual one. Raises ValueError."""
+    """Return the scheme, host and port of a URL, without the port if it is the default. Raises ValueError if the URL is invalid."""
     parts = urlsplit(url)
     port = "" if parts.port in {None, _PORTS.get(parts.scheme)} else f":{parts.port}"
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname

@@ -1,4 +1,4 @@
-"""The client: asks a live community over its REST API, politely, and gives up with a sentence that says what to do."""
+"""The client for the REST API of a live community. It limits its rate, and gives up with a sentence that explains what to do."""
 
 import time
 from base64 import b64encode
@@ -17,23 +17,23 @@ from trellis.invision.live.address import find_origin, is_on_this_machine
 from trellis.invision.live.decompress import Decompressor
 from trellis.retry_after import parse_retry_after
 
-MOST_BYTES: Final = 32 * 2**20  # of one answer: releases that send all at once need about 5 MiB for 10,000 forums
-MOST_IN_ALL: Final = 256 * 2**20  # of all answers, which are kept until they are written
-_WHOLE_ANSWER: Final = 120.0  # seconds, however slowly it trickles in
+MOST_BYTES: Final = 32 * 2**20  # of one answer; releases that send all records at once need about 5 MiB for 10,000 forums
+MOST_IN_ALL: Final = 256 * 2**20  # of all answers, which are kept in memory until they are written
+_WHOLE_ANSWER: Final = 120.0  # seconds within which an answer must be complete
 _CONNECT: Final = 10.0
 _LONGEST_PAUSE: Final = 15 * 60.0
-_MOST_PAUSES: Final = 10  # before one answer, also where the community says each time how long
-_PAUSES: Final = (30.0, 60.0, 120.0, 240.0)  # after 429 that does not say how long
-_RETRIES: Final = (2.0, 5.0, 15.0)  # after a failure of the server or of the network
+_MOST_PAUSES: Final = 10  # pauses before one answer, even if the community asks for each of them
+_PAUSES: Final = (30.0, 60.0, 120.0, 240.0)  # seconds after a 429 without a time
+_RETRIES: Final = (2.0, 5.0, 15.0)  # seconds after a failure of the server or of the network
 _MOST_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
-_PATH_FORMS: Final = ("/api/{}?", "/api/index.php?/{}&")  # the second one where the web server rewrites nothing
+_PATH_FORMS: Final = ("/api/{}?", "/api/index.php?/{}&")  # the second one if the web server rewrites no paths
 _sleep: Callable[[float], None] = time.sleep
 _clock: Callable[[], float] = time.monotonic
 
 
 class _Refusal(NamedTuple):
-    """What to do about a refusal. `is_about_path`: the same key may read other paths."""
+    """Advice on a refusal. If `is_about_path`, the same key may still read other paths."""
 
     advice: str
     is_about_path: bool = False
@@ -69,7 +69,9 @@ class _Answer(NamedTuple):
 
 
 class Client:
-    """Asks one community. `rate` is in requests per second, `timeout` in seconds without a byte; `tell` is told of pauses.
+    """Sends requests to one community. `rate` is in requests per second, `timeout` in seconds without a byte.
+
+    `tell` is called with a sentence before each pause.
 
     Raises ReadingFailed if the environment names a proxy or certificates that cannot be used.
     """
@@ -93,7 +95,7 @@ class Client:
             "accept-encoding": "gzip",
         }
         limits = httpx.Timeout(timeout, connect=min(_CONNECT, timeout))
-        # The environment may name a proxy, which would read what is sent to this machine with http.
+        # The environment may name a proxy, which could read http requests that are meant for this machine.
         by_environment = not is_on_this_machine(url)
         try:
             self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False, trust_env=by_environment)
@@ -108,13 +110,16 @@ class Client:
         self._client.close()
 
     def get(self, path: str, *, needed: bool = True, **query: object) -> Any:
-        """Return the answer, read; None if there is no such path, or no permission for what is not needed. Raises ReadingFailed."""
+        """Return the parsed answer to a request; None if the path does not exist, or if it is not `needed` and not permitted.
+
+        Raises ReadingFailed.
+        """
         for form in _PATH_FORMS if self._form is None else (self._form,):
             answer = self._ask(self._url + form.format(path) + "&".join(f"{n}={quote_url(str(v))}" for n, v in query.items()))
             read = _read_json(answer.body)
             is_the_api = isinstance(read, dict | list)
             if answer.status == 404 and not is_the_api and self._form is None:
-                continue  # the web server's own page: the other form of the path may lead to the API
+                continue  # the web server's own error page: the other form of the path may lead to the API
             self._form = form if is_the_api else self._form
             return self._judge(answer, read, path, needed=needed)
         raise ReadingFailed(
@@ -143,12 +148,12 @@ class Client:
     # --- patience -------------------------------------------------------------------------------------------------
 
     def _ask(self, url: str) -> _Answer:
-        """Ask until there is an answer that is not about waiting. Raises ReadingFailed."""
+        """Send a request, again after pauses if the community asks for patience or fails. Raises ReadingFailed."""
         pauses, retries, patience = iter(_PAUSES), iter(_RETRIES), iter(range(_MOST_PAUSES))
         while True:
             try:
                 answer = self._follow(url)
-            except (httpx.RequestError, httpx.InvalidURL, OSError, UnicodeError) as error:  # the last of a proxy whose name is none
+            except (httpx.RequestError, httpx.InvalidURL, OSError, UnicodeError) as error:  # UnicodeError for an invalid proxy name
                 sentence = f"{_shorten(self._url)} could not be asked: {_explain(error, self._timeout)}"
                 wait = next(retries, None)
             else:
@@ -168,7 +173,7 @@ class Client:
             _sleep(wait)
 
     def _follow(self, url: str) -> _Answer:
-        """Ask, and follow redirects within the community."""
+        """Send a request, and follow redirects within the community."""
         for _ in range(_MOST_REDIRECTS):
             answer = self._send(url)
             location = answer.headers.get("location")
@@ -211,7 +216,7 @@ class Client:
         return _Answer(response.status_code, response.headers, self._hide_key(bytes(body)))
 
     def _hide_key(self, body: bytes) -> bytes:
-        """Take the key out of an answer, which has no reason to repeat it, so that it is not kept with that."""
+        """Replace the key in an answer, so that it is not saved if the community repeats it."""
         for secret in self._secrets:
             body = body.replace(secret, b"(key)")
         return body

@@ -1,4 +1,4 @@
-"""Reading compressed answers, never more of them than may be kept."""
+"""Decompressing answers up to a limit."""
 
 import zlib
 from typing import Final
@@ -9,14 +9,14 @@ _GZIP: Final = zlib.MAX_WBITS | 16  # with gzip's header
 
 
 class Decompressor:
-    """Takes the parts of an answer as they come, and returns what they hold, cut off at `most` bytes."""
+    """Decompresses the parts of an answer with gzip as they arrive, each to at most `most` bytes. Other parts are unchanged."""
 
     def __init__(self, encoding: str, most: int) -> None:
         self._gzip = zlib.decompressobj(_GZIP) if encoding.strip().lower() in {"gzip", "x-gzip"} else None
         self._most = most
 
     def read(self, part: bytes) -> bytes:
-        """Return what a part holds, which may be nothing. Raises httpx.DecodingError."""
+        """Return the content of a part, which may be empty. Raises httpx.DecodingError."""
         try:
             return part if self._gzip is None else self._gzip.decompress(part, self._most)
         except zlib.error as error:

@@ -1,4 +1,4 @@
-"""The reader: all lists of a community, page by page, of which some come from caches and may overlap."""
+"""The reader, which reads all lists of a community page by page. Pages may come from caches and overlap."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ _MOST_PAGES: Final = 10_000
 
 
 class Reader:
-    """Reads lists. `progress` is called with how many records there are by now, and how many there will be."""
+    """Reads lists. `progress` is called with the number of records read so far and the expected total."""
 
     def __init__(self, client: Client, per_page: int, progress: Callable[[int, int], None]) -> None:
         self._client = client
@@ -21,7 +21,7 @@ class Reader:
         self._total = 0
 
     def read(self, lists: Mapping[str, Sequence[str]]) -> Answers:
-        """Read the greeting and the lists, each of which may be at one of several paths. Raises ReadingFailed."""
+        """Read the greeting and the lists, each from the first of its paths that exists. Raises ReadingFailed."""
         hello = self._client.get(HELLO, needed=False, _=secrets.token_hex(4))
         answers = Answers(hello if isinstance(hello, Mapping) else None)
         for paths in lists.values():
@@ -32,7 +32,7 @@ class Reader:
         return answers
 
     def _read_list(self, path: str, cautions: list[str]) -> list[Any] | None:
-        """Return the pages of a list. One whose records move to other pages meanwhile is read twice."""
+        """Return the pages of a list; None if it does not exist. If records seem to have moved between pages, read it twice."""
         done = self._done
         pages, doubt = self._read_pages(path)
         if pages is not None and doubt:
@@ -43,10 +43,10 @@ class Reader:
         return pages
 
     def _read_pages(self, path: str) -> tuple[list[Any] | None, str]:
-        """Read a list to its end: an empty page, the last one, or one with nothing new. Return also what is doubtful about it."""
+        """Read a list until a page is empty, the last, or has nothing new; return the pages, and a doubt about them or ""."""
         seen: set[int] = set()
         pages: list[Any] = []
-        fresh = secrets.token_hex(4)  # an answer may come from a cache, but not from that of another run
+        fresh = secrets.token_hex(4)  # an answer may come from a cache, but not from one of an earlier run
         totals: set[int] = set()
         total = 0
         while len(pages) < _MOST_PAGES:
@@ -60,7 +60,7 @@ class Reader:
             if page.total is not None:
                 totals.add(page.total)
             if pages and page.records.keys() <= seen:
-                break  # empty, or a release that knows no pages and sends all each time
+                break  # empty, or from a release without pages, which sends all records each time
             pages.append(answer)
             seen |= page.records.keys()
             total = page.total or 0
@@ -72,7 +72,8 @@ class Reader:
         self._done += len(seen)
         if (missing := total - len(seen)) > 0:
             return pages, f"tells of {missing:,} more than it sent"
-        # Where a record is deleted, another comes from the next page to one that was read already, and as many are there as before.
+        # If a record is deleted, another one moves from the next page to a page that was read already, so it is missed although the
+        # numbers match.
         return pages, "told of different numbers on its pages" if len(totals) > 1 else ""
 
     def _tell(self, seen: int, total: int) -> None:

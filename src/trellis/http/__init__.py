@@ -1,1 +1,1 @@
-"""The parts of HTTP that the REST API and the panel share: routes from the catalogue, and the status of refusals."""
+"""The parts of HTTP that the REST API, MCP and the panel share: routes, requests, responses, limits and problem documents."""

@@ -1,4 +1,4 @@
-"""A line in the log for each request over HTTP, if the operator asks for it."""
+"""Writes a line to the log for each request over HTTP, if the operator asks for it."""
 
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -15,9 +15,9 @@ _REQUEST: Final = b"x-request-id"
 
 
 async def run_logged(app: App, scope: Scope, receive: Receive, send: Send) -> None:
-    """Run an application for one request, and write what became of it: the query, which may hold a key, is left out."""
+    """Run an application for one request, and log the outcome. The query is left out, as it may contain a key."""
     started = time.perf_counter_ns()
-    status = 0  # the caller has gone before there was one
+    status = 0  # stays 0 if the caller leaves before there is a response
     request_id: str | None = None
 
     async def watch(message: MutableMapping[str, Any]) -> None:

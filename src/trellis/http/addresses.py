@@ -1,12 +1,12 @@
-"""Other ways to write the addresses of the API, which older clients use: turned into the one that it has.
+"""Rewrites addresses of the API that older clients write differently to the form that the API itself uses.
 
     /api/index.php?/forums/forums&page=2    /api/forums/forums?page=2
     /api/index.php/forums/forums?page=2     /api/forums/forums?page=2
     /api/forums/forums?page=2?perPage=5     /api/forums/forums?page=2&perPage=5
     //api//forums/forums                    /api/forums/forums
 
-HTTP itself has been parsed by then, and steps such as `..` mean nothing: whatever is written begins with the prefix of the API and
-reaches its table of routes, which knows what it knows.
+HTTP itself has been parsed by then, and segments such as `..` have no meaning: every rewritten address begins with the prefix of
+the API and is looked up in its table of routes, which contains only known paths.
 """
 
 import re
@@ -14,7 +14,7 @@ from collections.abc import MutableMapping
 from typing import Any, Final
 from urllib.parse import unquote
 
-LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy tells as the address of a caller
+LONGEST_ADDRESS: Final = 64  # characters kept of a caller's address as a trusted proxy reports it
 _SCRIPT: Final = b"/index.php"
 _SLASHES: Final = re.compile(rb"//+")
 _ENCODED_SLASH: Final = re.compile(rb"%2[fF]")
@@ -24,9 +24,9 @@ _ADDRESS: Final = b"://"
 
 
 def rewrite_address(scope: MutableMapping[str, Any], prefix: str) -> None:
-    """Give a request to what is below a prefix the address that it would have if it were written plainly.
+    """Rewrite the address of a request for a path below a prefix to its plain form.
 
-    What is not below the prefix stays as it is.
+    Addresses that are not below the prefix stay as they are.
     """
     path: bytes = (scope.get("raw_path") or scope["path"].encode("utf-8", "surrogatepass")).partition(b"?")[0]
     query: bytes = scope["query_string"]
@@ -47,13 +47,13 @@ def rewrite_address(scope: MutableMapping[str, Any], prefix: str) -> None:
 
 
 def _read_path(sent: bytes) -> bytes:
-    """Read a path that was sent as it is, or as the name of a parameter: encoded, and with the sign of an empty value."""
+    """Return the path in a query. As the name of a parameter it has encoded slashes, and the `=` of an empty value after it."""
     return sent if sent.startswith(b"/") else _ENCODED_SLASH.sub(b"/", sent).removesuffix(b"=")
 
 
 def _join(query: bytes) -> bytes:
-    """Read a question mark before a parameter as `&`: what was added to an address that had a query already.
+    """Replace a question mark before a parameter by `&`: the parameter was added to an address that already had a query.
 
-    In the value of a parameter that is an address itself it stays.
+    In a parameter whose value is itself an address, question marks stay.
     """
     return b"&".join(part if _ADDRESS in part else _NAME_AFTER_MARK.sub(b"&", part) for part in query.split(b"&"))

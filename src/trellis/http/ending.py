@@ -1,5 +1,5 @@
-"""The end of the process, as the server tells the application of it before it waits for the requests under way."""
+"""The name under which the application registers functions for the server to call when the process begins to end."""
 
 from typing import Final
 
-ENDING: Final = "trellis.ending"  # in the state of the lifespan: functions to call then
+ENDING: Final = "trellis.ending"  # in the lifespan's state: functions to call before the server waits for requests under way

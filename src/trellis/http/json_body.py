@@ -1,6 +1,6 @@
-"""JSON bodies as they are sent: they end with a line feed, and `?pretty` has them indented, for people who read them.
+"""Encodes JSON bodies: they end with a line feed, and are indented for people if the request has `?pretty`.
 
-What can be read line by line is sent so (NDJSON) to those who ask for it.
+A feed is sent with one value per line (NDJSON) to callers who ask for that.
 """
 
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from orjson import OPT_APPEND_NEWLINE, OPT_INDENT_2, dumps
 
-PRETTY: Final = "pretty"  # the parameter, which every endpoint has
+PRETTY: Final = "pretty"  # the name of a parameter that every endpoint has
 LINES: Final = "application/x-ndjson"
 _NAME: Final = PRETTY.encode()
 _VALUES: Final = {b"": True, b"=": True, b"=1": True, b"=true": True, b"=0": False, b"=false": False}
@@ -27,7 +27,7 @@ def encode_lines(values: Iterable[Any]) -> bytes:
 
 
 def accepts_lines(accept: bytes) -> bool:
-    """Return whether an Accept header asks for one value per line: by name, and no less than for JSON."""
+    """Return whether an Accept header asks for one value per line: it names NDJSON, and prefers it at least as much as JSON."""
     wanted = {b"application/json": 0.0, LINES.encode(): 0.0}
     for part in accept.lower().split(b","):
         name, *parameters = (piece.strip() for piece in part.split(b";"))
@@ -45,12 +45,12 @@ def _read_quality(text: bytes) -> float:
 
 
 def end_body(encoded: bytes) -> bytes:
-    """Make a body of a value that is encoded already."""
+    """Return the body for a value that is encoded already."""
     return encoded + b"\n"
 
 
 def find_pretty(query: bytes) -> bool | None:
-    """Return whether a query asks for an indented body; None if it says nothing of it, or what it says is not understood."""
+    """Return whether a query asks for an indented body; None if the parameter is missing, repeated or not understood."""
     if _NAME not in query:
         return None
     said = [part.removeprefix(_NAME) for part in query.split(b"&") if part.startswith(_NAME)]

@@ -1,4 +1,4 @@
-"""Where a request is read: in place if it is short, in a thread if it is long, so that nobody waits for it."""
+"""Decides where a request is read: in place if it is short, in a thread if it is long, so that no other request waits for it."""
 
 import asyncio
 from collections import Counter
@@ -12,14 +12,14 @@ from trellis.sentences import say
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Bytes of a request from which on reading it takes longer than to hand it to a thread and back (0.1 ms): JSON is read at
-# 10 to 100 MB/s, nested lists, forms and HTML at 1.
+# Requests with more bytes than this take longer to read than to hand to a thread and back (0.1 ms): JSON is read at 10 to 100 MB/s,
+# nested lists, forms and HTML at 1 MB/s.
 LARGE: Final = 4096
 _AT_ONCE: Final = 2  # requests of one caller with a body larger than usual: each may take a hundred megabytes of memory
 
 
 async def run_by_size(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a function that reads so many bytes of a request; the event loop does not wait for it if these are many."""
+    """Run a function that reads so many bytes of a request: in a thread if they are many, so that the event loop does not wait."""
     return await asyncio.to_thread(function, *args, **kwargs) if size > LARGE else function(*args, **kwargs)
 
 
@@ -31,7 +31,7 @@ class LargeRequests:
 
     @contextmanager
     def hold(self, caller: str, *, large: bool) -> Iterator[None]:
-        """Count a request while it is under way. Raises Refused (BUSY) if as many of the caller are as may be."""
+        """Count a request while it is under way. Raises Refused (BUSY) if the caller already has as many as allowed."""
         if not large:
             yield
             return

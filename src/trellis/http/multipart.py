@@ -1,4 +1,4 @@
-"""Reads bodies of the type multipart/form-data that have come whole."""
+"""Parses bodies of the type multipart/form-data that have been received completely."""
 
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, Final, TypeVar
@@ -13,15 +13,15 @@ from trellis.sentences import say
 
 T = TypeVar("T")
 
-# Python decodes many more, but keeps each name that it does not know for good; and of those that it knows, some take hours for a
-# body, and some make surrogates of plain ASCII.
+# Python can decode many more, but it remembers every unknown name forever; and of the charsets that it supports, some take hours
+# for a body, and some make surrogates of plain ASCII.
 _CHARSETS: Final = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"))
 _LONGEST_TYPE: Final = 1024  # bytes; a boundary has at most 70 (RFC 2046, 5.1.1)
-_MOST_PARAMETERS: Final = 32  # of a part: the time to tell them apart grows with the square of the semicolons
+_MOST_PARAMETERS: Final = 32  # of a part: the time to parse them grows with the square of the number of semicolons
 
 
 class _Parts(MultiPartParser):
-    """Starlette's parser, which does not say by itself whether the closing boundary has come."""
+    """Starlette's parser, extended: it records whether the closing boundary has come, and limits the parameters of a part."""
 
     ended = False
 
@@ -35,7 +35,7 @@ class _Parts(MultiPartParser):
 
 
 def parse_multipart(content_type: bytes, body: bytes, most_fields: int) -> list[tuple[str, str]]:
-    """Return the names and values of a form, which may have no files. Raises Refused (MALFORMED_REQUEST)."""
+    """Return the names and values of a form. Raises Refused (MALFORMED_REQUEST) if it cannot be read or contains files."""
     charset = _find_charset(content_type)
 
     async def stream() -> AsyncGenerator[bytes, None]:
@@ -45,7 +45,7 @@ def parse_multipart(content_type: bytes, body: bytes, most_fields: int) -> list[
     parser = _Parts(headers, stream(), max_files=0, max_fields=most_fields, max_part_size=len(body))
     try:
         form = _run_to_end(parser.parse())
-        body.decode(charset)  # the parser would take what cannot be read for Latin-1
+        body.decode(charset)  # checked here, since the parser reads invalid bytes as Latin-1
     except MultiPartException as error:
         raise Refused("MALFORMED_REQUEST", say("The multipart body cannot be read: {message}", message=error.message)) from None
     except UnicodeError:
@@ -58,7 +58,7 @@ def parse_multipart(content_type: bytes, body: bytes, most_fields: int) -> list[
 
 
 def _find_charset(content_type: bytes) -> str:
-    """Return the charset of the texts in a form. Raises Refused for one that is not read here."""
+    """Return the charset of the texts in a form. Raises Refused if it is not supported, or the Content-Type is too long."""
     if len(content_type) > _LONGEST_TYPE:
         raise Refused("MALFORMED_REQUEST", say("The Content-Type has more than {most:,} bytes.", most=_LONGEST_TYPE))
     charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8").lower()
@@ -74,7 +74,7 @@ def _find_charset(content_type: bytes) -> str:
 
 
 def _run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that waits for nothing, in whatever thread this is: all that is parsed has come already."""
+    """Run a coroutine that never waits to its end, in the current thread: the whole body has been received already."""
     try:
         coroutine.send(None)
     except StopIteration as end:

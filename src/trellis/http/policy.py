@@ -1,7 +1,7 @@
-"""What browsers may do with answers that are no pages: nothing."""
+"""Headers that forbid browsers to do anything with answers that are not pages."""
 
 from typing import Final
 
-# Not all of it follows from default-src (CSP 3, 6.3.1 and 6.4.2).
+# default-src does not cover all of these directives (CSP 3, 6.3.1 and 6.4.2).
 POLICY: Final = (b"content-security-policy", b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")

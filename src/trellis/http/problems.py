@@ -9,9 +9,9 @@ from trellis.http.routes import REFERENCE
 
 
 def format_problem(refused: Refused, base_url: str, request_id: str, *, pretty: bool = False) -> tuple[int, bytes]:
-    """Return the status and the problem document of a refusal, with the 4.2 pair errorCode and errorMessage in it.
+    """Return the status and the problem document of a refusal, with errorCode and errorMessage as the 4.2 API has them.
 
-    Details quote what was sent. Keys in them are hidden, since callers may log responses.
+    Details quote the request. Keys in them are hidden, since callers may log responses.
     """
     return refused.status, encode_body(_serialize_problem(refused, base_url, request_id), pretty=pretty)
 
@@ -48,10 +48,10 @@ def _serialize_fact(fact: Any, base_url: str, request_id: str) -> Any:
 
 
 def problem_headers(refused: Refused) -> dict[str, str]:
-    """Return the headers of a refusal, with their values filled in."""
+    """Return the headers of a refusal, with its facts filled in."""
     return {name: value.format_map(refused.facts) for name, value in refused.refusal.headers.items()}
 
 
 def encode_problem_headers(refused: Refused) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the headers of a refusal as ASGI has them."""
+    """Return the headers of a refusal in the form that ASGI expects."""
     return tuple((name.lower().encode(), value.encode("latin-1")) for name, value in problem_headers(refused).items())

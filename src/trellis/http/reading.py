@@ -1,4 +1,4 @@
-"""Reads that wait for the network, or for the writer, in threads."""
+"""Runs reads that wait for the network or for the writer in threads."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a read in a thread. Raises Refused (BUSY) if it has not ended after so many seconds, even if it has not begun."""
+    """Run a read in a thread. Raises Refused (BUSY) if it has not ended after so many seconds, even if it never began."""
     try:
         async with asyncio.timeout(seconds):
             return await asyncio.to_thread(function, *args, **kwargs)
@@ -23,7 +23,7 @@ async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args
 
 
 class SharedRead(Generic[T]):
-    """A read in a thread of its own, since others may take all there are. Who asks meanwhile waits for the same one."""
+    """A read in a thread of its own, since the shared threads may all be taken. Callers who ask while it runs share its result."""
 
     def __init__(self, thread: str, read: Callable[[], T]) -> None:
         self._thread = ThreadPoolExecutor(1, thread)
@@ -31,36 +31,36 @@ class SharedRead(Generic[T]):
         self._running: asyncio.Future[T] | None = None
 
     async def run(self) -> T:
-        """Return what was read. Raises what the read raises. How long to wait is the caller's: the read goes on for others."""
+        """Return the result of the read, or raise its exception. Callers limit their own waiting: the read goes on for others."""
         if self._running is None or self._running.done():
             self._running = asyncio.wrap_future(self._thread.submit(self._read))
             self._running.add_done_callback(lambda read: read.cancelled() or read.exception())  # nobody may wait for it
         return await asyncio.shield(self._running)
 
     def close(self) -> None:
-        """Let the thread end when it has read what it is reading."""
+        """Let the thread end when it has finished its current read."""
         self._thread.shutdown(wait=False)
 
 
-_AT_ONCE: Final = 4  # counted reads, each of which waits for a commit, and may hold a connection while it does
+_AT_ONCE: Final = 4  # counted reads at a time: each waits for a commit, and may hold a connection meanwhile
 
 
 class CountedReads:
-    """A few threads for reads that are counted, which wait for the writer first: others must not wait for it with them.
+    """A few threads for counted reads. These wait for the writer first, and must not keep other reads waiting.
 
-    They take at most half of the `connections` that there are for reads. At most `room` of them wait for one of these threads, each
-    for at most so many seconds.
+    They take at most half of the `connections` for reads, but at least one. At most `room` reads wait for one of these threads,
+    each for at most so many seconds.
     """
 
     def __init__(self, connections: int, room: int, seconds: float) -> None:
         at_once = max(1, min(_AT_ONCE, connections // 2))
-        self._threads = ThreadPoolExecutor(at_once, "trellis-counted")  # each is made when it is needed
+        self._threads = ThreadPoolExecutor(at_once, "trellis-counted")  # each thread is created when it is needed
         self._most = room + at_once
         self._seconds = seconds
         self._held = 0
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Run a read. Raises Refused (BUSY) if too many wait already, or if it could not begin in time."""
+        """Run a read. Raises Refused (BUSY) if too many are already waiting, or if it could not begin in time."""
         if self._held >= self._most:
             raise _refuse_late()
         self._held += 1
@@ -71,7 +71,7 @@ class CountedReads:
             self._held -= 1
 
     def close(self) -> None:
-        """Let the threads end when they have read what they are reading."""
+        """Let the threads end when they have finished their current reads; those that wait are cancelled."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

@@ -1,4 +1,4 @@
-"""Where operations are served over HTTP, and described: method, path and status. REST serves them there, and the panel shows it."""
+"""The routes of operations over HTTP: method, path and status. REST serves them, and the panel shows them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -40,5 +40,5 @@ def build_routes(catalogue: Catalogue) -> list[Route]:
 
 
 def find_in_reference(operation: Operation) -> str:
-    """Return the address of an operation in the reference: a page for each resource, and a place on it for each operation."""
+    """Return the address of an operation in the reference, which has a page for each resource with a section for each operation."""
     return f"{REFERENCE}/{operation.resource}#{operation.name}"

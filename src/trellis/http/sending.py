@@ -1,7 +1,7 @@
-"""Large answers while they are read by their callers: sent in parts, and bounded in the memory that they take.
+"""Sends large answers in parts as their callers read them, and bounds the memory that they take.
 
-A server keeps what a caller has not read yet. Sent in parts, each when the caller has read the one before, an answer is kept once,
-here, however many callers read it, and the server keeps two parts for each of them.
+A server keeps what a caller has not read yet. An answer whose parts are each sent when the caller has read the one before is kept
+once, here, however many callers read it, and the server keeps two parts for each caller.
 """
 
 from collections import Counter
@@ -13,13 +13,13 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 PART: Final = 65_536  # bytes; smaller answers are sent whole, and not counted
-_SHARE: Final = 4  # one caller may have this part of all
+_SHARE: Final = 4  # all answers to one caller may take a quarter of the limit
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 async def send_body(send: Send, body: bytes) -> None:
-    """Send the body of an answer, and wait until all but the last part was taken."""
+    """Send the body of an answer, and wait until the caller has taken all but the last part."""
     for start in range(0, len(body) - PART, PART):
         await send({"type": "http.response.body", "body": body[start : start + PART], "more_body": True})
     rest = (len(body) - 1) // PART * PART if body else 0
@@ -27,15 +27,15 @@ async def send_body(send: Send, body: bytes) -> None:
 
 
 class BytesUnderWay:
-    """Counts the large bodies that are being sent: each once, and once for each caller who reads it. It belongs to one thread.
+    """Counts the large bodies that are being sent: each once in the total, and once for each caller. It belongs to one thread.
 
-    `most` bounds the bytes of all together; a quarter of it those of one caller. A caller who has none under way may always have
-    one within the bound of all, so that what can be asked for can be read.
+    `most` bounds the bytes of all bodies together; those of one caller may take a quarter of it. A caller who is being sent none
+    may always have one that is within the bound of all, so that every answer that can be requested can be read.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._readers: Counter[int] = Counter()  # by the identity of a body, which whoever sends it keeps
+        self._readers: Counter[int] = Counter()  # by the identity of a body, which its sender keeps alive
         self._callers: dict[str, Counter[int]] = {}
         self._sizes: dict[int, int] = {}
 
@@ -45,7 +45,7 @@ class BytesUnderWay:
         return sum(self._sizes.values())
 
     def admit(self, caller: str, body: bytes) -> None:
-        """Refuse a body that would be too much beside what is under way."""
+        """Refuse a body that would exceed a limit together with those that are under way."""
         if len(body) <= PART:
             return
         own = self._callers.get(caller) or Counter()

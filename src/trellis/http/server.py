@@ -1,6 +1,7 @@
-"""What the server asks of the application outside of ASGI: the response to writes that are too many, and those in memory.
+"""The interface through which the server asks the application, outside of ASGI, for responses to excess writes and quick reads.
 
-The server calls these from the calls of its parser, and never reads HTTP by itself. It sends what it gets as it is.
+The server learns of requests from the callbacks of its parser, and never parses HTTP by itself. It sends the responses unchanged,
+apart from headers of its own.
 """
 
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class ServerRefusal(Enum):
-    """What the server refuses in the application's place: the status, and the reason that monitoring tells."""
+    """Refusals that the server sends in the application's place: the status, and the reason under which monitoring counts them."""
 
     MALFORMED = (HTTPStatus.BAD_REQUEST, "malformed")
     SLOW_HEAD = (HTTPStatus.REQUEST_TIMEOUT, "slow head")
@@ -30,9 +31,9 @@ class ServerRefusal(Enum):
 
 
 class Writes:
-    """Which requests write, and the response to them while too many are under way. This one knows of none.
+    """Recognises requests that write, and provides the response to them while too many are under way. This class recognises none.
 
-    The server counts in `under_way` those whose body has come, until they are answered.
+    `under_way` is the server's count of writes whose bodies have arrived and that are not yet answered.
     """
 
     under_way = 0
@@ -42,40 +43,40 @@ class Writes:
         return False
 
     def refuse(self, scope: MutableMapping[str, Any]) -> bytes | None:  # noqa: ARG002
-        """Return the whole response to a write, by its ASGI scope, if too many are under way; else None."""
+        """Return the whole response to the write with this ASGI scope if too many are under way, else None."""
         return None
 
 
 class Whole(NamedTuple):
-    """A whole response: its status line and headers, each with the end of its line, without what the server adds; its body."""
+    """A whole response. `status` and `headers` include the ends of their lines, but not the headers that the server adds."""
 
     status: bytes
     headers: bytes
     body: bytes
 
 
-App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]  # of ASGI
+App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]  # an ASGI application
 
 
 class Reads:
-    """The responses to reads that can be sent at once. This one has none."""
+    """Responses to reads that can be sent at once. This class has none."""
 
-    is_empty = True  # whether `find` returns nothing, whatever it is asked
+    is_empty = True  # whether `find` returns None for every request
 
     def begin(self) -> None:
-        """Expect requests that have come by now, one after the other."""
+        """Prepare for calls of `find` for requests that have all arrived by now."""
 
     def find(self, scope: MutableMapping[str, Any]) -> Whole | App | None:  # noqa: ARG002
-        """Return the response to a request, by its ASGI scope, as the application would send it; None: let that answer.
+        """Return the response to the request with this ASGI scope, as the application would send it; None if that has to answer.
 
-        What the application does beside, such as counting and logging the request, is done if there is a response, and only then.
-        One that is not to be sent in one piece is an application, which sends it, and does this when it has.
+        The application's other work, such as counting and logging the request, has been done if a response is returned, and only
+        then. A response that is not to be sent in one piece is returned as an application, which sends it and then does this work.
         """
         return None
 
 
 class ServerHooks:
-    """What the server asks, which the application sets; and how often the server has refused in its place, by refusal."""
+    """The hooks that the application sets for the server, and how often the server has refused in its place, by refusal."""
 
     def __init__(self) -> None:
         self.refused: Counter[ServerRefusal] = Counter()

@@ -1,4 +1,4 @@
-"""A span for each request over HTTP, where there are traces."""
+"""Records a span for each request over HTTP, if tracing is on."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
@@ -9,22 +9,23 @@ from trellis.traces import TRACEPARENT, Span, Traces, find_traceparent
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _METHODS: Final = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
-_STREAM: Final = b"text/event-stream; charset=utf-8"  # as Starlette has it
-_OTHER: Final = "_OTHER"  # as OpenTelemetry's conventions name what strangers make up
+_STREAM: Final = b"text/event-stream; charset=utf-8"  # as Starlette writes it
+_OTHER: Final = "_OTHER"  # OpenTelemetry's conventions prescribe it for unknown methods, which anybody can make up
 
 
 async def run_traced(traces: Traces, app: App, scope: Scope, receive: Receive, send: Send) -> None:
-    """Run an application for one request inside a span, which the request's `traceparent` names from then on.
+    """Run an application for one request inside a span, and put the span into the `traceparent` of the request.
 
-    The span has no path and no query: callers make them up, and they may hold a key. That of a stream ends when its head has been
-    sent: the stream goes on for as long as somebody looks at a page, and nobody looks for a span that is told hours later.
+    The span records neither the path nor the query: callers make them up, and they may contain a key. The span of a stream ends
+    when its headers have been sent: the stream goes on for as long as somebody looks at a page, and nobody looks for a span that is
+    reported hours later.
     """
     headers = scope["headers"]
     method = scope["method"] if scope["method"] in _METHODS else _OTHER
     sent = find_traceparent(headers)
     span = traces.begin(method, sent, {"http.request.method": method}, "server")
     scope["headers"] = [*((n, v) for n, v in headers if n != TRACEPARENT), (TRACEPARENT, span.traceparent.encode())]
-    status = 0  # the caller has gone before there was one
+    status = 0  # stays 0 if the caller leaves before there is a response
     has_ended = False
 
     async def watch(message: MutableMapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A write that waits for its turn is withdrawn when its client has gone, or when it has waited for too long."""
+"""Withdraws a write that waits for its turn if its client has gone, or if it has waited too long."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -12,10 +12,10 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 async def wait_for_write(future: Future[T], waiting: Awaitable[T], receive: Receive, seconds: float) -> T:
-    """Wait for a future of the writer, by `waiting`; return its result or raise its exception.
+    """Wait for a future of the writer by awaiting `waiting`; return its result or raise its exception.
 
-    What has not begun when the client of the request goes, as `receive` tells once the body is read, or after so many seconds,
-    never begins. Raises Refused (BUSY) then. What has begun is waited for.
+    A write that has not begun when the client disconnects, or after so many seconds, never begins; Refused (BUSY) is raised.
+    `receive` reports the disconnection once the body has been read. A write that has begun is waited for.
     """
     loop = asyncio.get_running_loop()
     timer = loop.call_later(seconds, future.cancel)
@@ -23,7 +23,7 @@ async def wait_for_write(future: Future[T], waiting: Awaitable[T], receive: Rece
     try:
         return await waiting
     except asyncio.CancelledError:
-        if not future.cancelled():  # it is the request itself that is ended
+        if not future.cancelled():  # the request itself is cancelled
             raise
         raise refuse_late() from None
     finally:

@@ -1,4 +1,4 @@
-"""What the interfaces for keys share, REST and MCP: who asks, how often, what is read and written, cached, answered and logged."""
+"""The parts that REST and MCP, the interfaces for keys, share: identification, rate limits, reading, writing, caching, logging."""
 
 from trellis.http.api.cache import CachedResponse, Name
 from trellis.http.api.calls import build_call, may_be_larger, receive_body, require_size

@@ -10,12 +10,12 @@ from trellis.core.operation import Operation
 from trellis.http.api.request import Headers
 from trellis.store.engine import Shown
 
-# Bytes that an entry takes beside the bytes of its parts: it in the dictionaries, the tuples, and what each object has before
-# its bytes. Measured; see the test.
+# Bytes that an entry takes besides the bytes of its parts: its places in the dictionaries, the tuples, and the header of each
+# object. Measured; see the test.
 _OVERHEAD: Final = 1000
-_SHOWN: Final = 400  # of what it shows of a kind, and below, of each number there
+_SHOWN: Final = 400  # for each kind of which it shows something, and below, for each number there
 _NUMBER: Final = 40
-_RENEWAL: Final = 800  # of what makes it anew with another total
+_RENEWAL: Final = 800  # for the function that renews the total
 
 Name = tuple[str, bytes, str, str]  # path, query, the address of the service, the dialect of the answer and what the key sees
 
@@ -24,10 +24,10 @@ Name = tuple[str, bytes, str, str]  # path, query, the address of the service, t
 class CachedResponse:
     """An encoded response: body, entity tag, the headers that go with it, and its content type.
 
-    `shows` is what of the nodes it depends on, None for everything there is; `version` is a data version under which it is right.
-    `is_empty`: it has nothing of what was asked for yet, so that its caller may wait. `operation` is the one that read it, if every
-    request of this name gets this response, whatever else it says. `renew` makes the response with the total of
-    now of that with an older one.
+    `shows` is what it shows of the nodes; None means that it depends on everything. `version` is a data version at which it is
+    valid. `is_empty`: there is nothing yet of what was asked for, so that the caller may wait. `operation` is the operation that
+    read it, if every request of this name gets this response, whatever else the request contains. `renew` turns an older response
+    into one with the current total.
     """
 
     body: bytes
@@ -42,16 +42,16 @@ class CachedResponse:
 
 
 class HasChanged(Protocol):
-    """Returns whether something that a response shows has changed since a data version; with `but_total`, beside a list's total."""
+    """Returns whether something that a response shows has changed since a data version; with `but_total`, except a list's total."""
 
     def __call__(self, shown: tuple[Shown, ...] | None, since: int, /, *, but_total: bool = False) -> bool: ...
 
 
 class ResponseCache:
-    """The responses whose data have not changed since; the least recently used one is evicted first.
+    """Encoded responses, each found only while its data are unchanged; the least recently used one is evicted first.
 
-    `has_changed` tells whether something that a response shows has changed since a data version. Keys and grants are checked before
-    anything is looked up here, and a response is cached only where every key that may run the operation gets the same one. A
+    `has_changed` returns whether something that a response shows has changed since a data version. Keys and grants are checked
+    before anything is looked up here, and a response is cached only if every key that may run the operation gets the same one. A
     response that is too large to be cached is found for as long as somebody is sending it.
     """
 
@@ -68,7 +68,7 @@ class ResponseCache:
         return self._used
 
     def find(self, version: int, name: Name) -> CachedResponse | None:
-        """Return the response cached or being sent under a name, if nothing that it shows has changed until the data version."""
+        """Return the response cached or being sent under a name, if nothing that it shows has changed up to the data version."""
         cached = self._entries.get(name)
         if cached is None:
             cached = self._shared.get(name) if self._shared else None
@@ -81,7 +81,7 @@ class ResponseCache:
         return cached
 
     def find_renewable(self, name: Name) -> CachedResponse | None:
-        """Return the response that is not right any more, if all but its total is; to be asked after `find`."""
+        """Return a cached response if nothing but its total is out of date; otherwise remove it. To be called after `find`."""
         cached = self._entries.get(name)
         if cached is None or not self._has_changed(cached.shows, cached.version, but_total=True):
             return cached
@@ -102,7 +102,8 @@ class ResponseCache:
     def add(self, version: int, name: Name, response: CachedResponse) -> CachedResponse:
         """Cache a response that was made from data not older than `version`; return the one to send.
 
-        It stays right when the version has gone on meanwhile, unless something that it shows has changed: `find` will see.
+        If the data version has since gone on, the response stays valid unless something that it shows has changed: `find` checks
+        that.
         """
         response.version = version
         known = self._entries.get(name) or self._shared.get(name)
@@ -117,7 +118,7 @@ class ResponseCache:
                 return response
             if self._entries.pop(name, None) is not None:
                 self._used -= _size(name, known)
-        # orjson hands out its whole buffer, of which a response fills a part: 8 KiB for a record of 500 bytes.
+        # orjson returns its whole buffer, of which a response fills only a part: 8 KiB for a record of 500 bytes.
         response.body = bytes(memoryview(response.body))
         size = _size(name, response)
         if size > self._capacity // 8:

@@ -1,4 +1,4 @@
-"""Builds the call of an operation that writes: what the headers say beside what was sent, and the body as it comes."""
+"""Receives the bodies of requests, and builds the calls of operations that write from the input and the headers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from trellis.sentences import say
 
 
 def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: int | None, raw: Mapping[str, Any]) -> Call:
-    """Build the call of an operation that writes, from what was sent and the headers. Raises Refused."""
+    """Build the call of an operation that writes from its raw input and the headers. Raises Refused (INVALID_HEADER)."""
     headers = request.headers
     expected = tuple(map(find_own_version, expected_versions(headers.get(b"if-match"))))
     if expected and not operation.is_conditional:
@@ -23,7 +23,7 @@ def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: 
             name=operation.name,
         )
         raise Refused("INVALID_HEADER", detail)
-    if b"if-none-match" in headers and operation.verb is not None and operation.verb.may_create:  # `*` is to write over nothing
+    if b"if-none-match" in headers and operation.verb is not None and operation.verb.may_create:  # `*` would mean: never overwrite
         detail = say(
             "{name} does not take If-None-Match. To create a record only if there is none with its external id, send externalId "
             "with a create. To change only the version that you have read, send If-Match.",
@@ -63,7 +63,7 @@ def _read_announced(request: ApiRequest) -> int:
 
 
 async def receive_body(request: ApiRequest, limit: int) -> bytes:
-    """Wait for the body of a request. Raises Refused for one that is larger than `limit`, before it is read whole."""
+    """Receive the body of a request. Raises Refused as soon as it exceeds `limit`, or if the connection is closed early."""
     require_size(_read_announced(request), limit)
     if request.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in request.headers:
         return b""

@@ -1,4 +1,4 @@
-"""What a process counts of the requests that it answers, for monitoring."""
+"""Counts the requests that a process answers, for monitoring."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -10,7 +10,7 @@ _BOUNDS: Final = tuple(int(bound * 1_000_000) for bound in BOUNDS)
 
 
 class Tally:
-    """Requests of one operation: by the first digit of their status, by the class of their duration; the sum in microseconds."""
+    """Requests of one operation, by the first digit of their status and by class of duration; `total` is in microseconds."""
 
     __slots__ = ("classes", "statuses", "total")
 
@@ -21,14 +21,14 @@ class Tally:
 
 
 class RequestCounts:
-    """Requests by interface such as api and operation ("" where none was found); refusals by reason and key; use of the cache.
+    """Requests by interface, such as api, and operation ("" if none was found); refusals by reason and key; use of the cache.
 
-    One thread counts, any may read. Counting is done in each request, and takes less than 2 µs.
+    One thread counts; any may read. Counting takes less than 2 µs per request.
     """
 
     def __init__(self) -> None:
         self.tallies: dict[tuple[str, str], Tally] = {}
-        self.refusals: Counter[tuple[str, int]] = Counter()  # by message and id of the key; 0 is none
+        self.refusals: Counter[tuple[str, int]] = Counter()  # by message and id of the key, which is 0 if there is none
         self.hits = 0
         self.misses = 0
 

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class CompletionQueue:
-    """Passes the results of the writer's thread to the event loop: those of one commit with a single wake-up.
+    """Passes the results of the writer's thread to the event loop, with a single wake-up for all results of a commit.
 
     `asyncio.wrap_future` would wake the loop once for each future.
     """
@@ -22,14 +22,14 @@ class CompletionQueue:
         self._called = False
 
     async def wait_for(self, future: "Future[T]") -> T:
-        """Wait for a future of the writer; return its result or raise its exception, CancelledError where it was cancelled."""
+        """Wait for a future of the writer; return its result or raise its exception (CancelledError if it was cancelled)."""
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[T] = loop.create_future()
         future.add_done_callback(partial(self._complete, loop, waiting))
         return await waiting
 
     def _complete(self, loop: asyncio.AbstractEventLoop, waiting: "asyncio.Future[Any]", future: "Future[Any]") -> None:
-        """Run in the writer's thread."""
+        """Queue a result and wake the event loop. It runs in the writer's thread."""
         self._done.append((waiting, future))
         if not self._called:
             self._called = True
@@ -37,7 +37,7 @@ class CompletionQueue:
                 loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
-        self._called = False  # first, so that what completes from here on schedules a call again
+        self._called = False  # first, so that a future that completes from here on schedules another call
         while self._done:
             waiting, future = self._done.popleft()
             if waiting.done():  # cancelled
@@ -65,7 +65,7 @@ class OncePerTick(Generic[T]):
         return self._value
 
     def renew(self) -> T | None:
-        """Return the value of now, which is that of this tick from here on."""
+        """Call the function again, and return its value, which is valid for the rest of this tick."""
         self._value = None
         return self()
 

@@ -14,7 +14,8 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
-# An element of a list, which may be empty, and the blanks around it. Blanks are possessive: a run of them is walked through once.
+# An element of a list, which may be empty, with the blanks around it. Blanks are matched possessively: a run of them is scanned
+# once.
 _ELEMENT: Final = re.compile(rb'[ \t]*+(?:(?P<weak>W/)?"(?P<value>[\x21\x23-\x7e\x80-\xff]*+)"[ \t]*+)?')
 _BLANKS: Final = b" \t"
 _REASON: Final = Text(500)
@@ -22,27 +23,28 @@ _COMMA: Final = ord(",")
 
 
 def accept_request_id(sent: bytes | None) -> str:
-    """Take a request's id if it is short, plain and no key; "" otherwise."""
+    """Return the id that was sent with a request if it is short, plain and contains no key; "" otherwise."""
     return text if sent is not None and _REQUEST_ID.fullmatch(sent) and redact_keys(text := sent.decode()) == text else ""
 
 
 def generate_request_ids() -> Iterator[str]:
-    """Make request ids: 16 random digits for this process, and a number."""
+    """Generate request ids: 16 random hexadecimal digits for this process, then a number."""
     process = os.urandom(8).hex()
     return (f"{process}{number:08x}" for number in count(1))
 
 
 def is_not_modified(wanted: bytes, tag: bytes) -> bool:
-    """Compare with If-None-Match, weakly (RFC 9110, 13.1.2). One that is malformed is passed over: the answer is sent whole."""
+    """Return whether If-None-Match names a tag, compared weakly (RFC 9110, 13.1.2). If malformed, the answer is sent whole."""
     if wanted == b'"%b"' % tag or wanted.strip(_BLANKS) == b"*":
         return True
     return any(value == tag for _, value in _parse_tags(wanted) or ())
 
 
 def expected_versions(sent: bytes | None) -> tuple[str, ...]:
-    """Read If-Match, which compares strongly (RFC 9110, 13.1.1): weak tags match nothing, so that without a strong one it is ("",).
+    """Return the versions in If-Match. Weak ones are left out (RFC 9110, 13.1.1); if there are no others, the result is ("",).
 
-    Raises Refused (INVALID_HEADER) for one that is malformed: to guess what it was to protect would be to write without it.
+    ("",) matches nothing. Raises Refused (INVALID_HEADER) if the header is malformed: to guess what it should protect would be to
+    write without that protection.
     """
     if sent is None:
         return ()
@@ -58,7 +60,7 @@ def expected_versions(sent: bytes | None) -> tuple[str, ...]:
 
 
 def _parse_tags(sent: bytes) -> list[tuple[bytes, bytes]] | None:
-    """Read a list of entity tags (RFC 9110, 5.6.1 and 8.8.3) as pairs of `W/` or nothing and the value; None if it is malformed."""
+    """Return the entity tags of a list (RFC 9110, 5.6.1 and 8.8.3) as pairs of `W/` or nothing and the value; None if malformed."""
     tags: list[tuple[bytes, bytes]] = []
     end = -1
     while end < len(sent):
@@ -73,12 +75,12 @@ def _parse_tags(sent: bytes) -> list[tuple[bytes, bytes]] | None:
 
 
 def idempotency_token(sent: bytes | None) -> str | None:
-    """Read Idempotency-Key; refuse one that is empty, too long or not plain."""
+    """Return a hash of Idempotency-Key; refuse a key that is empty, too long or not plain."""
     if sent is None:
         return None
     if not 1 <= len(sent) <= 255 or not all(0x20 < byte < 0x7F for byte in sent):
         raise Refused("INVALID_HEADER", say("Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID."))
-    return blake2b(sent, digest_size=16).hexdigest()  # what is kept must not be a secret, whatever was sent
+    return blake2b(sent, digest_size=16).hexdigest()  # whatever was sent, no secret must be stored
 
 
 def change_set_name(sent: bytes | None) -> str | None:
@@ -91,7 +93,7 @@ def change_set_name(sent: bytes | None) -> str | None:
 
 
 def audit_reason(sent: bytes | None) -> str | None:
-    """Read X-Audit-Log-Reason, in UTF-8 or Latin-1; refuse one that is too long or holds control characters."""
+    """Read X-Audit-Log-Reason, in UTF-8 or Latin-1; refuse a reason that is too long or contains control characters."""
     if not sent:
         return None
     try:
@@ -99,7 +101,7 @@ def audit_reason(sent: bytes | None) -> str | None:
     except UnicodeDecodeError:
         text = sent.decode("latin-1")
     try:
-        reason = _REASON.parse(text)  # as the feed reads the filter for it
+        reason = _REASON.parse(text)  # parsed as the feed parses its filter by reason
     except Invalid:
         detail = say("X-Audit-Log-Reason must be at most 500 characters without control characters.")
         raise Refused("INVALID_HEADER", detail) from None
@@ -107,7 +109,7 @@ def audit_reason(sent: bytes | None) -> str | None:
 
 
 def fingerprint(operation: str, raw: Mapping[str, Any]) -> str:
-    """Return a digest of what a request asks for: the same for the same path and values, in whatever order or encoding."""
+    """Return a digest of a request: the same for the same operation, id and values, whatever their order or encoding."""
     return blake2b(encode_json([operation, _canonicalize(raw)]), digest_size=16).hexdigest()
 
 

@@ -16,11 +16,10 @@ _KEY: Final = re.compile(rb"(?:^|&)(?:k|%6[bB])(?:e|%65)(?:y|%79)=([^&]*)")
 
 
 def find_key(headers: Mapping[bytes, bytes], query: bytes) -> tuple[str, bool]:
-    """Return the key as it was sent, and whether there is one in the URL, which may not be allowed.
+    """Return the key as it was sent, and whether the URL contains one, which may not be allowed.
 
-    It is sent as `Authorization: Bearer`, `Authorization: Basic`, `X-API-Key` or `?key=`. The first of these that has the form of
-    a key counts: beside a key, clients send what others on the way ask for, such as a token of OAuth.
-    Raises Refused (NO_API_KEY).
+    It is sent as `Authorization: Bearer`, `Authorization: Basic`, `X-API-Key` or `?key=`. The first of these that has the form of a
+    key counts, as clients also send credentials for servers in between, such as an OAuth token. Raises Refused (NO_API_KEY).
     """
     url_key = _find_in_query(query)
     named = headers.get(b"x-api-key")
@@ -60,7 +59,7 @@ def _find_in_authorization(headers: Mapping[bytes, bytes]) -> str | None:
 
 
 def _find_in_query(query: bytes) -> str | None:
-    """Return the key in a query string. Nothing else of it is decoded: who asks is not known yet, and it may be long."""
+    """Return the key in a query string. The rest is not decoded: it may be long, and the caller is not identified yet."""
     found = _KEY.search(query)
     return None if found is None else unquote_plus(found[1].decode("latin-1"))
 

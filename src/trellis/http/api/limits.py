@@ -1,4 +1,4 @@
-"""Rate limits: requests per key, and requests without a good key per address."""
+"""Rate limits: requests per key, and requests without a valid key per address."""
 
 import time
 from typing import Final, NamedTuple
@@ -10,10 +10,8 @@ from trellis.http.api.windows import RateWindows
 from trellis.sentences import format_seconds, say
 
 WINDOW: Final = 60  # seconds
-_ADDRESSES: Final = 10_000  # whose bad keys a process counts at a time
-_BEHIND: Final = (
-    100  # a process is behind by at most this part of a key's limit when all of them count together: see `SharedWindows`
-)
+_ADDRESSES: Final = 10_000  # for which a process counts invalid keys at a time
+_BEHIND: Final = 100  # with Redis, a process may hold back counts up to a key's limit divided by this: see `SharedWindows`
 
 
 class Allowance(NamedTuple):
@@ -25,10 +23,10 @@ class Allowance(NamedTuple):
 
 
 class Throttle:
-    """Counts in fixed windows of a minute: in this process, or in Redis for all of them together.
+    """Counts requests in fixed windows of a minute: in this process, or in Redis for all processes together.
 
-    Addresses that have to wait are remembered until their window is over, so that a request costs nothing while there are none. Of
-    a window in Redis a process knows what all have counted when it has itself seen a bad key from the address.
+    Addresses that have to wait are remembered, so that a request costs nothing while there are none. A process looks up the count
+    of an address in Redis only after it has itself seen an invalid key from that address.
     """
 
     def __init__(self, storage: str, bad_keys: int) -> None:
@@ -36,11 +34,11 @@ class Throttle:
         self._keys = RateWindows()
         self._bad_keys = bad_keys
         self._bad = RateWindows(_ADDRESSES)
-        self._bad_until = 0.0  # when the last window in Redis ends in which this process has counted a bad key
+        self._bad_until = 0.0  # when the last window in Redis in which this process has counted an invalid key ends
         self._throttled: dict[str, float] = {}  # network → when its window ends, on the monotonic clock
 
     async def admit_address(self, address: str) -> None:
-        """Refuse an address that has sent too many requests without a good key, until its window is over; it is never banned."""
+        """Refuse an address that has sent too many requests without a valid key until its window is over; it is never banned."""
         if not self._throttled and (self._shared is None or self._bad_until < time.monotonic()):
             return
         network = find_network(address)
@@ -64,14 +62,14 @@ class Throttle:
         )
 
     def may_pass(self, address: str) -> bool:
-        """Return whether `admit_address` would admit an address without asking Redis: that others have to wait costs it little."""
+        """Return whether `admit_address` admits an address without asking Redis. This is quick even if others have to wait."""
         if not self._throttled and (self._shared is None or self._bad_until < time.monotonic()):
             return True
         network = find_network(address)
         return network not in self._throttled and (self._shared is None or not self._shared.has(f"bad/{network}"))
 
     async def count_bad_key(self, address: str) -> None:
-        """Remember that a request without a good key came from an address."""
+        """Count a request without a valid key from an address."""
         network = find_network(address)
         if self._shared is None:
             self._throttle(network, *self._bad.count(network, WINDOW))
@@ -80,7 +78,7 @@ class Throttle:
             self._throttle(network, *await self._shared.count(f"bad/{network}", 0))
 
     def _throttle(self, network: str, count: int, left: float) -> None:
-        """Have an address wait until its window is over, if it has sent too many bad keys in it."""
+        """Make an address wait until its window is over, if it has sent too many invalid keys in it."""
         if count < self._bad_keys or left <= 0:
             return
         now = time.monotonic()
@@ -91,13 +89,13 @@ class Throttle:
         self._throttled[network] = now + left
 
     async def admit_key(self, public: str, limit: int) -> Allowance:
-        """Count a request of a key; refuse it when the key has none left in this window."""
+        """Count a request of a key; refuse it if the key has none left in this window."""
         if self._shared is None:
             return _check(limit, *self._keys.count(public, WINDOW))
         return _check(limit, *await self._shared.count(f"key/{public}", limit // _BEHIND))
 
     def admit_key_at_once(self, public: str, limit: int) -> Allowance | None:
-        """Count a request like `admit_key`; None, and nothing is counted, if that would refuse it or have to wait for Redis."""
+        """Count a request like `admit_key`; return None, counting nothing, if `admit_key` would refuse or wait for Redis."""
         if self._shared is None:
             counted = self._keys.count_below(public, limit)
         else:
@@ -111,9 +109,9 @@ class Throttle:
 
 
 def _check(limit: int, count: int, left: float) -> Allowance:
-    """Return what is left of a limit after this request. Raises Refused (RATE_LIMITED) if nothing was.
+    """Return the allowance that is left after this request. Raises Refused (RATE_LIMITED) if the request exceeds the limit.
 
-    `left` is in how many seconds the window ends.
+    `left` is the number of seconds until the window ends.
     """
     now = time.time()
     reset = int(now + left) + 1

@@ -21,9 +21,9 @@ from trellis.store.requests import KeylessCount, Request
 log = logging.getLogger(__name__)
 
 _MAX_WAITING: Final = 50_000  # the most requests in memory; the oldest are dropped if the database cannot be written to
-_URGENT: Final = 2_000  # requests in memory from which on they should be written: others wait while many are
+_URGENT: Final = 2_000  # from so many requests in memory on they are written early, as writing many keeps others waiting
 _BATCH: Final = 10_000  # large, since SQLite has to refill its cache after each
-_ADDRESSES: Final = 100  # that are counted apart in a minute; further ones are counted together
+_ADDRESSES: Final = 100  # that are counted separately in a minute; further ones are counted together
 _EXAMPLES: Final = 5  # of an address in a minute
 _MOST_EXAMPLES: Final = 100  # of all addresses in a minute
 _OTHERS: Final = "others"
@@ -67,7 +67,7 @@ class RequestLog:
 
             try:
                 await asyncio.wrap_future(self._gate.store.write(write, quiet=True))
-            except Refused:  # the store has logged why; they wait on, as far as there is room
+            except Refused:  # the store has logged why; the requests are kept for the next flush, as far as there is room
                 room = _MAX_WAITING - len(self._waiting)
                 self._waiting.extendleft(reversed(batch[max(0, len(batch) - room) :]))
                 self._keyring.put_back(uses)
@@ -80,11 +80,11 @@ class RequestLog:
 
 
 class KeylessTally:
-    """What is to be counted of requests without a good key: at most so many rows a minute, whoever sends them from wherever."""
+    """The counts of requests without a valid key: a limited number of rows a minute, whoever sends the requests from wherever."""
 
     def __init__(self) -> None:
         self._minute = ""
-        self._examples: dict[str, int] = {}  # how many each address has had this minute, among which those are counted apart
+        self._examples: dict[str, int] = {}  # examples of each address this minute; the addresses in it are counted separately
         self._logged = 0  # examples this minute
         self._counted: Counter[tuple[str, str, int, str]] = Counter()
 

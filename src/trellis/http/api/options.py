@@ -1,4 +1,4 @@
-"""Responses that do not depend on the interface: to OPTIONS, and to a method that is not there."""
+"""Responses that do not depend on the interface: to OPTIONS, and to unsupported methods."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -30,7 +30,7 @@ def respond_to_options(methods: Iterable[str], *, cors: bool) -> ApiResponse:
 
 
 def respond_to_preflight() -> ApiResponse:
-    """Let a browser send what it asks about to a path that does not exist: only the response to that says so to a page."""
+    """Allow the request that a browser asks about, for a path that does not exist: the page sees that only in the response."""
     return ApiResponse(204, b"", ((b"access-control-allow-methods", b"DELETE, GET, HEAD, POST, PUT"), *_CORS))
 
 

@@ -1,4 +1,4 @@
-"""A request with a key and its response, as REST and MCP pass them on."""
+"""A request with a key, and its response, in the form that REST and MCP share."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 
-# In the scope of a request: what is known of it; the route of the panel's page that it is for; why that was refused.
+# Names in the scope of a request: of its ApiRequest; of the route of the panel page that it is for; of the reason for its refusal.
 REQUEST: Final = "trellis.request"
 PAGE: Final = "trellis.page"
 PAGE_REFUSED: Final = "trellis.refused"
@@ -53,7 +53,7 @@ class ApiRequest:
 
     method: str
     prefix: str  # of the interface, such as /api
-    path: str  # relative to it
+    path: str  # relative to the prefix
     query: bytes
     headers: Mapping[bytes, bytes]
     base: str  # the URL under which the caller reaches this service
@@ -62,31 +62,31 @@ class ApiRequest:
     at: str  # when it was received
     receive: Receive
     key_in_url: bool = False  # whether there is a key in the query
-    path_values: Mapping[str, str] = field(default_factory=dict)  # what stands in the path in place of an id, by field
+    path_values: Mapping[str, str] = field(default_factory=dict)  # values in the path in place of an id, by field
     version: int | None = None  # the data version when its key was checked
     operation: str | None = None
     bearer: Bearer | None = None
-    refused_key: int | None = None  # the id of the key that it was sent with whole, and that may not be used
+    refused_key: int | None = None  # the id of a key that was sent completely, but may not be used
     allowance: Allowance | None = None
     logged: bool = True
-    details: str = ""  # that the log has after the path
+    details: str = ""  # what the log appends to the path
     refused: str | None = None  # the message of its refusal
     waited: int = 0  # nanoseconds for which it has waited for something to happen
-    outcome: tuple[int, str | None] | None = None  # status and error for the log, where they are not those of the response
+    outcome: tuple[int, str | None] | None = None  # status and error for the log, if they differ from those of the response
 
     @property
     def name(self) -> tuple[str, bytes, str, str]:
-        """What its answer depends on, beside the data."""
+        """The name of its answer in the cache: everything that the answer depends on besides the data."""
         return self.path, self.query, self.base, TRELLIS if self.bearer is None else self.bearer.view
 
     @property
     def traceparent(self) -> str | None:
-        """The trace that it belongs to, and the span in it."""
+        """The trace that it belongs to and the span in it, as a `traceparent`; None if it names none."""
         return find_traceparent(self.headers.items())
 
     @property
     def log_fields(self) -> dict[str, str | None]:
-        """What a line of the log tells of it."""
+        """The fields that identify it in a line of the log."""
         return log_fields(self.request_id, self.traceparent)
 
     @property
@@ -96,17 +96,17 @@ class ApiRequest:
 
     @property
     def dialect(self) -> str:
-        """The dialect of its key; ours for as long as the key is not known."""
+        """The dialect of its key; our own until the key is known."""
         return TRELLIS if self.bearer is None else self.bearer.key.dialect
 
     @property
     def caller(self) -> str:
-        """Whose request it is: a key's, or an address's where there is none."""
+        """The public part of its key, or its address if it has no valid key."""
         return self.address if self.bearer is None else self.bearer.public
 
 
 def build_headers(request: ApiRequest, response: ApiResponse, origin: bytes | None, also: Headers) -> list[tuple[bytes, bytes]]:
-    """Return all headers of a response, `also` among them; `origin` is that whose scripts may read it, for a browser."""
+    """Return all headers of a response, including `also`; `origin` is the origin whose scripts may read it in a browser."""
     headers = [*response.headers, *_ALWAYS, *also, (b"x-request-id", request.request_id.encode("latin-1"))]
     if not any(name == POLICY[0] for name, _ in response.headers):  # the pages of the reference have one of their own
         headers.append(POLICY)

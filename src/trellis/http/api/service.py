@@ -1,4 +1,4 @@
-"""Serves callers who have a key, over whichever interface: who they are, how much they may ask for, what is cached and logged."""
+"""Serves callers with a key over any interface: identifies them, limits them, runs operations, and caches and logs the answers."""
 
 import asyncio
 import logging
@@ -44,9 +44,9 @@ Fail = Callable[[ApiRequest, Refused], tuple[ApiResponse, str]]
 
 
 class Service:
-    """What the interfaces for keys share. Checks are made in this order: address throttle, key, rate limit.
+    """The service that the interfaces for keys share. Checks are made in this order: address throttle, key, rate limit.
 
-    It belongs to one event loop. `key_in_url` tells whether a key of a dialect may be sent in the URL.
+    It belongs to one event loop. `key_in_url` returns whether a key of a dialect may be sent in the URL.
     """
 
     def __init__(self, gate: Gate, settings: Settings, key_in_url: Callable[[str], bool] = lambda _: False) -> None:
@@ -61,7 +61,7 @@ class Service:
         self.under_way = BytesUnderWay(settings.answers_under_way)
         self._key_in_url = key_in_url
         self._counted = CountedReads(settings.database_pool, settings.write_queue, settings.busy_timeout)
-        self._reading: dict[tuple[int, Name], asyncio.Future[CachedResponse]] = {}  # in threads
+        self._reading: dict[tuple[int, Name], asyncio.Future[CachedResponse]] = {}  # reads under way in threads
         # The data version; None if it is unknown. Reading it once per tick of the event loop is exact: a request whose task
         # runs in this tick arrived before the tick began, and so before the version was read.
         self.version = OncePerTick(gate.store.data_version)
@@ -72,14 +72,14 @@ class Service:
         self._also = settings.transport_headers
 
     async def close(self) -> None:
-        """End what it has begun beside requests: connections to Redis, threads."""
+        """Close what is open besides requests: connections to Redis, threads."""
         await self.throttle.close()
         self._counted.close()
 
     # --- receiving ----------------------------------------------------------------------------------------------------
 
     def read_request(self, scope: Scope, receive: Receive, prefix: str) -> ApiRequest:
-        """Read the head of a request to what is below a prefix."""
+        """Read the head of a request for a path below a prefix."""
         headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             if name in _READ:
@@ -121,7 +121,7 @@ class Service:
     ) -> None:
         """Send the response to a request, or what `fail` makes of a refusal, and log it. `fail` also returns the error's code.
 
-        It was received at `started`, in nanoseconds of the performance counter, or is just now.
+        `started` is when the request was received, in nanoseconds of the performance counter; None means now.
         """
         started = time.perf_counter_ns() if started is None else started
         error: str | None = None
@@ -138,7 +138,7 @@ class Service:
         self.log_request(request, status, error, started + request.waited)
 
     def explain(self, request: ApiRequest, raised: Exception) -> Refused:
-        """Return the refusal that an exception means for the caller of a request."""
+        """Return the refusal that reports an exception to the caller of a request."""
         if not isinstance(raised, Refused):
             log.error("Request %s failed.", request.request_id, exc_info=raised, extra=request.log_fields)
             request.refused = "INTERNAL_ERROR"
@@ -157,7 +157,7 @@ class Service:
         return origin if "*" in allowed or origin.decode("latin-1") in allowed else None
 
     def log_request(self, request: ApiRequest, status: int, error: str | None, started: int) -> None:
-        """Count and log a request that was received at a moment, in nanoseconds of the performance counter."""
+        """Count and log a request that was received at `started`, in nanoseconds of the performance counter."""
         duration = (time.perf_counter_ns() - started) // 1000
         key = None if request.bearer is None else request.bearer.key.id
         if self.counts is not None:
@@ -171,7 +171,7 @@ class Service:
     # --- who asks -----------------------------------------------------------------------------------------------------
 
     async def admit(self, request: ApiRequest) -> Bearer:
-        """Find out whose request it is, and count it. Raises Refused."""
+        """Identify the caller of a request, and count the request. Raises Refused."""
         await self.throttle.admit_address(request.address)
         bearer = request.bearer = await self._identify(request)
         if limit := self.find_rate_limit(bearer):
@@ -210,9 +210,9 @@ class Service:
         return self.gate.store.read_single(lambda tx: authenticate(tx, presented, now))
 
     async def wait(self, request: ApiRequest, seconds: float, read: Callable[[], Awaitable[bool]]) -> None:
-        """Read again and again until there is something, but for so many seconds at most. See WaitingRequests.wait.
+        """Call `read` whenever the data have changed until it returns True, for at most so many seconds. See WaitingRequests.wait.
 
-        Before each reading the key is judged again, so that one that was revoked meanwhile reads nothing.
+        The key is checked again before each read, so that one that was revoked meanwhile reads nothing.
         """
 
         async def judge_and_read() -> bool:
@@ -238,7 +238,7 @@ class Service:
         return self.gate.follow(call) if in_place else await read_in_thread(self._read_seconds, self.gate.follow, call)
 
     async def write(self, request: ApiRequest, size: int, submit: Callable[[], Future[Result]]) -> Result:
-        """Read a request of so many bytes, hand it to the writer, both of which `submit` does, and wait. Raises Refused."""
+        """Call `submit`, which reads a request of `size` bytes and hands it to the writer; wait for the result. Raises Refused."""
         future = await run_by_size(size, submit)
         waiting = self._completions.wait_for(future)
         return await wait_for_write(future, waiting, request.receive, self.settings.busy_timeout)
@@ -246,23 +246,23 @@ class Service:
     async def read(
         self, request: ApiRequest, operation: Operation, name: Name, run: Callable[[], CachedResponse], *, slow: bool, size: int
     ) -> CachedResponse:
-        """Return the cached answer of this name, or that of `run`, which reads a request of so many bytes and what it asks for.
+        """Return the cached answer of this name, or else that of `run`, which reads the request and the data that it asks for.
 
-        `slow`: it may take long.
+        `size` is the size of the request in bytes; `slow` means that `run` may take long.
         """
         if self.reads_at_once(request, operation, slow=slow, size=size):
             return self.read_at_once(request, operation, name, run)
         version = _find_version(request, operation)
         if (cached := self._find(version, name)) is not None:
             return cached
-        if _is_counted(request, operation) or (slow and require_bearer(request).actor.is_counted):  # by what it runs
+        if _is_counted(request, operation) or (slow and require_bearer(request).actor.is_counted):  # it may run counted operations
             cached = await self._counted.run(run)
         else:
             cached = await self._read_in_thread(name, run, version, slow=slow)
         return cached if version is None else self.responses.add(version, name, cached)
 
     def reads_at_once(self, request: ApiRequest, operation: Operation, *, slow: bool, size: int) -> bool:
-        """Return whether a request of so many bytes is read, and what it asks for, in the thread of the event loop."""
+        """Return whether a request of so many bytes, and the data that it asks for, are read in the thread of the event loop."""
         quick = self.gate.store.reads_inline and not slow and size <= LARGE
         return quick and not (_reads_part(request, operation) or _is_counted(request, operation))
 
@@ -276,7 +276,7 @@ class Service:
         return run() if version is None else self.responses.add(version, name, run())
 
     def _find(self, version: int | None, name: Name) -> CachedResponse | None:
-        """Return the cached answer of a name, none without a data version, and count whether there is one."""
+        """Return the cached answer of a name, or None, and count the hit or miss. Without a data version there is none."""
         cached = None if version is None else self.responses.find(version, name) or self._renew(version, name)
         if self.counts is not None:
             if cached is None:
@@ -286,21 +286,21 @@ class Service:
         return cached
 
     def _renew(self, version: int, name: Name) -> CachedResponse | None:
-        """Return the response of a name with the total of now, if one is in memory of which all else is right."""
+        """Return the response of a name with its current total, if one is in memory in which only the total is out of date."""
         if not self.gate.store.reads_inline or (old := self.responses.find_renewable(name)) is None or old.renew is None:
             return None
         new = old.renew(old)
-        # The total and the rest are to be of one moment: nothing may have been committed since the version was read.
+        # The total and the rest must be of the same moment: nothing may have been committed since the version was read.
         return self.responses.add(version, name, new) if self.gate.store.data_version() == version else None
 
     async def _read_in_thread(
         self, name: Name, run: Callable[[], CachedResponse], version: int | None, *, slow: bool
     ) -> CachedResponse:
-        """Read in a thread; if others are just reading the same of the same data version, wait for what they read.
+        """Read in a thread; if another request is already reading the same at the same data version, wait for its result.
 
         `version` is None if the response is for this caller alone.
         """
-        # On SQLite nothing is waited for, and a slow read takes long on purpose: neither has a time limit.
+        # On SQLite a read waits for nothing, and a slow read takes long anyway: neither has a time limit.
         unlimited = self.gate.store.reads_inline or slow
 
         def start() -> Awaitable[CachedResponse]:
@@ -316,7 +316,7 @@ class Service:
 
 
 def _reads_part(request: ApiRequest, operation: Operation) -> bool:
-    """Return whether a read finds what is inside of a part of the nodes, among all of them or all events: that may take long."""
+    """Return whether a read searches all nodes or all events for those in the part that the key may see, which may take long."""
     return request.bearer is not None and bool(request.bearer.reach) and not operation.has_target
 
 
@@ -328,16 +328,16 @@ def require_bearer(request: ApiRequest) -> Bearer:
 
 
 def _find_version(request: ApiRequest, operation: Operation) -> int | None:
-    """Return the data version of a request, if every key that may run the operation gets the same answer, within the same bounds.
+    """Return the data version of a request, if all keys with the same bounds that may run the operation get the same answer.
 
-    None if the answer is for this caller alone, or is read each time since reading is counted.
+    None if the answer is for this caller alone, or if each read is counted and must therefore be made.
     """
     same = operation.access in _SAME_FOR_ALL and not operation.varies and not request.key_in_url
     return request.version if same and not _is_counted(request, operation) else None
 
 
 def _is_counted(request: ApiRequest, operation: Operation) -> bool:
-    """Return whether each use of what a request needs is counted, which is a write."""
+    """Return whether each use of a grant that the operation needs is counted, which is a write."""
     if request.bearer is None or not (actor := request.bearer.actor).bounds:
         return False
     return any(map(actor.counts, operation.grants))

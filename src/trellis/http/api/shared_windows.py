@@ -1,9 +1,9 @@
-"""Rate windows that several processes count in together, in Redis.
+"""Rate windows in Redis, in which several processes count together.
 
-A process counts for itself, and tells Redis what it has counted since the last time: after 100 ms, or earlier where it has counted
-much, for all windows in one pipelined round trip, which also brings what the others have counted. A caller says how many counts of
-a window Redis may not have been told yet; with more, the request waits for the round trip. So all processes together can let pass
-more than a limit allows by at most this number for each process. The first request of a window always waits.
+A process counts in memory and reports its new counts to Redis after 100 ms, or earlier if there are many: for all windows in one
+pipelined round trip, which also fetches the counts of the other processes. A caller sets how many counts of a window may not have
+been reported yet; with more, the request waits for the round trip. All processes together can therefore exceed a limit by at most
+this number for each process. The first request of a window always waits.
 """
 
 import asyncio
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_EVERY: Final = 0.1  # seconds from a count to the round trip that tells it
-_MOST: Final = 10_000  # windows that a process knows of
-_WARN_EVERY: Final = 60  # seconds: not with each request, of which anybody can send many
+_EVERY: Final = 0.1  # seconds from a count to the round trip that reports it
+_MOST: Final = 10_000  # windows that a process keeps
+_WARN_EVERY: Final = 60  # seconds between warnings: anybody can send many requests
 _PATIENCE: Final = 1.0  # seconds within which a round trip has to end: requests wait for it
-_REST: Final = 5.0  # seconds without a round trip after one that has not ended
+_REST: Final = 5.0  # seconds without a round trip after one that has timed out
 _PREFIX: Final = "trellis/"
 
 
 class _Window:
-    """What a process knows of a window: what it was told, what it has counted since, and when the window ends."""
+    """The state of a window in a process: the count from Redis, the process's own counts since, and when the window ends."""
 
     __slots__ = ("end", "heard_at", "told", "untold")
 
     def __init__(self, end: float) -> None:
-        self.told = 0  # by Redis, of all processes
-        self.untold = 0  # by this one
+        self.told = 0  # the count of all processes, as Redis has returned it
+        self.untold = 0  # counts of this process that are not reported yet
         self.end = end  # on the monotonic clock
         self.heard_at = -math.inf
 
@@ -47,16 +47,16 @@ class SharedWindows:
         self._redis: Redis = from_url(url)
         self._seconds = seconds
         self._open: dict[str, _Window] = {}
-        self._changed: dict[str, _Window] = {}  # what the next round trip is about
+        self._changed: dict[str, _Window] = {}  # windows for the next round trip
         self._exchange: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._warned_at = -math.inf
         self._silent_until = -math.inf
 
     async def count(self, name: str, behind: int) -> tuple[int, float]:
-        """Add one; return the count as far as it is known, and in how many seconds the window ends.
+        """Add one; return the count as far as it is known, and the seconds until the window ends.
 
-        At most `behind` counts of this process are not yet told to Redis when this returns.
+        When this returns, at most `behind` counts of this process are not yet reported to Redis.
         """
         now = time.monotonic()
         if self._is_silent():
@@ -74,7 +74,7 @@ class SharedWindows:
         return self._read(name, window)
 
     def count_below(self, name: str, limit: int, behind: int) -> tuple[int, float] | None:
-        """Add one as `count` does; None, and nothing is counted, if that would have to wait, or the window is full."""
+        """Add one as `count` does; return None, counting nothing, if that would have to wait or the window is full."""
         window = self._open.get(name)
         if window is None or window.end <= time.monotonic() or window.untold >= behind or window.told + window.untold >= limit:
             return None
@@ -84,11 +84,11 @@ class SharedWindows:
         return self._read(name, window)
 
     def has(self, name: str) -> bool:
-        """Return whether this process has counted in a window of this name, which may be over."""
+        """Return whether this process has counted in a window of this name, even if the window is over."""
         return name in self._open
 
     async def look(self, name: str) -> tuple[int, float]:
-        """Return what is known of a window that this process has counted in, at most 100 ms old; 0 and 0 if there is none."""
+        """Return what `count` does, at most 100 ms old, for a window with counts of this process; 0 and 0 if there is none."""
         now = time.monotonic()
         if (window := self._open.get(name)) is None or window.end <= now:
             return 0, 0.0
@@ -98,7 +98,7 @@ class SharedWindows:
         return self._read(name, window)
 
     def _begin(self, name: str, now: float) -> _Window:
-        self._open.pop(name, None)  # so that the oldest stand first
+        self._open.pop(name, None)  # so that the oldest come first
         if len(self._open) >= _MOST:
             self._open = {other: kept for other, kept in self._open.items() if kept.end > now}
         if len(self._open) >= _MOST:
@@ -120,14 +120,14 @@ class SharedWindows:
     # --- the round trip -----------------------------------------------------------------------------------------------
 
     async def _tell(self) -> None:
-        """Wait until what was counted by now is told."""
-        if self._exchange is not None:  # it may have begun before
+        """Wait until all counts so far are reported."""
+        if self._exchange is not None:  # it may have begun before the latest counts
             await asyncio.shield(self._exchange)
         if not self._is_silent():
             await asyncio.shield(self._start())
 
     def _is_silent(self) -> bool:
-        """Return whether Redis has kept a round trip waiting just now."""
+        """Return whether a round trip has timed out within the last seconds."""
         return time.monotonic() < self._silent_until
 
     def _start(self) -> "asyncio.Task[None]":
@@ -154,7 +154,7 @@ class SharedWindows:
         except TimeoutError:
             self._silent_until = time.monotonic() + _REST
             self._give_up(f"it took longer than {_PATIENCE:g} s")
-        except Exception as error:  # noqa: BLE001  # whatever Redis has: a counter that is down must not take the service down
+        except Exception as error:  # noqa: BLE001  # a counter that is down, for whatever reason, must not take the service down
             self._give_up(error)
         else:
             now = time.monotonic()
@@ -168,9 +168,9 @@ class SharedWindows:
                 self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
 
     async def _find_ends(self, names: list[str], lefts: list[int]) -> list[int]:
-        """Return in how many milliseconds windows end.
+        """Return the number of milliseconds until each window ends.
 
-        One that ended between two commands, and began anew without an end, gets one.
+        A window that expired between two commands has begun anew without an end, and gets one here.
         """
         endless = [name for name, left in zip(names, lefts, strict=True) if left < 0]
         for name in endless:
@@ -185,7 +185,7 @@ class SharedWindows:
             log.warning("Requests are not counted, since Redis does not answer: %s", reason)
 
     async def close(self) -> None:
-        """Tell what was counted, and end the connections."""
+        """Report the remaining counts, and close the connections."""
         if self._timer is not None:
             with suppress(Exception):
                 await self._tell()

@@ -1,8 +1,9 @@
-"""Requests that wait for something to happen. They hold a socket and some memory, no thread and no connection to the database.
+"""Requests that wait for something to happen. Each holds a socket and some memory, but no thread and no database connection.
 
-One task of the event loop looks whether the data version has changed, for all of them, while there are any. On PostgreSQL the
-number is in memory, where the notification of a commit puts it; on SQLite a commit of another process tells nobody, and asking for
-the number is a pragma. So it is asked for ten times a second on both, and what one process commits wakes those that wait in all.
+While there are any, one task of the event loop checks for all of them whether the data version has changed. On PostgreSQL the
+version is in memory, where the notification of a commit puts it; on SQLite a commit of another process notifies nobody, and the
+version is read with a pragma. The task therefore checks ten times a second on both, and a commit of one process wakes the waiting
+requests of all.
 """
 
 import asyncio
@@ -16,14 +17,14 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _LOOK_EVERY: Final = 0.1  # seconds
-_LONGEST_PAUSE: Final = 1.0  # between two readings of one request, where what happens is nothing to it
+_LONGEST_PAUSE: Final = 1.0  # seconds between two reads of one request, if the changes do not concern it
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A request that waits for another data version than the one it has `seen`, and is not woken before a time."""
+    """A waiting request: woken when the data version differs from the one `seen`, but not before the time `not_before`."""
 
     woken: asyncio.Event
     seen: int | None
@@ -31,10 +32,10 @@ class _Waiting:
 
 
 class WaitingRequests:
-    """The requests of this process that wait. It belongs to one event loop.
+    """The waiting requests of this process. It belongs to one event loop.
 
-    `find_version` returns the data version, None where it is not known. At most `per_key` requests of a caller wait, and `most` of
-    all.
+    `find_version` returns the data version, or None if it is unknown. At most `per_key` requests of one caller and `most` requests
+    in all may wait.
     """
 
     def __init__(self, find_version: Callable[[], int | None], per_key: int, most: int) -> None:
@@ -48,11 +49,11 @@ class WaitingRequests:
 
     @property
     def count(self) -> int:
-        """How many requests wait."""
+        """The number of waiting requests."""
         return self._held.total()
 
     def end(self) -> None:
-        """Let none wait from now on: the process is about to end."""
+        """Let no request wait from now on: the process is about to end."""
         self._ended = True
         for one in self._waiting:
             one.woken.set()
@@ -79,10 +80,10 @@ class WaitingRequests:
     async def wait(
         self, caller: str, seconds: float, receive: Receive, seen: Callable[[], int | None], read: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Read again when something has changed, until `read` returns that there is something, for so many seconds at most.
+        """Call `read` whenever the data have changed until it returns True, for at most so many seconds.
 
-        `seen` returns the data version under which was read last. It reads once more when the time is over, and ends at once when
-        the client has gone or the process is to end. Raises Refused where too many wait, and what `read` raises.
+        `seen` returns the data version of the last read. When the time is over, `read` is called once more; when the client has
+        gone or the process is to end, this returns at once. Raises Refused if too many requests wait, and whatever `read` raises.
         """
         if self._ended:
             return
@@ -116,7 +117,7 @@ class WaitingRequests:
             self._waiting.discard(one)
 
     async def _look(self) -> None:
-        """Look for changes while requests wait."""
+        """Check for changes while requests wait."""
         clock = asyncio.get_running_loop().time
         try:
             while self._waiting:
@@ -130,7 +131,7 @@ class WaitingRequests:
 
 
 async def _watch(receive: Receive, gone: asyncio.Event) -> None:
-    """Tell when the client of a request has gone."""
+    """Set `gone` when the client of a request has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
     gone.set()

@@ -1,18 +1,18 @@
 """Rate windows: fixed periods of time with a count for each, in the memory of this process.
 
-Time is that of the monotonic clock: setting the machine's clock neither prolongs nor ends a window.
+Time is measured by the monotonic clock: setting the machine's clock neither prolongs nor ends a window.
 """
 
 import time
 from typing import Final
 
-_MANY: Final = 10_000  # windows from which on expired ones are removed
+_MANY: Final = 10_000  # number of windows from which on expired ones are removed
 
 
 class RateWindows:
     """Counts by name. A window begins with the first count in it, and is removed some time after its end.
 
-    With `most`, the oldest windows are forgotten before their end where there would be more: for names that any caller makes up.
+    With `most`, the oldest windows are dropped before their end if there would be more: for names that any caller can make up.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -21,11 +21,11 @@ class RateWindows:
         self._room = _MANY
 
     def count(self, name: str, seconds: int) -> tuple[int, float]:
-        """Add one; return the count, and in how many seconds the window ends."""
+        """Add one; return the count, and the seconds until the window ends."""
         now = time.monotonic()
         window = self._open.get(name)
         if window is None or window[1] <= now:
-            self._open.pop(name, None)  # so that the oldest stand first
+            self._open.pop(name, None)  # so that the oldest come first
             if self._most is not None and len(self._open) >= self._most:
                 del self._open[next(iter(self._open))]
             elif len(self._open) >= self._room:
@@ -36,7 +36,7 @@ class RateWindows:
         return int(window[0]), window[1] - now
 
     def count_below(self, name: str, limit: int) -> tuple[int, float] | None:
-        """Add one to the open window and return what `count` does; None, and nothing is counted, if there is none or it is full."""
+        """Add one to the open window, and return what `count` does; None, counting nothing, if there is none or it is full."""
         now = time.monotonic()
         window = self._open.get(name)
         if window is None or window[1] <= now or window[0] >= limit:
@@ -45,7 +45,7 @@ class RateWindows:
         return int(window[0]), window[1] - now
 
     def seen(self, name: str) -> tuple[int, float]:
-        """Return the count of the open window, and in how many seconds it ends; 0 and 0 if there is none."""
+        """Return the count of the open window and the seconds until it ends; 0 and 0 if there is none."""
         now = time.monotonic()
         count, end = self._open.get(name, (0, now))
         return (int(count), end - now) if end > now else (0, 0.0)

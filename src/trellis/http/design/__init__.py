@@ -1,4 +1,4 @@
-"""The look that the panel and the reference share: colours, type and buttons in one style sheet, the mark, the top of the menu."""
+"""The shared design of the panel and the reference: colours, type and buttons in one style sheet, the logo, the top of the menu."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""The MCP endpoint: one POST for each message, answered with JSON, and nothing remembered from one to the next."""
+"""The MCP endpoint: each message is a POST that is answered with JSON, and no state is kept between messages."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -58,7 +58,7 @@ PREFIX: Final = "/mcp"
 _METHODS: Final = ("POST",)
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _CAPABILITIES: Final[Mapping[str, Mapping[str, Any]]] = {"tools": {}, "resources": {}}
-_HEADERS: Final[Mapping[str, bytes]] = {  # what stands in `_meta` of a call, and over REST in a header
+_HEADERS: Final[Mapping[str, bytes]] = {  # members of a call's `_meta`, and the headers that have these values over REST
     "trellis/idempotencyKey": b"idempotency-key",
     "trellis/ifMatch": b"if-match",
     "trellis/changeSet": b"change-set",
@@ -91,7 +91,7 @@ class Mcp:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, malformed: str = "") -> None:
-        """Answer a request; with `malformed`, which says what is wrong with it as HTTP, refuse it."""
+        """Answer a request, or refuse it if there is a text in `malformed`, which says how it violates HTTP."""
         request = self.service.read_request(scope, receive, PREFIX)
         request.path = ""  # a slash at the end means nothing
         await self.service.answer(request, send, self._respond(request, malformed), _refuse)
@@ -114,9 +114,10 @@ class Mcp:
             return await self._receive(request, most)
 
     def _find_most_bytes(self, request: ApiRequest) -> int:
-        """Return how large the body of a request may be.
+        """Return the most bytes that the body of a request may have; 0 means no more than usual.
 
-        Older clients name its tool in the body alone: it may be any, unless the body comes in parts, as a small one may, too.
+        Older clients name the tool only in the body, so that it may be any tool. A body that comes in parts gets no more room,
+        since small bodies may come in parts, too.
         """
         if request.headers.get(b"mcp-protocol-version", b"").decode("latin-1") in LEGACY:
             return self.tools.most_bytes if b"content-length" in request.headers else 0
@@ -124,7 +125,7 @@ class Mcp:
         return 0 if tool is None else tool.most_bytes
 
     async def _receive(self, request: ApiRequest, limit: int) -> ApiResponse:
-        """Wait for the message of a request, and answer it."""
+        """Receive the message of a request, and answer it."""
         message: Message | None = None
         try:
             body = await receive_body(request, limit)
@@ -134,11 +135,11 @@ class Mcp:
             return _respond_to_error(request, message, error, error.status)
         try:
             return await self._answer(request, message, len(body))
-        except ProtocolError as error:  # to older clients, what is no 200 is a broken connection or an ended session
+        except ProtocolError as error:  # older clients take other statuses for a broken connection or an ended session
             return _respond_to_error(request, message, error, error.status if message.modern else _OK)
 
     def _check_origin(self, request: ApiRequest) -> None:
-        """Refuse what a browser sends for a page of another origin, which may have a name that leads here (DNS rebinding)."""
+        """Refuse requests from pages of other origins in a browser, whose names may lead here (DNS rebinding)."""
         origin = request.headers.get(b"origin")
         if origin is None or self.service.find_allowed_origin(request) is not None:
             return
@@ -197,13 +198,13 @@ class Mcp:
         request.operation = operation.name
         try:
             read = await self._read(request, operation, actor, None, resource.arguments)
-        except Exception as raised:  # noqa: BLE001  # whatever it was, the caller is told with the id of its message
+        except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets an error with the id of its message
             raise self._fail(request, raised) from None
         text = orjson.loads(read.body)["content"][0]["text"]
         return results.encode_contents(resource.uri, resource.media_type, text, 0)
 
     def _fail(self, request: ApiRequest, raised: Exception) -> ProtocolError:
-        """Return a refusal as an error of the protocol."""
+        """Return the error of the protocol that reports an exception."""
         refused = self.service.explain(request, raised)
         status, problem = format_problem(refused, request.base, request.request_id)
         return ProtocolError(status, refused.detail, orjson.Fragment(problem), status)
@@ -221,12 +222,12 @@ class Mcp:
             request.details = f" {operation.name} {await run_by_size(size, self._summarize, arguments)}".rstrip()
         try:
             require_size(size, max(self.settings.body_limit, operation.most_bytes))
-            self.gate.authorise(operation.name, actor)  # before anything is said of what there is
+            self.gate.authorise(operation.name, actor)  # before any error reveals what exists
             target, given = take_target(operation, arguments)
             if operation.writes:
                 return await self._write(request, operation, actor, target, given, size)
             read = await self._read(request, operation, actor, target, given)
-            self.service.under_way.admit(request.caller, read.body)  # not what a write returns: it is done
+            self.service.under_way.admit(request.caller, read.body)  # not the result of a write, which is done
             return read.body
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a result
             refused = self.service.explain(request, raised)
@@ -252,7 +253,7 @@ class Mcp:
             address=request.address,
         )
         sent = encode_arguments(target, given)
-        name = f"{PREFIX} {operation.name}", sent, *request.name[2:]  # beside these, what tells keys apart that see other things
+        name = f"{PREFIX} {operation.name}", sent, *request.name[2:]  # and what else it depends on: base URL, view
         slow = operation.slow or operation.slow_with in given
         return await self.service.read(request, operation, name, partial(self._run_read, call), slow=slow, size=len(sent))
 
@@ -293,7 +294,7 @@ def _check_type(request: ApiRequest) -> None:
 
 
 def _take_meta(meta: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
-    """Return the headers, with what the call itself says in their place. Raises ProtocolError."""
+    """Return the headers, replaced by the values in the call's `_meta` where it has them. Raises ProtocolError."""
     told = {name: meta[name] for name in _HEADERS if name in meta}
     if not told:
         return headers

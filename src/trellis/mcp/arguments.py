@@ -1,4 +1,4 @@
-"""The arguments of a tool call: what they mean to an operation, and what the request log keeps of them."""
+"""Reads the arguments of a tool call, and shortens them for the request log."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -32,10 +32,10 @@ def take_target(operation: Operation, arguments: Mapping[str, Any]) -> tuple[int
 
 
 def encode_arguments(target: int | None, arguments: Mapping[str, Any]) -> bytes:
-    """Return what tells one call of a tool from another."""
+    """Encode the arguments of a call, to tell calls of a tool apart."""
     try:
         return encode_json([target, arguments])
-    except TypeError:  # a number too large for that
+    except TypeError:  # a number is too large
         return json.dumps([target, arguments]).encode()
 
 
@@ -45,13 +45,13 @@ def find_secrets(operations: Iterable[Operation]) -> frozenset[str]:
 
 
 def summarize(arguments: Mapping[str, Any], secrets: frozenset[str]) -> str:
-    """Return arguments for the request log: without passwords, and with as much of long ones as tells them apart."""
+    """Return arguments for the request log: without passwords, and with long values cut to what tells them apart."""
     return encode_json(_cut(arguments, secrets, _LEVELS)).decode() if arguments else ""
 
 
 def _cut(value: Any, secrets: frozenset[str], levels: int) -> Any:
     if isinstance(value, str):
-        if any(name in value for name in secrets):  # a document, perhaps, that has it inside
+        if any(name in value for name in secrets):  # it may be a document that contains one
             return _CUT
         return value if len(value) <= _LETTERS else value[:_LETTERS] + _CUT
     if not isinstance(value, dict | list):

@@ -1,4 +1,4 @@
-"""What agents are told about the service as a whole: a few sentences to begin with, and a page."""
+"""Texts that describe the service to agents: a few sentences to begin with, and a page."""
 
 from typing import Final
 

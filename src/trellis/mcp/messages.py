@@ -1,6 +1,6 @@
-"""JSON-RPC messages as MCP has them: what a body says, whether its headers agree with it, and the errors of the protocol.
+"""Reads and encodes the JSON-RPC messages of MCP, checks their headers against them, and defines the errors of the protocol.
 
-What the specification of 2026-07-28 asks for is in its pages on Streamable HTTP and on versioning.
+The requirements of the specification of 2026-07-28 are on its pages on Streamable HTTP and on versioning.
 """
 
 import base64
@@ -13,7 +13,7 @@ from trellis.core.fields import MAX_ID, parse_json
 from trellis.core.version import encode_json
 
 MODERN: Final = "2026-07-28"
-LEGACY: Final = ("2025-11-25", "2025-06-18")  # those of which clients begin with `initialize`
+LEGACY: Final = ("2025-11-25", "2025-06-18")  # versions whose clients begin with `initialize`
 SUPPORTED: Final = (MODERN, *LEGACY)
 INITIALIZE: Final = "initialize"
 
@@ -45,7 +45,7 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A request, or a notification, whose `id` is None. `modern` is one of the protocol of 2026-07-28."""
+    """A request, or a notification, whose `id` is None. `modern` means that it follows the protocol of 2026-07-28."""
 
     id: str | int | None
     method: str
@@ -84,7 +84,7 @@ def read_message(body: bytes) -> Message:
 
 
 def find_object(members: Mapping[str, Any], name: str, error: int = INVALID_PARAMS) -> Mapping[str, Any]:
-    """Return a member, which may be left out or null, as the types of the official clients have it. Raises ProtocolError."""
+    """Return an object; {} if it is left out or null, as the types of the official clients allow. Raises ProtocolError."""
     found = members.get(name)
     if found is None:
         return {}
@@ -100,7 +100,7 @@ def _is_id(name: Any) -> bool:
 
 
 def check_headers(message: Message, headers: Mapping[bytes, bytes]) -> None:
-    """Raise ProtocolError if the headers say something else than the message, or a version that is not spoken here."""
+    """Raise ProtocolError if headers are missing, contradict the message, or name a version that is not supported."""
     told = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
     if not message.modern and told != MODERN:
         if told and told not in LEGACY:
@@ -149,6 +149,6 @@ def encode_result(message: Message, result: bytes) -> bytes:
 
 
 def encode_error(message: Message | None, code: int, text: str, data: Any = None) -> bytes:
-    """Return the response to a request that has failed; without a message, to one that was not read."""
+    """Return the error response to a request; `message` is None if the request could not be read."""
     error = {"code": code, "message": text} | ({} if data is None else {"data": data})
     return encode_json({"jsonrpc": "2.0", "id": None if message is None else message.id, "error": error})

@@ -17,7 +17,7 @@ _LATEST: Final[Mapping[str, Any]] = {"order": "newest", "limit": 20}
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something to read: what an operation returns for these arguments, or a text of ours."""
+    """Something to read: the answer of an operation to these arguments, or a fixed text."""
 
     uri: str
     name: str
@@ -28,7 +28,7 @@ class Resource:
     text: str = ""
 
     def describe(self) -> dict[str, str]:
-        """Return the resource as agents are shown it."""
+        """Return the description of the resource that agents get."""
         return {"uri": self.uri, "name": self.name, "description": self.description, "mimeType": self.media_type}
 
 

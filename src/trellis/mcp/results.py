@@ -12,22 +12,22 @@ from trellis.errors import Refused
 from trellis.http.api import CachedResponse
 from trellis.sentences import say
 
-MOST_BYTES: Final = 8 * 2**20  # of what a tool reads
+MOST_BYTES: Final = 8 * 2**20  # of the result of a tool that reads
 PRIVATE: Final = "private"  # nothing is the same for all keys
-LISTS_LAST: Final = 60_000  # milliseconds
+LISTS_LAST: Final = 60_000  # milliseconds for which a client may keep lists
 _SERVER: Final = {"io.modelcontextprotocol/serverInfo": {"name": "trellis", "version": __version__}}
 SERVER: Final = _SERVER["io.modelcontextprotocol/serverInfo"]
 
 
 def encode_complete(members: dict[str, Any], **meta: Any) -> bytes:
-    """Return a result of these members."""
+    """Return a complete result with these members."""
     return encode_json(
         {**members, "resultType": "complete", "_meta": _SERVER | {f"trellis/{name}": at for name, at in meta.items()}}
     )
 
 
 def encode_cacheable(members: dict[str, Any], milliseconds: int) -> bytes:
-    """Return a result that a client may keep for so long."""
+    """Return a result that a client may keep for so many milliseconds."""
     return encode_complete({**members, "ttlMs": milliseconds, "cacheScope": PRIVATE})
 
 
@@ -43,7 +43,7 @@ def encode_read(value: Any) -> CachedResponse:
 
 
 def _check_size(size: int) -> None:
-    """Refuse a result that is too large: it stands in the response twice, once as text in JSON."""
+    """Refuse a result that is too large. The response contains it twice, once as text in JSON."""
     if size > MOST_BYTES:
         detail = say(
             "The result has more than {mib} MiB. Ask for less at once, such as with a smaller perPage or depth.",
@@ -53,9 +53,9 @@ def _check_size(size: int) -> None:
 
 
 def encode_write(verb: Verb, result: Result) -> bytes:
-    """Return the result of a tool that writes: the value, and what else there is to know about it, for programs and in words.
+    """Return the result of a tool that writes: the value, and notes about it, for programs and in words.
 
-    `verb` is what was carried out. That of a call which waits for somebody's approval has the status 202, and its value is the
+    `verb` is the verb that was carried out. If the call waits for somebody's approval, its status is 202, and the value is the
     proposal.
     """
     body = encode_json(result.value)
@@ -82,20 +82,21 @@ def encode_write(verb: Verb, result: Result) -> bytes:
 
 
 def encode_refusal(problem: bytes, *, has_schema: bool) -> bytes:
-    """Return the result of a tool that has been refused, with the problem document.
+    """Return the result of a tool call that was refused, with the problem document.
 
-    That is structured, too, unless the tool has an output schema, which it does not fit: clients would tell of that instead.
+    The document is structured content, too, unless the tool has an output schema: it does not fit that, and clients would report
+    only that.
     """
     return _encode(problem.decode(), b"" if has_schema else problem, {}, error=True)
 
 
 def encode_contents(uri: str, media_type: str, text: str, milliseconds: int) -> bytes:
-    """Return what a resource holds."""
+    """Return the contents of a resource."""
     return encode_cacheable({"contents": [{"uri": uri, "mimeType": media_type, "text": text}]}, milliseconds)
 
 
 def _encode(text: str, structured: bytes, meta: dict[str, Any], notes: list[str] | None = None, *, error: bool = False) -> bytes:
-    """Return the result of a tool. What is structured is encoded already, and stands in it as it is."""
+    """Return the result of a tool. `structured` is encoded already, and is inserted as it is."""
     content = encode_json([{"type": "text", "text": one} for one in (text, *(notes or ()))])
     told = b',"structuredContent":%b' % structured if structured else b""
     failed = b',"isError":true' if error else b""

@@ -1,4 +1,4 @@
-"""JSON Schemas of tools, in few tokens: a model reads all of them each time, and a refusal explains what they leave out."""
+"""JSON Schemas of tools, in few tokens: a model reads all of them every time, and a refusal explains what they leave out."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ from trellis.core.verbs import Response
 Schema = dict[str, Any]
 
 _KEPT: Final = ("type", "enum", "properties", "required", "items")
-_TELLING: Final = 1000  # a bound of a number that is larger says nothing about what it means
+_TELLING: Final = 1000  # larger bounds of a number say nothing about its meaning
 _CLAUSE: Final = re.compile(r"[.;:,](?= |$)| \(")
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+")
 _IDLE: Final = frozenset(("a", "an", "and", "by", "id", "ids", "is", "it", "its", "number", "of", "only", "or", "records")) | {
@@ -31,11 +31,11 @@ def build_input_schema(operation: Operation, known: Iterable[Field] = ()) -> Sch
 
 
 def build_output_schema(operation: Operation) -> Schema | None:
-    """Return the schema of a tool's structured content; None if nothing is said of it.
+    """Return the schema of a tool's structured content; None if the tool has no such schema.
 
-    It names the members, of a page those of the page. Tools that write have none: a delete returns null, which is no structured
-    content, any other may return a proposal, and the schema of both would take too many tokens. Nor have one that may return text,
-    and the one that is in each list.
+    The schema names the members of the answer, or of the page for lists. Tools that write have none: a delete returns null, which
+    is not structured content, any other may return a proposal, and a schema of both would take too many tokens. Tools that may
+    return text have none either, nor do tools that are in every list.
     """
     verb = operation.verb
     in_each = operation.is_open and not operation.for_proposers
@@ -72,7 +72,7 @@ def _build_property(operation: Operation, field: Field) -> Schema:
 
 
 def summarize(field: Field, singular: str) -> str:
-    """Return the beginning of a field's description; "" if it says no more than the name, as that of most yes or no."""
+    """Return a short description of a field: its brief, or the beginning of its text; "" if that says no more than the name."""
     if field.brief is not None or isinstance(field.type, Boolean):
         return field.brief or ""
     text = _CLAUSE.split(field.doc, maxsplit=1)[0]
@@ -82,7 +82,7 @@ def summarize(field: Field, singular: str) -> str:
 
 
 def _shorten(schema: Mapping[str, Any]) -> Schema:
-    """Leave out of a schema what a refusal explains when it is needed: patterns, lengths, bounds that say nothing."""
+    """Return a schema without what a refusal explains when needed: patterns, lengths and bounds that say nothing."""
     for several in ("anyOf", "oneOf"):
         if several in schema:
             return {"type": _join(_shorten(one) for one in schema[several])}

@@ -14,7 +14,7 @@ from trellis.core.version import encode_json
 from trellis.errors import Refused
 from trellis.mcp.schemas import build_input_schema, build_output_schema
 
-_MANY: Final = 5  # arguments in common with another tool from which on it is referred to
+_MANY: Final = 5  # a tool that has so many arguments in common with another refers to it
 
 
 class Tools:
@@ -30,7 +30,7 @@ class Tools:
 
     @cached_property
     def most_bytes(self) -> int:
-        """How large the body of a call may be, whatever the tool."""
+        """The most bytes that the body of a call may have, whatever the tool."""
         return max(operation.most_bytes for operation in self._operations.values())
 
     def find_granted(self, actor: Actor) -> Iterator[str]:
@@ -56,7 +56,7 @@ class Tools:
 
     @cached_property
     def _inner(self) -> Mapping[str, list[str]]:
-        """The writes that a tool may run in turn, by its name."""
+        """The writes that each tool may run in turn, by the name of the tool."""
         writes = [operation.name for operation in self._catalogue.grantable if operation.writes]
         return {
             name: [one for pattern in operation.runs for one in writes if fnmatchcase(one, pattern)]
@@ -69,9 +69,9 @@ class Tools:
 
 
 def describe_tool(operation: Operation, catalogue: Catalogue) -> dict[str, Any]:
-    """Return a tool as agents are shown it.
+    """Return the description of a tool that agents get.
 
-    What needs the grants of other operations is in no list without these, and refers to them for most of its arguments.
+    A tool that needs the grants of other operations is listed only with these, and refers to one of them for most of its arguments.
     """
     known = [(name, [field for field in catalogue[name].takes if field in operation.takes]) for name in operation.needs]
     name, fields = max(known, key=lambda one: len(one[1]), default=("", []))

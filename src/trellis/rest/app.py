@@ -55,7 +55,7 @@ class Rest:
         self.table = Table(build_routes(self.gate.catalogue))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, malformed: str = "") -> None:
-        """Answer a request; with `malformed`, which says what is wrong with it as HTTP, refuse it."""
+        """Answer a request, or refuse it if there is a text in `malformed`, which says how it violates HTTP."""
         request = self.service.read_request(scope, receive, PREFIX)
         await self.service.answer(request, send, self._respond(request, malformed), self._refuse)
 
@@ -90,8 +90,9 @@ class Rest:
         submit = partial(self._submit, request, operation, require_bearer(request).actor, target, body)
         result = await self.service.write(request, len(request.query) + len(body), submit)
         verb = result.verb or route.verb
-        translator = None if verb.records_at else TRANSLATORS.get(request.dialect)  # a proposal is no record of a dialect
-        # Nothing is read for it: a read that fails would have the client repeat what is done. Keys write no kind that shows groups.
+        translator = None if verb.records_at else TRANSLATORS.get(request.dialect)  # a dialect has no form for proposals
+        # Nothing is read here: if a read failed, the client would repeat a write that is done. Keys write no kind that shows
+        # groups.
         shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate)
         collection = f"{request.base}{PREFIX}{verb.records_at or route.operation.path}"
         return respond_to_write(verb, result, shown, collection, pretty=request.pretty)
@@ -139,7 +140,7 @@ class Rest:
         """
         methods, text = self.table.find(request.path)
         route = None if methods is None else methods.get("GET")
-        if route is None or route.operation.writes or route.verb.response is Response.FEED:  # whose readers may wait
+        if route is None or route.operation.writes or route.verb.response is Response.FEED:  # a feed can be waited for
             return None
         slow = _may_be_slow(route.operation, request.query)
         if not self.service.reads_at_once(request, route.operation, slow=slow, size=len(request.query)):
@@ -147,7 +148,7 @@ class Rest:
         return self._route(request, methods, text)
 
     def read_at_once(self, request: ApiRequest, route: Route, target: int | None) -> tuple[ApiResponse, str | None]:
-        """Return the response to a read that `find_read` has found, a refusal perhaps, and the code of the error."""
+        """Return the response to a read that `find_read` has found, which may be a refusal, and the code of the error."""
         try:
             run = partial(self._run_read, request, route, target, again=False)
             return respond_to_read(request, self.service.read_at_once(request, route.operation, request.name, run)), None
@@ -161,7 +162,7 @@ class Rest:
         return self._respond_to_read(request, cached)
 
     async def _find(self, request: ApiRequest, route: Route, target: int | None, *, again: bool = False) -> CachedResponse:
-        """Read, or find in memory, what a request asks for."""
+        """Return the answer to a request, from memory or by reading."""
         run = partial(self._run_read, request, route, target, again=again)
         slow, name = _may_be_slow(route.operation, request.query), request.name
         if _is_read_in_lines(request, route):
@@ -169,13 +170,13 @@ class Rest:
         return await self.service.read(request, route.operation, name, run, slow=slow, size=len(request.query))
 
     async def _wait(self, request: ApiRequest, route: Route, target: int | None, first: CachedResponse) -> CachedResponse:
-        """Wait until what a request asks for is there, for as long as it says."""
+        """Read again until the answer is not empty, for at most as long as the request says, and return the last answer."""
         given = await run_by_size(len(request.query), lambda: route.operation.form.read(read_query(request)))
         last = first
 
         async def read() -> bool:
             nonlocal last
-            self.gate.authorise(route.operation.name, require_bearer(request).actor)  # what is in memory is for whoever may read it
+            self.gate.authorise(route.operation.name, require_bearer(request).actor)  # reading from memory does not check it
             last = await self._find(request, route, target, again=True)
             return not last.is_empty
 
@@ -223,7 +224,7 @@ class Rest:
         if result.recount is not None and translator is None and not request.pretty:
             response.renew = partial(renew_page, result.recount, result.value["page"], result.value["perPage"], here, request.query)
         response.shows, response.is_empty = shows, is_empty
-        response.operation = None if route.verb.response is Response.FEED else operation  # which is read in lines, too, and waits
+        response.operation = None if route.verb.response is Response.FEED else operation  # a feed may be in lines, or waited for
         return response
 
     async def send_in_parts(
@@ -243,7 +244,7 @@ class Rest:
         translator = TRANSLATORS.get(request.dialect)
         if translator is not None and request.operation is not None:
             operation = self.gate.catalogue.find(request.operation)
-            translator = translator if translator.covers(operation) else None  # what the dialect does not have is ours
+            translator = translator if translator.covers(operation) else None  # other operations are refused in our form
         code = refused.code if translator is None else translator.find_code(refused.code)
         return respond_to_refusal(request, refused, translator), code
 
@@ -255,7 +256,7 @@ def _is_read_in_lines(request: ApiRequest, route: Route) -> bool:
 
 
 def _may_be_slow(operation: Operation, query: bytes) -> bool:
-    """Return whether a read may take long: by itself, or with a parameter that the query may hold, percent-encoded perhaps."""
+    """Return whether a read may take long: always, or with a parameter that the query may contain, perhaps percent-encoded."""
     return operation.slow or (operation.slow_with != "" and (operation.slow_with.encode() in query or b"%" in query))
 
 

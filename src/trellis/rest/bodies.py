@@ -12,7 +12,7 @@ from trellis.sentences import say
 _MAX_DEPTH: Final = 5  # levels of brackets
 _JSON_FIELDS: Final = frozenset({"", "json", "data", "body", "payload"})  # a single form field that may hold the whole body
 
-_GZIP: Final = b"\x1f\x8b"  # how it begins (RFC 1952, 2.3.1)
+_GZIP: Final = b"\x1f\x8b"  # the first bytes (RFC 1952, 2.3.1)
 
 Pairs = Iterable[tuple[str, str]]
 
@@ -38,7 +38,7 @@ def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return _parse_json(body)
     if kind == "application/x-www-form-urlencoded":
-        if body.lstrip()[:1] == b"{":  # what curl announces for -d '{…}' unless told otherwise
+        if body.lstrip()[:1] == b"{":  # curl sends this type for -d '{…}' by default
             return _parse_json(body)
         return _parse_form(list(_parse_pairs(body, "form")))
     if kind == "multipart/form-data":
@@ -77,7 +77,7 @@ def _parse_json(body: bytes) -> dict[str, Any]:
 def _parse_pairs(text: bytes, what: str) -> Pairs:
     try:
         return parse_qsl(
-            text.decode(),  # also what is not percent-encoded, as what curl sends for -d 'name=Überblick'
+            text.decode(),  # also text that is not percent-encoded, as curl sends it for -d 'name=Überblick'
             keep_blank_values=True,
             encoding="utf-8",
             errors="strict",
@@ -96,7 +96,7 @@ def _parse_form(pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _nest(pairs: Pairs) -> dict[str, Any]:
-    """Put `permissions[add][0]=3` where it belongs. A name sent twice is refused, unless it ends with []."""
+    """Nest values by the brackets in their names: `permissions[add][0]=3`. A name sent twice is refused, unless it ends with []."""
     root: dict[str, Any] = {}
     for name, value in pairs:
         *steps, last = _split_brackets(name)
@@ -115,7 +115,7 @@ def _nest(pairs: Pairs) -> dict[str, Any]:
 
 
 def _find_free_number(at: dict[str, Any]) -> str:
-    """Return the next number that is not taken: some may have been sent with it."""
+    """Return the next free number: some numbers may have been sent explicitly."""
     number = len(at)
     while str(number) in at:
         number += 1
@@ -133,7 +133,7 @@ def _split_brackets(name: str) -> list[str]:
 
 
 def _to_lists(value: Any) -> Any:
-    """Make a list of an object whose names are all numbers, as PHP does."""
+    """Turn an object whose names are all numbers into a list, as PHP does."""
     if not isinstance(value, dict):
         return value
     if value and all(name.isascii() and name.isdigit() for name in value):

@@ -1,4 +1,4 @@
-"""Reads what a request asks of an operation: its query, its body, what stands in its path."""
+"""Reads the input of a request: its query, its body and the values in its path."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def read_query(request: ApiRequest) -> dict[str, Any]:
 def read_call(
     request: ApiRequest, operation: Operation, actor: Actor, target: int | None, body: bytes, translator: Translator | None
 ) -> Call:
-    """Read the whole request of a writing operation, whose body has come. Raises Refused."""
+    """Read the whole request of an operation that writes, whose body has been received. Raises Refused."""
     raw = read_query(request) | parse_body(request.headers.get(b"content-type", b""), body)
     call = build_call(request, operation, actor, target, _add_path_values(request, raw))
     return call if translator is None else call._replace(raw=translator.read(operation, call.raw, request.at))

@@ -1,7 +1,7 @@
-"""Reads whose response is in memory or quickly read, for the server to send at once: without a task, in one piece.
+"""Responses to reads, from memory or quickly read, that the server sends at once: without a task, in one piece.
 
-Everything is judged as for any other request, and by the same functions: address, key, limit of its rate, grant, what has changed.
-What these cannot say at once, or would refuse, is None: then the application answers, and judges it anew.
+Everything is checked as for any other request, by the same functions: address, key, rate limit, grant, changes of the data. If one
+of them cannot decide at once, or would refuse, the result is None: then the application answers, and checks everything again.
 """
 
 import os
@@ -33,11 +33,11 @@ from trellis.store.requests import Request
 
 _CREDENTIALS: Final = 10_000  # that are remembered
 _BASES: Final = 100  # addresses of the service that are remembered
-_LONGEST_HOST: Final = 255  # characters of these
+_LONGEST_HOST: Final = 255  # characters of the host in such an address
 _METHOD: Final = "GET"
 _BODY: Final = frozenset((b"content-length", b"transfer-encoding", b"expect"))
 
-# What differs between two responses, in the order in which they have it.
+# The headers whose values differ between responses, in the order in which responses have them.
 _MARKS: Final = {
     b"etag": b'"%b"',
     b"x-request-id": b"%b",
@@ -50,11 +50,11 @@ _MARKS: Final = {
 
 
 class _ForApplication(Exception):
-    """Raised where the application has to answer."""
+    """Raised if the application has to answer."""
 
 
 class Immediate(Reads):
-    """The responses to reads below a prefix that need not be waited for. It belongs to the thread of the event loop."""
+    """Responses to reads below a prefix that nothing has to be waited for. It belongs to the thread of the event loop."""
 
     is_empty = False
 
@@ -64,13 +64,13 @@ class Immediate(Reads):
         self._gate = service.gate
         self._prefix = prefix
         self._start = prefix.encode() + b"/"
-        self._other = _BODY | {b"origin"} if service.settings.cors_origins else _BODY  # headers of requests that are not for it
+        self._other = _BODY | {b"origin"} if service.settings.cors_origins else _BODY  # requests with these are for the application
         self._whole = _prepare(service, prefix, HTTPStatus.OK)
         self._not_modified = _prepare(service, prefix, HTTPStatus.NOT_MODIFIED)
         self._version: int | None = None  # of the data
         self._key_version: int | None = None
         self._salt = os.urandom(16)
-        self._bearers: dict[bytes, Bearer] = {}  # by a digest of the headers that have the key
+        self._bearers: dict[bytes, Bearer] = {}  # by a digest of the headers that may contain the key
         self._bases: dict[tuple[str, bytes], str] = {}
         self._also = service.settings.transport_headers
 
@@ -106,13 +106,13 @@ class Immediate(Reads):
         return response
 
     def _is_plain(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
-        """Return whether a request comes from an address that may pass, and says nothing that only the application understands."""
+        """Return whether a request comes from an address that may pass, and has nothing that only the application can handle."""
         client = scope["client"]
         return (
             scope["method"] == _METHOD
             and scope["http_version"] == "1.1"
             and scope["raw_path"].startswith(self._start)
-            and len(headers) == len(scope["headers"])  # none comes twice
+            and len(headers) == len(scope["headers"])  # no header comes twice
             and b"host" in headers
             and self._other.isdisjoint(headers)
             and client is not None
@@ -121,9 +121,9 @@ class Immediate(Reads):
         )
 
     def _find_bearer(self, headers: dict[bytes, bytes], address: str, now: str) -> Bearer | None:
-        """Return whose key a request has, if it may be used. Raises Refused."""
+        """Return the bearer of a request's key, if it has been authenticated before. Raises Refused if it may not be used."""
         one, other = headers.get(b"authorization", b""), headers.get(b"x-api-key", b"")
-        credentials = b"%d %b%b" % (len(one), one, other)  # two that differ never read the same
+        credentials = b"%d %b%b" % (len(one), one, other)  # different headers give different bytes
         name = blake2b(credentials, key=self._salt, digest_size=16).digest()
         if (bearer := self._bearers.get(name)) is not None:
             return self._service.keyring.judge(bearer, address, now)
@@ -135,7 +135,7 @@ class Immediate(Reads):
         return bearer
 
     def _find_cached(self, scope: Scope, headers: dict[bytes, bytes], bearer: Bearer) -> CachedResponse | None:
-        """Return the response to a request that is in memory, if it is right."""
+        """Return the response to a request from memory, if it is still valid."""
         host = headers[b"host"]
         if (base := self._bases.get((scope["scheme"], host))) is None:
             base = self._service.find_base_url(scope, headers)
@@ -145,19 +145,19 @@ class Immediate(Reads):
         return self._service.responses.find(self._version or 0, (path, scope["query_string"], base, bearer.view))
 
     def _authorise(self, operation: Operation, bearer: Bearer) -> bool:
-        """Judge the grant, and remember it for as long as the key stays as it is. Raises Refused."""
+        """Check the grant, and remember it until the key changes. Return False if its uses are counted. Raises Refused."""
         if operation.name in bearer.authorised:
             return True
         actor = bearer.actor
         if actor.bounds and any(map(actor.counts, operation.grants)):
             return False  # each use is counted, which is a write
         self._gate.authorise(operation.name, actor)
-        if not actor.bounds:  # these may have an end
+        if not actor.bounds:  # bounds may expire
             bearer.authorised.add(operation.name)
         return True
 
     def _admit(self, bearer: Bearer) -> Allowance | None:
-        """Count a request, and return what is left of the limit of its key, if that has one. Raises _ForApplication."""
+        """Count a request, and return the allowance of its key; None if the key has no limit. Raises _ForApplication."""
         if not (limit := self._service.find_rate_limit(bearer)):
             return None
         if (allowance := self._service.throttle.admit_key_at_once(bearer.public, limit)) is None:
@@ -165,7 +165,7 @@ class Immediate(Reads):
         return allowance
 
     def _read(self, scope: Scope, bearer: Bearer, started: int) -> Whole | App | None:
-        """Read what a request asks for, if that is done in this thread. Raises Refused, _ForApplication."""
+        """Read what a request asks for, if that may be done in this thread; else return None. Raises Refused, _ForApplication."""
         rewrite_address(scope, self._prefix)
         request = self._service.read_request(scope, _receive, self._prefix)
         request.bearer, request.version = bearer, self._version
@@ -205,12 +205,12 @@ class Immediate(Reads):
             self._service.log.record(request)
 
 
-async def _receive() -> dict[str, object]:  # as ASGI has it
+async def _receive() -> dict[str, object]:  # ASGI's receive
     return {}
 
 
 class _Form(NamedTuple):
-    """A response with `%` for what differs in its headers, which are those with an allowance where they are `limited`."""
+    """A response with a `%` placeholder for each header value that differs; `limited` are the headers of one with an allowance."""
 
     status: int
     line: bytes
@@ -232,7 +232,7 @@ def _write_status(status: int) -> bytes:
 
 
 def _prepare_headers(service: Service, prefix: str, status: HTTPStatus, allowance: Allowance | None) -> bytes:
-    """Return the headers that the application would send, with `%` for what differs."""
+    """Return the headers that the application would send, with `%` placeholders for the values that differ."""
     tag = b"-"
     asked = {b"if-none-match": b'"%b"' % tag} if status is HTTPStatus.NOT_MODIFIED else {}
     request = ApiRequest(_METHOD, prefix, "", b"", asked, "", "", "-", "", _receive)

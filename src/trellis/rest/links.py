@@ -6,13 +6,13 @@ from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.verbs import Response
 
-LONGEST: Final = 4096  # bytes; nginx refuses a response with longer headers unless it is told otherwise, and Node from 16 KiB on
+LONGEST: Final = 4096  # bytes; nginx refuses responses with longer headers unless configured otherwise, and Node from 16 KiB on
 
 
 def build_links(response: Response, here: str, query: bytes, answer: Mapping[str, Any]) -> bytes:
     """Return the links of a page or of the feed, served at `here` for this query; empty if there are none.
 
-    Each of them repeats the query. If that is long, only the next page has one: the others can be told from the answer.
+    Each link repeats the query. If they are longer than LONGEST together, only the next page has one: the answer tells the others.
     """
     if response not in _TARGETS:
         return b""

@@ -1,7 +1,7 @@
-"""The response to writes while too many wait, which the server sends unseen.
+"""Builds the response to writes while too many wait, which the server sends without running the application.
 
-It costs an eighth of a refusal by the application, so that even if four times as many come as can be done, the processor is there
-for those that are done.
+It costs an eighth of a refusal by the application. So even if four times as many writes arrive as can be done, the processor has
+time for those that are done.
 """
 
 from http import HTTPStatus
@@ -12,17 +12,17 @@ from trellis.http.server import Writes
 from trellis.rest.responses import respond_to_refusal
 from trellis.store.engine import refuse_full
 
-_BASE, _ID, _LENGTH = "{base}", "{id}", b"{length}"  # stand for what differs; no URL and no id has braces
+_BASE, _ID, _LENGTH = "{base}", "{id}", b"{length}"  # placeholders for what differs; no URL and no id contains braces
 _READING: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 
 
 class Overload(Writes):
-    """Writes below a prefix, and the whole response to them while too many wait."""
+    """Recognises writes below a prefix, and builds the whole response to them while too many wait."""
 
     def __init__(self, service: Service, prefix: str) -> None:
         self._service = service
         self._start = prefix.encode() + b"/"
-        self._most = service.settings.write_queue + 1  # one is in the writer's hands; so each has a place by the time it is queued
+        self._most = service.settings.write_queue + 1  # one more is with the writer; so each has a place when it is queued
         self._template, self._length = _prepare(service, prefix)
 
     def has(self, method: bytes, path: bytes) -> bool:
@@ -39,12 +39,12 @@ class Overload(Writes):
         return response.replace(_BASE.encode(), base).replace(_ID.encode(), request_id)
 
 
-async def _receive() -> dict[str, Any]:  # as ASGI has it
+async def _receive() -> dict[str, Any]:  # ASGI's receive
     return {}
 
 
 def _prepare(service: Service, prefix: str) -> tuple[bytes, int]:
-    """Return the response with marks for what differs, and the length of its body without them."""
+    """Return the response with placeholders for what differs, and the length of its body without them."""
     request = ApiRequest("POST", prefix, "", b"", {}, _BASE, "", _ID, "", _receive)
     response = respond_to_refusal(request, refuse_full())
     headers = build_headers(request, response, None, service.settings.transport_headers)

@@ -38,7 +38,7 @@ def respond_with_links(
 def renew_page(
     recount: Callable[[], int], page: int, per_page: int, here: str, query: bytes, old: CachedResponse
 ) -> CachedResponse:
-    """Return the response that is a page of records as an older one, but for its total."""
+    """Return a page of records made from an older response, with the current total."""
     records = old.body[old.body.index(_RECORDS) + len(_RECORDS) : old.body.rindex(b"]") + 1]
     answer = serialize_page(orjson.Fragment(records), recount(), page, per_page)
     body, version = encode_answer(answer, answer, Response.PAGE)
@@ -67,7 +67,7 @@ def respond_to_write(verb: Verb, result: Result, shown: Any, collection: str, *,
 
 
 def respond_to_refusal(request: ApiRequest, refused: Refused, translator: Translator | None = None) -> ApiResponse:
-    """Return a problem document (RFC 9457), or what a dialect has in its place."""
+    """Return a problem document (RFC 9457), or the error document of a dialect."""
     if translator is None:
         kind, (status, body) = _PROBLEM, format_problem(refused, request.base, request.request_id, pretty=request.pretty)
     else:

@@ -43,7 +43,7 @@ class AllGroups:
         if kind is None or shape is None:
             return {}
         operation = kind.operation(LIST.name)
-        # On behalf of the answer, not of its caller: the key needs no grant for the groups that a record names.
+        # The service reads them, not the caller: the key needs no grant for the groups that a record names.
         reader = Actor("service", None, self._dialect.title, frozenset((operation,)))
         found: dict[int, dict[str, Any]] = {}
         page, pages = 1, 1

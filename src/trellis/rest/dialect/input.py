@@ -1,4 +1,4 @@
-"""Requests in a dialect: what its clients send, turned into what the operation takes."""
+"""Translates requests in a dialect into the input that the operation takes."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -22,21 +22,21 @@ from trellis.core.fields import (
 from trellis.core.operation import DRY_RUN, Operation
 from trellis.core.verbs import Body
 
-_UNSET: Final = object()  # a value that says nothing: as if it had not been sent
+_UNSET: Final = object()  # stands for a value that is ignored, as if it had not been sent
 _MAY_BE_EMPTY: Final = (Text, Html, Password, Url, ParentId, Groups, Permissions)  # types for which "" has a meaning of its own
 
 
 def read_input(dialect: Dialect, shape: Shape | None, operation: Operation, raw: Mapping[str, Any], at: str) -> dict[str, Any]:
-    """Return what a request asks for, by names that the operation knows. Unknown names are left out.
+    """Return the input of a request under our own names. Names that the operation does not know are left out.
 
-    Where a parameter is sent under several names, the one that is not ours counts: an answer that is sent back has ours too.
+    If a parameter is sent under several names, the one that is not ours counts: an answer that a client sends back also has ours.
     """
     taken: dict[str, Any] = {}
     for name, value in raw.items():
         field = operation.form.find(name)
         if field is None or field.read_only or (name == field.name and any(other in raw for other in field.also)):
             continue
-        # No value that is passed over may turn a dry run into a write.
+        # A value that is ignored must not turn a dry run into a write.
         cleaned = value if field is DRY_RUN else _clean(dialect, shape, field, value)
         if cleaned is not _UNSET:
             taken[field.name] = cleaned
@@ -45,7 +45,7 @@ def read_input(dialect: Dialect, shape: Shape | None, operation: Operation, raw:
 
 
 def _complete(shape: Shape, operation: Operation, taken: dict[str, Any], at: str) -> dict[str, Any]:
-    """Add what a new record has where nothing was sent. Nobody may do what was left out, unless it is to be inherited."""
+    """Add the defaults of a new record. Permissions that were not sent are for nobody, unless they are inherited or copied."""
     defaults = {name: value.format(at=at) if isinstance(value, str) else value for name, value in shape.defaults.items()}
     taken |= {name: value for name, value in defaults.items() if not str(taken.get(name) or "").strip()}
     field = operation.form.find("permissions")
@@ -60,7 +60,7 @@ def _inherits(taken: Mapping[str, Any]) -> bool:
     try:
         return Boolean().parse(taken.get("inheritPermissions", False))
     except Invalid:
-        return False  # the operation says what is wrong with it
+        return False  # the operation reports what is wrong with it
 
 
 def _clean(dialect: Dialect, shape: Shape | None, field: Field, value: Any) -> Any:
@@ -92,19 +92,19 @@ def _is_nullable(field: Field) -> bool:
 
 
 def _clean_permissions(options: Mapping[str, str], value: Any) -> Any:
-    """Return permissions by our names. An empty list is what PHP sends for an object without members."""
+    """Return permissions under our own option names. PHP sends an object without members as an empty list."""
     value = parse_json_text(value)
     if value in (None, "", []):
         return _UNSET
     if not isinstance(value, Mapping):
-        return value  # the operation says what is wrong with it
-    sent = sorted(options.keys() & value.keys(), key=lambda name: options[name] == name)  # its own name counts, not its number
+        return value  # the operation reports what is wrong with it
+    sent = sorted(options.keys() & value.keys(), key=lambda name: options[name] == name)  # a name takes precedence over its number
     named = {options[name]: name for name in sent}
     return {option: _clean_who(value[name]) for option, name in named.items()}
 
 
 def _clean_who(who: Any) -> Any:
-    """Return who may do something: null and empty elements stand for nobody."""
+    """Return who may do something, without null and empty elements; null stands for nobody."""
     if who is None:
         return ()
     return [one for one in who if one not in (None, "")] if isinstance(who, list) else who

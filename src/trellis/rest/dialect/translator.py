@@ -1,4 +1,4 @@
-"""A dialect at the door: which operations it covers, their requests, answers and refusals."""
+"""Translates the requests, answers and refusals of the operations that a dialect covers."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -18,30 +18,30 @@ from trellis.store.engine import Shown
 
 
 class Translator:
-    """Translates what a key with this dialect sends and gets. What the dialect does not cover stays as it is."""
+    """Translates requests and answers of keys with this dialect. Operations that the dialect does not cover are left unchanged."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._codes = {ours: theirs for shape in dialect.kinds.values() for ours, theirs in shape.codes.items()}
 
     def find_shape(self, operation: Operation) -> Shape | None:
-        """Return what the dialect makes of the records of an operation; None if it does not know the operation as one on a kind."""
+        """Return the shape of an operation's records in the dialect; None if it has no kind, or the dialect does not cover it."""
         if operation.kind is None or operation.verb is None or not operation.verb.in_dialects:
             return None
         return self.dialect.kinds.get(operation.kind.name)
 
     def covers(self, operation: Operation) -> bool:
-        """Return whether the operation is one of the dialect."""
+        """Return whether the dialect covers an operation."""
         return self.find_shape(operation) is not None or operation.name in self.dialect.answers
 
     def read(self, operation: Operation, raw: Mapping[str, Any], at: str) -> dict[str, Any]:
-        """Turn what was sent at a time into what the operation takes."""
+        """Translate raw input, received at the time `at`, into the input that the operation takes."""
         if not self.covers(operation):
             return dict(raw)
         return read_input(self.dialect, self.find_shape(operation), operation, raw, at)
 
     def serialize(self, operation: Operation, value: Any, gate: Gate) -> Any:
-        """Return an answer as the dialect shows it. The plan of a delete, which its clients do not know, stays as it is."""
+        """Return an answer in the form of the dialect. The plan of a delete, which its clients do not know, stays as it is."""
         shape = self.find_shape(operation)
         members = shape.members if shape is not None else self.dialect.answers.get(operation.name)
         if members is None or operation.verb is None:
@@ -49,7 +49,7 @@ class Translator:
         return _SHOWN[operation.verb.response](value, members, AllGroups(gate, self.dialect).find)
 
     def shows(self, gate: Gate) -> tuple[Shown, ...]:
-        """Return what its answers show beside the records: the groups."""
+        """Return what answers in the dialect show besides the records: the groups."""
         kind = gate.environment.group_kind
         return () if kind is None else (Shown(kind.name, whole=True),)
 
@@ -59,7 +59,7 @@ class Translator:
         return self.dialect.statuses.get(refused.message, refused.status), body
 
     def find_code(self, code: str) -> str:
-        """Return what the dialect has for one of our error codes."""
+        """Return the dialect's code for one of our error codes."""
         return self._codes.get(code, code)
 
 
@@ -70,7 +70,7 @@ def allows_key_in_url(dialect: str) -> bool:
 
 
 def encode_answer(value: Any, shown: Any, response: Response, *, pretty: bool = False) -> tuple[bytes, str]:
-    """Encode what is shown of an answer; return the body with its tag."""
+    """Encode an answer in the form in which it is shown; return the body with its tag."""
     compact = encode_json(shown)
     version = compute_tag(value, compact, is_own=shown is value or response is not Response.RECORD)
     return encode_body(shown, pretty=True) if pretty else end_body(compact), version

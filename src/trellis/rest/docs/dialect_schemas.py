@@ -1,4 +1,4 @@
-"""The dialects in the OpenAPI document: the schemas of what operations return in them."""
+"""The schemas of answers in the dialects, for the OpenAPI document."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -13,7 +13,7 @@ _RECORDS: Final = frozenset((Response.RECORD, Response.PAGE))
 
 
 def describe_dialects(operation: Operation) -> Mapping[str, Schema]:
-    """Return references to the schemas of what an operation returns in each dialect that has another one for it, by dialect."""
+    """Return references to the schemas of an operation's answer in the dialects that have their own form for it, by dialect."""
     return {name: ref(_component(dialect, operation)) for name, dialect, _ in _shapes(operation)}
 
 

@@ -13,8 +13,8 @@ from trellis.core.webhooks import MESSAGE_HEADERS, TEST
 from trellis.rest.docs.schemas import Schema, build_object, capitals, component_of, described, ref
 from trellis.store.events import Wanted
 
-_OF_THE_RECORD: Final = ("resource", "operation", "before", "after", "changed")  # what depends on the kind of record
-_OF_THE_MESSAGE: Final = ("type", "at")  # what stands beside the data of a message
+_OF_THE_RECORD: Final = ("resource", "operation", "before", "after", "changed")  # members that depend on the kind of record
+_OF_THE_MESSAGE: Final = ("type", "at")  # members beside the data of a message
 _STRING: Final = {"type": "string"}
 
 

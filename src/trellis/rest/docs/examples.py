@@ -30,7 +30,7 @@ def target_of(operation: Operation) -> int:
 
 
 def given_of(operation: Operation) -> Values:
-    """Return what the example of an operation sends: its body, or the query string if it reads or deletes."""
+    """Return the input in an operation's example: its body, or its query if it reads. A write without a body sends nothing."""
     if operation.verb is not None and operation.verb.body is not None:
         return _SENT[operation.verb.body](operation)
     if operation.writes:
@@ -54,7 +54,7 @@ def _complete_values(fields: Iterable[Field]) -> Values:
 
 
 def _changes(operation: Operation) -> Values:
-    """Change the name and the kind's first field that has an example; for other records, the last text."""
+    """Return changes of the name and of the kind's first field that has an example; for other records, of the last text."""
     if operation.kind is None:
         text = next(field for field in reversed(writable(operation.fields)) if isinstance(field.example, str))
         return {text.name: f"Another {operation.singular}"}
@@ -122,7 +122,7 @@ def _example_record(operation: Operation) -> Values:
         given |= {named.name: named.example}
     if operation.kind is None:
         return {field.name: _stored_value(field) for field in (*operation.answers, *operation.once)} | given
-    another = operation.has_target and operation.verb is not None and operation.verb.creates  # after the one in the path
+    another = operation.has_target and operation.verb is not None and operation.verb.creates  # it follows the one in the path
     return _record(operation.kind, _complete_values(operation.kind.accepted) | given, place=int(another))
 
 
@@ -136,7 +136,7 @@ _ANSWERED: Final[Mapping[Response, Callable[[Operation], Any]]] = {
 
 
 def _stored_value(field: Field) -> Any:
-    """Return the values of a record to which nothing has happened yet."""
+    """Return the value of a field in a record to which nothing has happened yet."""
     if field.example is not None or field.default is not None:
         return field.example if field.example is not None else field.default
     return MOMENT if isinstance(field.type, Timestamp) and not field.type.nullable else None

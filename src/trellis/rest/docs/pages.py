@@ -1,4 +1,4 @@
-"""The pages of the reference: which there are, where each thing is described, and their HTML."""
+"""The pages of the reference: their paths and HTML, and the addresses of everything that they describe."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -38,14 +38,14 @@ _HEADERS: Final = ("X-Request-Id", "Change-Set", "X-Audit-Log-Reason", "If-None-
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the reference describes what: the only place that knows, so that no link can lead elsewhere."""
+    """The addresses of things in the reference. They are built only here, so that no link can lead elsewhere."""
 
     catalogue: Catalogue
     root: str
 
     @property
     def index(self) -> str:
-        """Return the address of the list of everything."""
+        """Return the address of the index."""
         return f"{self.root}{REFERENCE}"
 
     def section(self, name: str) -> str:
@@ -57,7 +57,7 @@ class Addresses:
         return f"{self.root}{find_in_reference(self.catalogue.find(name))}"
 
     def guide(self, name: str) -> str:
-        """Return the address of a chapter."""
+        """Return the address of a chapter of the guide."""
         return f"{self.index}/guide/{name}"
 
     def error(self, message: str) -> str:
@@ -65,7 +65,7 @@ class Addresses:
         return f"{self.guide('errors')}#{message}"
 
     def header(self, name: str) -> str:
-        """Return the address of a header of requests."""
+        """Return the address of a request header."""
         return f"{self.guide('requests')}#header-{name}"
 
 
@@ -113,7 +113,7 @@ def _describe(catalogue: Catalogue, settings: Settings, base: str) -> Mapping[st
 
 
 def _templates() -> "Environment":
-    from jinja2 import (  # noqa: PLC0415  # start-up time: for the first reader
+    from jinja2 import (  # noqa: PLC0415  # start-up time: needed only for the first reader
         ChoiceLoader,
         Environment,
         FileSystemLoader,

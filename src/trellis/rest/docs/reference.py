@@ -38,7 +38,7 @@ _BASE: Final = "https://trellis-base.invalid"
 _ROOT: Final = "/trellis-root.invalid"
 
 _OPENAPI: Final = "/openapi.json"
-_ADDRESSES: Final = 4  # for which pages are kept: callers may name any in Host
+_ADDRESSES: Final = 4  # for which pages are kept: callers can send any Host
 
 
 class Reference:
@@ -59,7 +59,7 @@ class Reference:
         self._rendering = asyncio.Lock()
 
     async def find(self, path: str, base_url: str) -> CachedResponse:
-        """Return the page at a path, for a caller who reaches this service at `base_url`. Raises KeyError where there is none."""
+        """Return the page at a path, for a caller who reaches this service at `base_url`. Raises KeyError if there is none."""
         if (page := self._fixed.get(path) or self._kept.get(base_url, {}).get(path)) is not None:
             return page
         if path not in self._rendered:

@@ -88,7 +88,7 @@ _LIMITS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Res
 
 
 def headers_of(*names: str) -> Json:
-    """Return references to component headers, after those of every response."""
+    """Return references to these component headers and to the one that every response has."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*names, "X-Request-Id")}
 
 
@@ -104,7 +104,7 @@ def responses(route: Route, base_url: str) -> Json:
 
 
 def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
-    """Return what is the same for all operations, by the names with which `responses` refers to it: refusals and the proposal."""
+    """Return the responses that are the same for all operations, refusals and the proposal, by the names that `responses` uses."""
     found: Json = {}
     operations = tuple(operations)
     for operation in operations:
@@ -214,6 +214,6 @@ def _successes(route: Route) -> Json:
 
 def _success(operation: Operation, description: str, headers: Iterable[str], examples: Json) -> Json:
     content: Json = {"application/json": {"schema": answer_schema(operation), "examples": examples}}
-    # Not the feed in lines, which only a client of its own asks for: the types of generated ones would have to tell it apart.
+    # The feed in lines is left out: only special clients ask for it, and generated clients would have to tell the two types apart.
     content |= {operation.text_type: {"schema": _STRING}} if operation.text_type else {}
     return {"description": description, "headers": headers_of(*headers), "content": content}

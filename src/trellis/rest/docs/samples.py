@@ -43,7 +43,7 @@ def pretty(value: Any) -> str:
 
 
 def _curl(method: str, url: str, body: Any) -> str:
-    told = "" if method == ("GET" if body is None else "POST") else f" -X {method}"  # curl takes POST for what has a body
+    told = "" if method == ("GET" if body is None else "POST") else f" -X {method}"  # curl uses POST if there is a body
     lines = [f'curl{told} "{url}"', f'  -H "Authorization: Bearer ${KEY}"']
     if body is not None:
         text = pretty(body).replace("'", "'\\''").replace("\n", "\n  ")

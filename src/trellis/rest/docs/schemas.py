@@ -22,7 +22,7 @@ def ref(name: str) -> Schema:
 
 
 def schemas_of(operation: Operation) -> dict[str, Schema]:
-    """Return every component schema that operations over REST need for their requests and responses."""
+    """Return the component schemas that an operation needs for its requests and responses over REST."""
     verb = operation.verb
     if verb is None:
         return {}
@@ -77,7 +77,7 @@ def component_of(operation: Operation) -> str:
 def input_component(operation: Operation) -> str:
     """Return the name of an operation's body: `ForumInput`, `ForumChanges`, `EventsRestoreInput`."""
     verb, name = operation.verb, component_of(operation)
-    if verb is not None and operation.path_field is not None:  # without what stands in the path
+    if verb is not None and operation.path_field is not None:  # without the field in the path
         return name + capitals(verb.name)
     if verb is None or verb.body is not Body.OPTIONS:
         return name + ("Changes" if verb is not None and verb.body is Body.CHANGES else "Input")
@@ -98,7 +98,7 @@ def record(kind: NodeKind) -> Schema:
 
 
 def build_object(fields: Iterable[Field], name: str) -> Schema:
-    """Return the schema of an object that has all of these fields; `name` is that of its component."""
+    """Return the schema of an object that has all of these fields; `name` is the name of its component."""
     fields = tuple(fields)
     return {
         "type": "object",
@@ -134,7 +134,7 @@ def _input(operation: Operation, body: Body) -> Schema:
 
 
 def writable(fields: Iterable[Field]) -> list[Field]:
-    """Return the fields without those that are ignored when sent."""
+    """Return the fields that are not ignored when sent."""
     return [field for field in fields if not field.read_only]
 
 

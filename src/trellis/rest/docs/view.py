@@ -56,7 +56,7 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What stands in the path of an operation: the id of a record, or the field that names it."""
+    """The parameter in the path of an operation: the id of a record, or the field that names it."""
 
     name: str
     doc: str
@@ -254,4 +254,4 @@ def showcase(catalogue: Catalogue) -> NodeKind | None:
 
 def prose(text: str) -> Markup:
     """Format a sentence as HTML; text between backticks is code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704  # escaped the moment before
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704  # it has just been escaped

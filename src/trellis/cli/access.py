@@ -1,4 +1,4 @@
-"""The command that says whether a key or a group may do something, for people and for pipelines."""
+"""The command that reports whether a key or a group may do something, for people and for pipelines."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ def may(
 
 @contextmanager
 def _no_answer_apart() -> Iterator[None]:
-    """End with 2 where there is no answer, which is not No: a pipeline that asserts that a key may not is to notice that."""
+    """End with 2 if there is no answer, which differs from No: a pipeline that asserts that a key may not must notice this."""
     try:
         yield
     except Refused as refused:

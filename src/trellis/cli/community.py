@@ -1,4 +1,4 @@
-"""How commands use the community: they check and open its database, and run operations as the terminal."""
+"""Opens the community for commands: checks its database, and runs operations as the terminal."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,8 +22,8 @@ from trellis.traces import Traces
 def community(settings: Settings, *, make: bool = False, traces: Traces | None = None) -> Iterator[Gate]:
     """Open the community. A missing SQLite database is created if `make` is true.
 
-    After Ctrl-C, nothing more is done: the command is to end. Raises Failure with a message if there is no database, or if it is
-    not at the newest step or cannot be used.
+    After Ctrl-C the store is not closed, as the command is to end. Raises Failure with a message if there is no database, or if it
+    is not at the newest step or cannot be used.
     """
     with explaining(settings):
         _prepare_database(settings, make=make)
@@ -78,7 +78,7 @@ def act(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Result:
     """Run an operation as the terminal, with its own request id."""
-    if target is not None and target > MAX_ID:  # no record has it, and no database could be asked for it
+    if target is not None and target > MAX_ID:  # no record has such an id, and databases do not accept it
         found = gate.catalogue.find(operation)
         raise invalid_id(found.singular, target, found.missing_code)
     why = tidy_reason(reason) or None if reason else None

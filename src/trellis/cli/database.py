@@ -1,4 +1,4 @@
-"""The commands about the database as a whole: migrate, demo, check, purge."""
+"""The commands for the database as a whole: migrate, demo, check, purge."""
 
 import asyncio
 from typing import Annotated, Any, Final
@@ -15,7 +15,7 @@ from trellis.store.migrate import migrate
 from trellis.store.migrations import Effect, Plan, plan_migration
 from trellis.store.steps import find_newest_step
 
-_PLANNED: Final = 3  # what `trellis migrate --plan` ends with if there is something to do
+_PLANNED: Final = 3  # the exit code of `trellis migrate --plan` if there is something to do
 
 
 def migrate_database(
@@ -83,7 +83,7 @@ def _judge(effect: Effect) -> str:
 
 
 def _write_span(seconds: float, *, alone: bool = False) -> str:
-    """Write how long something may take. `alone`: it stands in a sentence."""
+    """Format how long something may take, for a table or, if it stands `alone`, for a sentence."""
     if seconds < 1:
         return "less than a second" if alone else "< 1 s"
     return f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
@@ -162,7 +162,7 @@ def _tell(found: dict[str, Any], repairs: list[dict[str, Any]]) -> None:
 
 
 def _tell_of_the_past(kept: dict[str, Any]) -> None:
-    """Say how far the log and undo reach back, once something was purged."""
+    """Print how far back the log and undo reach, if something was purged."""
     for what, name in (("events", "The log"), ("snapshots", "Undo")):
         reach = kept[what]
         if reach["purged"]:

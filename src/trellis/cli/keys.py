@@ -40,7 +40,7 @@ Under = Annotated[
 
 
 def _refuse_empty(text: str | None) -> str | None:
-    """Refuse an empty text, such as that of a variable of the shell that is not set: it would mean never."""
+    """Refuse an empty text, which a shell variable that is not set would give: it would mean never."""
     if text is not None and not text.strip():
         raise typer.BadParameter("it is empty. Give a time, or leave the option out for never.")
     return text
@@ -208,7 +208,7 @@ def update(
     json: Json = False,
 ) -> None:
     """Change a key's name, owner, note, expiry, limits, addresses or logging, from its next request on. What is left out stays."""
-    given: dict[str, tuple[Any, bool, Any]] = {  # what was sent, whether it is taken away, and what it is then
+    given: dict[str, tuple[Any, bool, Any]] = {  # the value sent, whether it is removed, and the value for that
         "name": (name, False, None),
         "owner": (owner, False, None),
         "note": (note, False, None),

@@ -1,4 +1,4 @@
-"""Loading modules quickly."""
+"""Speeds up the loading of modules."""
 
 import gc
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Passwords as commands take them: asked for, or read from a file, and never from an argument."""
+"""Takes the passwords of commands from a prompt or a file, and never from an argument."""
 
 import sys
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ _STDIN: Final = "-"
 
 
 def take_secrets(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an operation is given, with passwords from files and the prompt. Raises Failure for one that was typed out."""
+    """Return the input of an operation, with passwords from files and the prompt. Raises Failure for a password in an argument."""
     taken = dict(raw)
     for field in (field for field in operation.takes if field.is_secret):
         for name in (name for name in (field.name, *field.also) if name in raw):
-            if raw[name] not in (None, ""):  # which take a password away
+            if raw[name] not in (None, ""):  # these remove a password
                 taken[name] = _read_file(name, raw[name])
         if field.required and not any(name in raw for name in (field.name, *field.also)):
             taken[field.name] = _ask(field)

@@ -37,7 +37,7 @@ from trellis.store.condition import Condition, describe_database, explain_condit
 from trellis.store.inspection import inspect
 from trellis.store.sqlite import describe_wal_reset_bug
 
-_BACKLOG: Final = 2048  # connections that may wait to be taken
+_BACKLOG: Final = 2048  # connections that may wait to be accepted
 _DEMO: Final = "Demo"
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def serve(
 
 
 def _judge_library(settings: Settings, workers: int) -> None:
-    """Say that this SQLite loses writes of two processes, and refuse to start several."""
+    """Warn if this SQLite loses writes when two processes write, and refuse to start several workers."""
     if find_file(settings) is None or (bug := describe_wal_reset_bug()) is None:
         return
     if workers > 1:
@@ -86,7 +86,7 @@ def _judge_library(settings: Settings, workers: int) -> None:
 
 
 def _judge_clock(gate: Gate) -> None:
-    """Say it if the clock is wrong: what expires, and what is purged, goes by it."""
+    """Warn if the clock is wrong: expiry and purging depend on it."""
     with gate.store.reading() as tx:
         found = inspect(tx)
     for finding in judge_clocks(found, datetime.fromisoformat(gate.now())):
@@ -128,7 +128,7 @@ def _split_listener(settings: Settings) -> tuple[str, int]:
 
 
 def _listen(listener: socket.socket, host: str, port: int) -> None:
-    """Turn nobody away from here on: who comes before the service is ready waits."""
+    """Start listening: from here on, callers who come before the service is ready wait, and nobody is turned away."""
     try:
         listener.listen(_BACKLOG)
     except OSError as error:  # another program was bound to the port as well, and was quicker
@@ -159,9 +159,10 @@ def _bring_up_to_date(settings: Settings) -> None:
 
 
 def _settle_community(settings: Settings, address: str) -> Settings:
-    """Unless it is set, let the community's address be that of this service, so that the addresses of records lead to something.
+    """Use the address of this service as the community's, if that is not set, so that the addresses of records lead somewhere.
 
-    Only in a demonstration: records, and so their ETags, are to be the same in all processes, which may listen on several ports.
+    This is only done in a demonstration: otherwise records, and so their ETags, must be the same in all processes, which may listen
+    on several ports.
     """
     if settings.community_url == Settings().community_url:
         os.environ[variable("community_url")] = settings.public_url or address  # for workers too
@@ -169,7 +170,7 @@ def _settle_community(settings: Settings, address: str) -> Settings:
 
 
 def _demonstrate(gate: Gate) -> tuple[str, str]:
-    """See to the sample community and to a key that may do everything; give the key, and what to say of it."""
+    """Ensure that there are a sample community and a key that may do everything; return the key, and what to say about it."""
     if not act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
         with progress_of("Loading the sample community") as progress:
             load_sample(gate, progress)
@@ -192,7 +193,7 @@ def _address(host: str, port: int) -> str:
 
 
 def _way_in(gate: Gate, settings: Settings, address: str, *, demo: bool) -> tuple[str, ...]:
-    """Say how the panel is entered: by the administrator of the demonstration, or by a one-time link on the first run."""
+    """Return lines on how to enter the panel: as the demonstration's administrator, or by a one-time link on the first run."""
     made = create_demo_administrator(gate) if demo else None
     link = first_run_link(gate, settings.public_url or address)
     if made is not None:
@@ -204,7 +205,7 @@ def _way_in(gate: Gate, settings: Settings, address: str, *, demo: bool) -> tupl
 
 
 def _announce(address: str, public: str, demo: tuple[str, str] | None, way_in: tuple[str, ...]) -> None:
-    """Say where everything is. Browsers need the public address: sessions and passkeys are bound to it."""
+    """Print where everything is. Browsers need the public address: sessions and passkeys are bound to it."""
     show(f"Base URL:   {address}/api")
     show(f"Reference:  {address}/api/docs")
     show(f"Panel:      {public}/admin")
@@ -249,15 +250,15 @@ def _run(settings: Settings, listeners: Sequence[socket.socket], workers: int) -
 
 
 def _load_application(shared: Path | None, metrics_port: int | None, hooks: ServerHooks) -> Any:
-    """Load and make the application, in the process that serves."""
+    """Load and create the application, in the process that serves."""
     with uncollected():
         return import_module("trellis.asgi").create(shared, metrics_port, hooks)
 
 
 def _config(settings: Settings, descriptors: int, metrics_port: int | None, shared: Path | None = None) -> uvicorn.Config:
-    """Configure the server and its log, in the process that serves. `shared` is a folder of all workers."""
+    """Configure the server and its log, in the process that serves. `shared` is a folder that all workers share."""
     configure_logs(settings)
-    logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # where the parser warns of what it cannot read
+    logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # the parser warns there of requests that it cannot read
     hooks = ServerHooks()
     return uvicorn.Config(
         partial(_load_application, shared, metrics_port, hooks),

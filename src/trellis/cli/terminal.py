@@ -36,14 +36,14 @@ class Failure(Exception):
 def settle_streams() -> None:
     """Make sure that this process has stdin, stdout and stderr, and that every character can be written to stdout.
 
-    The number of one that is closed would go to the next file or connection that is opened, and so would what is written to stderr.
-    Files and pipes get UTF-8, whatever the locale: what they get is JSON, or a document that `trellis apply` reads.
+    If one of them is closed, the next file or connection that is opened would get its number, and so what is written to stderr, for
+    example. Files and pipes get UTF-8, whatever the locale: they receive JSON, or a document that `trellis apply` reads.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003  # the lowest number that is free: this one
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003  # the lowest free number: this one
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115  # for good
     if isinstance(sys.stdout, TextIOWrapper):
         encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"
@@ -86,7 +86,7 @@ def _echo(text: str, style: str, *, err: bool) -> None:
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Turn an error of the output into a Failure, lest it is taken for one of the database. A broken pipe ends the command."""
+    """Turn an error of the output into a Failure, lest it be taken for one of the database. A broken pipe ends the command."""
     try:
         yield
     except BrokenPipeError:
@@ -98,7 +98,7 @@ def _writing() -> Iterator[None]:
 
 
 def show_document(text: str) -> None:
-    """Print a text that ends with a line end, as it is."""
+    """Print a text that ends with a line break, unchanged."""
     with _writing():
         typer.echo(text, nl=False)
 
@@ -156,7 +156,7 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress: `done` of `total`, or None before anything is known."""
+    """The progress of a command: `far` is how much is done and the total, or None before anything is known."""
 
     since: float
     far: tuple[int, int] | None = None

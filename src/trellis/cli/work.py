@@ -1,4 +1,4 @@
-"""The command that delivers webhooks separately from serving."""
+"""The command that delivers webhooks and mail separately from serving."""
 
 import asyncio
 import logging

@@ -25,9 +25,9 @@ from trellis.http.ending import ENDING
 
 log = logging.getLogger(__name__)
 
-BEAT: Final = 2  # seconds between signs of life of a worker, the first of which says that it serves
-START: Final = 120.0  # seconds that a worker may take until then
-SILENT: Final = 60.0  # seconds without a sign of life after which a worker is taken for stuck
+BEAT: Final = 2  # seconds between signs of life of a worker, the first of which means that it serves
+START: Final = 120.0  # seconds that a worker may take until its first sign of life
+SILENT: Final = 60.0  # seconds without a sign of life after which a worker counts as stuck
 END: Final = 45.0  # seconds for workers to end, of which requests under way get thirty
 STEADY: Final = 20.0  # seconds for which a worker has to serve before its start counts as one that succeeded
 TRIES: Final = 5  # starts that fail in a row, with no worker serving, after which the parent gives up
@@ -37,12 +37,12 @@ _NO_SIGN: Final = "Worker %d has given no sign of life for too long, and is kill
 _NO_END: Final = "Worker %d does not end, and is killed."
 
 MakeConfig = Callable[[], uvicorn.Config]
-# Seconds for which a thread may hold the interpreter while another waits: with the usual 5 ms, an answer that is read on the loop
-# beside a large write waits for the writer's thread several times.
+# Seconds for which a thread may hold the interpreter while another waits. With the default of 5 ms, a read on the event loop waits
+# for the writer's thread several times while a large write runs.
 _TURN: Final = 0.0005
-# Thresholds of the garbage collector. A full collection stops everything for as long as it takes to scan what a large write has
-# made so far: six times 60 to 130 ms in an apply of 10,000 nodes, with the usual third threshold of 10. Nearly all of it goes by
-# reference counting; younger cycles are collected as often as ever.
+# Thresholds of the garbage collector. A full collection stops everything while it scans what a large write has made so far: six
+# times for 60 to 130 ms in an apply of 10,000 nodes, with the default third threshold of 10. Nearly all of that is freed by
+# reference counting; younger generations are collected as often as by default.
 _COLLECTIONS: Final = (700, 10, 200)
 
 
@@ -52,7 +52,7 @@ class GaveUp(Exception):
 
 @dataclass(eq=False)
 class Worker:
-    """One process, and what its parent knows of it."""
+    """One process, and what its parent has recorded about it."""
 
     process: SpawnProcess
     beats: Connection
@@ -93,7 +93,7 @@ class Workers:
         self._awake, self._wake = os.pipe()
 
     def run(self) -> None:
-        """Start the workers, and come back when all have ended. Raises GaveUp."""
+        """Start the workers, and return when all have ended. Raises GaveUp."""
         os.set_blocking(self._wake, False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._signalled)
@@ -110,10 +110,10 @@ class Workers:
             self._to_replace = [worker for worker in self._workers if not worker.leaving]
         else:
             self._ending = True
-        with suppress(BlockingIOError):  # it is full of calls to wake up
+        with suppress(BlockingIOError):  # the pipe is full, so the parent will wake up anyway
             os.write(self._wake, b"!")
 
-    # --- births -------------------------------------------------------------------------------------------------------
+    # --- starting -----------------------------------------------------------------------------------------------------
 
     def _start_missing(self) -> None:
         now = time.monotonic()
@@ -121,7 +121,7 @@ class Workers:
             return
         staying = [worker for worker in self._workers if not worker.leaving and worker.replaces is None]
         missing = self._count - len(staying)
-        if self._failed:  # one is enough to try
+        if self._failed:  # one start is enough for the next try
             missing = min(missing, int(all(worker.serves for worker in staying)))
         for _ in range(missing):
             self._start()
@@ -138,7 +138,7 @@ class Workers:
         self._workers.append(worker)
         log.info("Worker %d started%s.", worker.pid, f", to replace {replaces.pid}" if replaces else "")
 
-    # --- life ---------------------------------------------------------------------------------------------------------
+    # --- running ------------------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
         """Wait for a sign of life, a death or a signal, or until something is due."""
@@ -155,7 +155,7 @@ class Workers:
         try:
             worker.beats.recv_bytes()
         except (EOFError, OSError):
-            worker.process.join(BEAT)  # the other end is closed: it is about to have ended
+            worker.process.join(BEAT)  # the other end is closed: the process is about to end
             return
         worker.heard = time.monotonic()
         if not worker.serves:
@@ -170,7 +170,7 @@ class Workers:
             worker.leaving, worker.dismissed = True, time.monotonic()
             worker.process.terminate()
 
-    # --- deaths -------------------------------------------------------------------------------------------------------
+    # --- ending -------------------------------------------------------------------------------------------------------
 
     def _see_to_workers(self) -> None:
         for worker in tuple(self._workers):
@@ -204,8 +204,8 @@ class Workers:
         self._count_failure(how)
 
     def _count_failure(self, how: str) -> None:
-        """Count a start that led to nothing, wait longer before the next one, and give up after some. Raises GaveUp."""
-        if time.monotonic() >= self._next_start:  # else it was begun together with another one that failed
+        """Count a failed start, and wait longer before the next one. Raises GaveUp after TRIES of them, if no worker serves."""
+        if time.monotonic() >= self._next_start:  # otherwise it was started together with another one that failed
             self._failed += 1
             self._postpone(min(LONGEST, 2.0 ** (self._failed - 1)))
         if self._failed >= TRIES and not any(other.serves for other in self._workers):
@@ -260,7 +260,7 @@ def _end_with_parent() -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which takes many new connections at a time, and tells the application that the process is about to end.
+    """uvicorn's server, which also accepts many connections at a time, and tells the application that the process is about to end.
 
     It does so before it waits for the requests under way.
     """
@@ -284,8 +284,8 @@ class _Server(uvicorn.Server):
 
 
 def run_server(config: uvicorn.Config, listeners: Sequence[socket]) -> None:
-    """Serve in this process until SIGTERM or SIGINT; leave with status 1 where that did not even begin."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
+    """Serve in this process until SIGTERM or SIGINT; exit with status 1 if serving did not even begin."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was requested is no failure
     sys.setswitchinterval(_TURN)
     gc.set_threshold(*_COLLECTIONS)
     keep_heap_small()

@@ -1,4 +1,4 @@
-"""The command `backup`: copies of a SQLite database, made now or again and again, and restored."""
+"""The command `backup`: makes copies of a SQLite database, once or on a schedule, and restores them."""
 
 from trellis.cli.backup.commands import backup_app
 

@@ -1,4 +1,4 @@
-"""The commands that copy the database, now or again and again, and restore a copy."""
+"""The commands that copy the database, once or on a schedule, and restore a copy."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _EVERY: Final = re.compile(r"([1-9][0-9]{0,3})([mhd])", re.ASCII)
 
 
 class BackupCommands(TyperGroup):
-    """`backup restore FILE`, and `backup FILE`, in which the name of the command `create` is left out."""
+    """Understands `backup FILE`, in which the name of the command `create` is left out, besides `backup restore FILE`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and not args[0].startswith("-") and args[0] not in self.commands:
@@ -90,7 +90,7 @@ def parse_interval(text: str) -> timedelta:
 
 
 def _copy_once(settings: Settings, source: Path, file: Path) -> None:
-    """Copy a database to a file that is there only when it is whole: this process may be killed before. Raises Failure."""
+    """Copy a database to a file that exists only once it is complete, as this process may be killed before. Raises Failure."""
     draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}{DRAFT}")
     with _explaining_files(file):
         if os.path.lexists(file):
@@ -103,19 +103,19 @@ def _copy_once(settings: Settings, source: Path, file: Path) -> None:
 
 
 def _rename_new(draft: Path, file: Path) -> None:
-    """Rename a file, but overwrite none. Raises OSError."""
+    """Rename a file without overwriting another. Raises OSError."""
     try:
         os.link(draft, file)
     except FileExistsError:
         raise
-    except OSError:  # a file system in which a file has no two names
+    except OSError:  # a file system without hard links
         if os.path.lexists(file):
             raise FileExistsError from None
         draft.rename(file)
 
 
 def copy_database(settings: Settings, source: Path, target: Path, named: Path | None = None) -> None:
-    """Copy a database, verify the copy, and note in the database when that was. Raises Failure, which tells of `named` instead."""
+    """Copy a database, verify the copy, and record its time in the database. Raises Failure, which names `named` if given."""
     with explaining(settings), _explaining_files(named or target):
         try:
             with progress_of("Copying pages") as progress:
@@ -128,7 +128,7 @@ def copy_database(settings: Settings, source: Path, target: Path, named: Path | 
 
 
 def _note(settings: Settings) -> None:
-    """Write when the backup was made, for `trellis doctor` and monitoring, if that can be done: the copy is there in any case."""
+    """Record when the backup was made, for `trellis doctor` and monitoring, if that is possible: the copy exists in any case."""
     gate = compose(settings)
     try:
         with suppress(Exception):  # the database may be an older one, read-only or on a full disk
@@ -176,7 +176,7 @@ def _count_problems(settings: Settings) -> int:
 
 @contextmanager
 def _explaining_files(file: Path) -> Iterator[None]:
-    """Turn an error about a file that is written into a Failure."""
+    """Turn an error in writing a file into a Failure."""
     try:
         yield
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Copies again and again: one every so often in one folder, of which the newest are kept."""
+"""Makes copies on a schedule in one folder, in which the newest ones are kept."""
 
 import logging
 import re
@@ -15,12 +15,12 @@ from trellis.cli.terminal import Failure
 log = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"trellis-[0-9]{8}T[0-9]{6}Z\.db", re.ASCII)
-DRAFT: Final = ".partial"  # behind the name of a copy until it is whole: a process may be killed in the middle of it
+DRAFT: Final = ".partial"  # ends the name of a copy until it is complete: a process may be killed in the middle of it
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Where copies go, how long after each the next one is made, and how many stay."""
+    """The folder for copies, the time between two of them, and how many to keep."""
 
     folder: Path
     every: timedelta
@@ -28,7 +28,7 @@ class Schedule:
 
 
 def run_schedule(schedule: Schedule, copy: Callable[[Path], None]) -> None:
-    """Make copies until SIGTERM or SIGINT. One that fails is logged, and the next is made when it is due."""
+    """Make copies until SIGTERM or SIGINT. A copy that fails is logged, and the next one is made when it is due."""
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
@@ -41,7 +41,7 @@ def run_schedule(schedule: Schedule, copy: Callable[[Path], None]) -> None:
 
 
 def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> None:
-    """Make a copy, and then delete the oldest of those that are too many. Without a new one, none is deleted."""
+    """Make a copy, and then delete the oldest ones beyond those to keep. If no copy was made, none is deleted."""
     target = schedule.folder / f"trellis-{at:%Y%m%dT%H%M%SZ}.db"
     try:
         schedule.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -61,6 +61,6 @@ def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> 
 
 
 def _list_oldest_first(folder: Path, newest: Path) -> list[Path]:
-    """List the copies. A name later than the newest one's is from before the clock was put back: such a copy is old."""
+    """List the copies. A later name than the newest copy's is from before the clock was put back: such a copy counts as old."""
     copies = (path for path in folder.iterdir() if _NAME.fullmatch(path.name))
     return sorted(copies, key=lambda path: (path.name <= newest.name, path.name))

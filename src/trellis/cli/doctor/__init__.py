@@ -1,4 +1,4 @@
-"""The command that looks at everything around the service which an operator can get wrong, and says what to do."""
+"""The command that checks everything around the service that an operator can get wrong, and says what to do."""
 
 from trellis.cli.doctor.command import doctor
 from trellis.cli.doctor.database import judge_clocks

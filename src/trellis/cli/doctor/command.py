@@ -53,7 +53,7 @@ def doctor(json: Json = False) -> None:
 
 
 def _look() -> list[Finding]:
-    """Look at everything. What cannot be looked at is a finding too, and keeps nothing else from being looked at."""
+    """Run all checks. A check that fails is a finding too, and does not keep the others from running."""
     try:
         settings = Settings.load()
     except SettingsError as error:

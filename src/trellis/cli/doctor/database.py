@@ -1,4 +1,4 @@
-"""What `trellis doctor` looks at in the database: its server, the clocks, backups, administrators and webhooks."""
+"""What `trellis doctor` checks in the database: its server, the clocks, backups, administrators and webhooks."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,12 +20,12 @@ _LATE: Final = timedelta(minutes=15)
 
 
 def look_at_database(settings: Settings) -> Iterator[Finding]:
-    """Open the database, and look at what is in it and around it."""
+    """Open the database, and check what is in it and around it."""
     try:
         with community(settings) as gate:
             yield good("database", f"{gate.store.describe_engine()}, at the newest step.")
             with gate.store.reading() as tx:
-                found, now = inspect(tx), datetime.fromisoformat(gate.now())  # at once: what else is read may take a while
+                found, now = inspect(tx), datetime.fromisoformat(gate.now())  # together, as other reads may take a while
                 figures = read_figures(tx, gate.now())
             if found.server is not None:
                 yield from _judge_server(found.server, settings)

@@ -1,4 +1,4 @@
-"""What `trellis doctor` finds."""
+"""The findings of `trellis doctor`."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class State(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One finding: what was looked at, what it is like, and what to do about it."""
+    """One finding: what was checked, its state, what was found, and what to do about it."""
 
     what: str
     state: State
@@ -22,15 +22,15 @@ class Finding(NamedTuple):
 
 
 def good(what: str, told: str) -> Finding:
-    """Make a finding about which there is nothing to do."""
+    """Return a finding that needs no action."""
     return Finding(what, State.GOOD, told)
 
 
 def doubtful(what: str, told: str, action: str) -> Finding:
-    """Make a finding that somebody should look at."""
+    """Return a finding that somebody should look at."""
     return Finding(what, State.DOUBTFUL, told, action)
 
 
 def wrong(what: str, told: str, action: str) -> Finding:
-    """Make a finding that has to be put right."""
+    """Return a finding that has to be put right."""
     return Finding(what, State.WRONG, told, action)

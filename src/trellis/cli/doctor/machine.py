@@ -1,4 +1,4 @@
-"""What `trellis doctor` looks at without opening the database: versions, files, the disk, descriptors, addresses, Redis."""
+"""What `trellis doctor` checks outside the database: versions, settings, files, disk, descriptors, addresses, Redis, mail."""
 
 import asyncio
 import platform
@@ -23,7 +23,7 @@ _LITTLE: Final = 2**30  # free bytes
 
 
 def look_at_versions(settings: Settings) -> Iterator[Finding]:
-    """Look at Trellis, Python and SQLite."""
+    """Report the versions of Trellis, Python and SQLite, and a bug of this SQLite that loses writes."""
     yield good("versions", f"Trellis {__version__}, Python {platform.python_version()}, SQLite {library_version()}.")
     if find_file(settings) is not None and (bug := describe_wal_reset_bug()) is not None:
         what, _, action = bug.partition(". ")
@@ -31,7 +31,7 @@ def look_at_versions(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_settings(settings: Settings) -> Iterator[Finding]:
-    """Tell which settings are not at their defaults, and whether others can read those that are secret."""
+    """Report the settings that are not at their defaults, and check whether others can read those that are secret."""
     changed = settings.changed
     yield good("settings", ", ".join(f"{name}={value}" for name, value in changed.items()) or "All are at their defaults.")
     file = Path(DOTENV)
@@ -42,7 +42,7 @@ def look_at_settings(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_second_factors(settings: Settings) -> Iterator[Finding]:
-    """Look whether the database alone is enough to make the codes of apps, where everybody needs a second factor."""
+    """Check whether the database alone is enough to make authenticator codes, if everybody needs a second factor."""
     if settings.require_second_factor and settings.second_factor_key is None:
         told = "Everybody needs a second factor, but anybody with a copy of the database can make the codes of authenticator apps."
         name = variable("second_factor_key")
@@ -51,11 +51,11 @@ def look_at_second_factors(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_files(settings: Settings) -> Iterator[Finding]:
-    """Look at the files of a SQLite database, at who may read them, and at the disk."""
+    """Check the files of a SQLite database, who may read them, and the disk."""
     if (file := find_file(settings)) is None:
         return
     if not file.is_file():
-        return  # the condition of the database says so
+        return  # the check of the database reports that
     real = find_real_file(file)
     open_files = [
         path for path in (real, Path(f"{real}-wal")) if path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
@@ -76,12 +76,12 @@ def look_at_files(settings: Settings) -> Iterator[Finding]:
 
 
 def _size(size: int) -> str:
-    """Return bytes as an operator reads them."""
+    """Format a number of bytes for operators."""
     return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"
 
 
 def look_at_mail(settings: Settings) -> Iterator[Finding]:
-    """Look at whether the mail server answers, and lets this service sign in."""
+    """Check whether the mail server answers, and lets this service sign in."""
     if settings.smtp_host is None:
         yield good("mail", "No mail is sent: there is no server for it.")
         return
@@ -102,7 +102,7 @@ def look_at_mail(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_descriptors(settings: Settings) -> Iterator[Finding]:
-    """Look at how many connections a process may have open."""
+    """Check how many connections a process may have open."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = count_descriptors(settings)
     if hard not in {resource.RLIM_INFINITY, -1} and hard < needed:
@@ -116,7 +116,7 @@ def look_at_descriptors(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_addresses(settings: Settings) -> Iterator[Finding]:
-    """Look at the addresses under which callers and records are found, and at proxies."""
+    """Check the addresses under which callers and records are found, and the proxies."""
     public, community = settings.public_url, settings.community_url
     if public is None:
         yield doubtful(
@@ -151,7 +151,7 @@ def look_at_addresses(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_provider(settings: Settings) -> Iterator[Finding]:
-    """Ask the provider of single sign-on, where there is one, what it says of itself and for its keys."""
+    """Ask the provider of single sign-on, if there is one, for its metadata and its keys."""
     if settings.sso_issuer is None:
         return
     from trellis.openid import Provider, ProviderUnavailable  # noqa: PLC0415  # start-up time: few services have one
@@ -166,7 +166,7 @@ def look_at_provider(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_redis(settings: Settings) -> Iterator[Finding]:
-    """Ask Redis, where requests are counted in it, whether it answers within two seconds."""
+    """Check whether Redis answers within two seconds, if requests are counted in it."""
     if not settings.rate_limit_storage.startswith("redis"):
         return
     from redis import Redis, RedisError  # noqa: PLC0415  # start-up time: few services count in Redis

@@ -1,4 +1,4 @@
-"""The commands about Invision Community: bring such a community over, or write ours as its API would answer it."""
+"""The commands for Invision Community: import a community from it, or export ours as the answers of its API."""
 
 from trellis.cli.invision.commands import export_app, import_app
 

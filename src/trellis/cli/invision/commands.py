@@ -43,7 +43,7 @@ _SHOWN: Final = 20
 
 
 def _refuse_nan(value: float) -> float:
-    """Refuse what is no number, and so neither too small nor too large."""
+    """Refuse NaN, which is neither too small nor too large."""
     if math.isnan(value):
         raise typer.BadParameter("give a number.")
     return value
@@ -106,7 +106,7 @@ def _import() -> None:
 
 
 @import_app.command("invision")
-def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
+def import_invision(  # noqa: PLR0917  # Typer needs one parameter per option
     url: Url = None,
     key_file: KeyFile = None,
     from_: From = None,
@@ -230,7 +230,7 @@ def _read_live(
 
 
 class _Pace(NamedTuple):
-    """How politely a community is read."""
+    """The pace at which a community is read: requests per second, seconds to wait for an answer, records per page."""
 
     rate: float
     timeout: float
@@ -253,7 +253,7 @@ def _write_folder(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
 
 
 def _show(report: Report, output: Path, files: Sequence[Path]) -> None:
-    """Say what was written, and what needs a look if no report was asked for."""
+    """Print what was written, and what needs a look if no report was asked for."""
     for caution in report.cautions:
         say(caution, style="yellow")
     show(f"Wrote {output}: {report.describe_counts()}.")

@@ -1,4 +1,4 @@
-"""The key of the old community, as the command takes it: from a file, and never from an argument."""
+"""Reads the key of the old community, from a file and never from an argument."""
 
 import re
 import stat
@@ -14,7 +14,7 @@ _LONGEST: Final = 10_000
 
 
 def read_key(file: Path) -> str:
-    """Return the key, the first line of a file, or of standard input if that is `-`. Raises Failure, which does not repeat it."""
+    """Return the key, the first line of a file, or of standard input for `-`. Raises Failure, which does not repeat the key."""
     try:
         if str(file) == _STDIN:
             line = sys.stdin.readline(_LONGEST)

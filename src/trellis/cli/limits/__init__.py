@@ -1,8 +1,7 @@
-"""Connections: taking new ones, and limits set around uvicorn's parser: how many, how long each step takes, how large a head is.
+"""Accepts connections, and limits their number, the time that each step takes and the size of a head, around uvicorn's parser.
 
-uvicorn limits the time between requests and nothing else: a head or a body that never ends and a reader that does not read would
-each hold a descriptor and memory for ever. What a connection waits for is known from the calls of the parser; bytes are looked
-at only in order to know the head of a write again that has just been refused.
+uvicorn limits only the time between requests: a head or a body that never ends, and a reader that does not read, would each hold a
+descriptor and memory forever. The callbacks of the parser tell what a connection waits for; HTTP is not parsed here.
 """
 
 from trellis.cli.limits.accepting import Acceptor

@@ -1,4 +1,4 @@
-"""Takes new connections, many in each turn of the event loop."""
+"""Accepts new connections, many in each turn of the event loop."""
 
 import asyncio
 import logging
@@ -11,16 +11,16 @@ from typing import Final
 log = logging.getLogger(__name__)
 
 _MOST: Final = 256  # new connections at once
-_SHARE: Final = 16  # of the descriptors, one in so many may be taken by connections that nobody has counted yet
-_PAUSE: Final = 1.0  # seconds until the next try after one that failed, for want of descriptors or memory
+_SHARE: Final = 16  # one in so many of the descriptors may be taken by connections that are not counted yet
+_PAUSE: Final = 1.0  # seconds until the next try after one that failed, for lack of descriptors or memory
 
 
 class Acceptor:
-    """Takes the connections that come to listeners, each with a protocol of its own.
+    """Accepts the connections of listeners, each with a protocol of its own.
 
-    The event loop's own servers take one connection in a turn, and while many connections are busy a turn takes long: whoever is
-    new would wait for seconds. `end` takes no more, and returns when each one that was taken has its protocol, so that whoever ends
-    them sees them all.
+    The event loop's own servers accept one connection per turn, and a turn takes long while many connections are busy: new callers
+    would wait for seconds. `end` stops accepting, and returns when each accepted connection has its protocol, so that whoever
+    closes the connections finds all of them.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Acceptor:
 
     @property
     def under_way(self) -> int:
-        """How many connections were taken and have no protocol yet."""
+        """The number of accepted connections that have no protocol yet."""
         return len(self._begun)
 
     async def end(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections, and wait until each accepted one has its protocol."""
         self._ended = True
         for listener in self._listeners:
             self._loop.remove_reader(listener)

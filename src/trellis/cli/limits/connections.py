@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final, Protocol
 
-_REFUSALS: Final = 32  # connections without a place that linger at once
+_REFUSALS: Final = 32  # refused connections that linger at a time
 _TICK: Final = 0.5  # seconds between two looks at all connections
 
 log = logging.getLogger(__name__)
 
 
 class Connection(Protocol):
-    """One of them."""
+    """A connection that can be checked."""
 
     loop: asyncio.AbstractEventLoop
 
     def look(self, now: float) -> None:
-        """End it where it has taken too long."""
+        """Close it if it has taken too long."""
 
 
 class Connections:
-    """The connections of one port: counted, and looked at twice a second, which costs less than a timer for each.
+    """The connections of one port: counted, and checked twice a second, which costs less than a timer for each.
 
-    There are `most` of them; `proxies` are the networks that are trusted.
+    At most `most` are admitted; `proxies` are the networks that are trusted.
     """
 
     def __init__(self, most: int, proxies: Sequence[str]) -> None:
@@ -39,9 +39,9 @@ class Connections:
         self.ending = False
 
     def add(self, connection: Connection, address: str) -> bool:
-        """Count a new connection; False where there is no place for it.
+        """Count a new connection; return False if there is no place for it.
 
-        An address gets half of the places at most, unless it is a trusted proxy's, so that no single caller can take them all.
+        An address gets at most half of the places, unless it is a trusted proxy's, so that no single caller can take them all.
         """
         if not self._watching:
             self._watching = True
@@ -54,7 +54,7 @@ class Connections:
         return False
 
     def may_linger(self, connection: Connection) -> bool:
-        """Return whether a connection that is refused may stay until the caller has read why."""
+        """Return whether a refused connection may stay open until the caller has read why."""
         if connection not in self._admitted and len(self._refused) >= _REFUSALS:
             return False
         self._refused.add(connection)
@@ -70,7 +70,7 @@ class Connections:
             del self._by_address[address]
 
     def check_forwarding(self, headers: list[tuple[bytes, bytes]], address: str) -> None:
-        """Warn once where a request was forwarded by nobody who is trusted: then all callers behind it have its address."""
+        """Warn once if a request was forwarded by an untrusted proxy: then all callers behind it have its address."""
         if not self._warned and b"x-forwarded-for" in dict(headers) and not self._is_proxy(address):
             self._warned = True
             log.warning(

@@ -7,15 +7,15 @@ from typing import Final
 _TRIM_THRESHOLD: Final = -1
 _MAP_THRESHOLD: Final = -3
 
-_LARGE: Final = 262_144  # bytes; what is larger is mapped by itself, and so is given back as soon as it is free
+_LARGE: Final = 262_144  # bytes; larger allocations are mapped by themselves, and so are given back as soon as they are free
 _SPARE: Final = 1_048_576  # bytes that are kept at the end of the heap
 
 
 def keep_heap_small() -> None:
-    """Let this process give back what was large as soon as it is free, where its C library is glibc; elsewhere do nothing.
+    """Make this process give back large allocations as soon as they are free, if its C library is glibc; elsewhere do nothing.
 
-    By itself glibc maps only what is larger than anything it has freed so far, up to 32 MiB: after one large request all others are
-    put between what stays, and the heap is left with holes. Setting a threshold ends that.
+    By default glibc maps only allocations that are larger than any it has freed so far, up to 32 MiB: after one large request, all
+    others are placed between allocations that stay, and the heap is left with holes. Setting a threshold ends that.
     """
     try:
         set_option = ctypes.CDLL(None).mallopt

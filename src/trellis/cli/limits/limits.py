@@ -1,4 +1,4 @@
-"""What the limits are: from the settings, and from how many descriptors the process may have."""
+"""The limits, taken from the settings and from the number of descriptors that the process may have."""
 
 import resource
 import sys
@@ -14,10 +14,10 @@ _FOR_METRICS: Final = 16  # connections to the metrics where they have a port of
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections a process holds; and seconds for a head, a body, the next request, and an answer to be read.
+    """The most connections of a process, and the seconds for a head, a body, the next request, and an answer to be read.
 
-    `for_metrics` are connections of their own for the port of the metrics. `headers` are those of answers in the application's
-    place, besides those that say what they are; `logs`: they are in the log.
+    `for_metrics` is the number of connections reserved for a port of the metrics. `headers` are the headers of answers in the
+    application's place, besides those that describe the answer; `logs`: such answers are logged.
     """
 
     connections: int
@@ -32,7 +32,7 @@ class Limits:
 
 
 def raise_descriptors() -> int:
-    """Raise the limit of descriptors as far as this process may; give it."""
+    """Raise the limit of descriptors as far as this process may; return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -45,7 +45,7 @@ def count_descriptors(settings: Settings) -> int:
 
 
 def limits_of(settings: Settings, descriptors: int) -> Limits:
-    """Take the limits of the settings; connections stay below the descriptors, of which some are kept for the database."""
+    """Return the limits from the settings; connections stay below the descriptors, some of which are kept for the database."""
     most = min(settings.connections, max(descriptors - _count_others(settings), descriptors // 4))
     times = settings.head_timeout, settings.body_timeout, settings.idle_timeout, settings.send_timeout
     headers = (POLICY, NO_SNIFFING, *settings.transport_headers)

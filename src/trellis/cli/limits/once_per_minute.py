@@ -1,16 +1,16 @@
-"""What the parser warns of, which anybody can send, told in the log once a minute."""
+"""Limits warnings of the parser, which anybody can cause, to one a minute in the log."""
 
 import logging
 import math
 import time
 from typing import Final
 
-_MESSAGES: Final = 100  # that are remembered as said
+_MESSAGES: Final = 100  # that are remembered
 _QUIET: Final = 60.0  # seconds for which a message is not repeated in the log
 
 
 class OncePerMinute(logging.Filter):
-    """Lets a warning into the log once a minute, with how often it was left out: anybody can send what the parser warns of."""
+    """Lets each warning into the log once a minute, with how often it was left out: anybody can cause the parser's warnings."""
 
     def __init__(self) -> None:
         super().__init__()

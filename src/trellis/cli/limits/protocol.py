@@ -1,4 +1,4 @@
-"""uvicorn's protocol of one connection, within limits."""
+"""uvicorn's protocol for one connection, with limits."""
 
 import asyncio
 import socket
@@ -24,13 +24,13 @@ HEAD: Final = 65_536  # bytes of a request's first line and headers
 RATE: Final = 10_240  # bytes a second at which a body must come, and an answer be read, on average
 _LAST: Final = 1.0  # seconds for which a connection without a request stays open when the server ends
 _LINGER: Final = 1.0  # seconds for which a refused connection stays open, so that the caller can read the answer
-_UNSENT: Final = 131_072  # bytes of answers that the system takes of a connection before they can be sent
+_UNSENT: Final = 131_072  # bytes of answers that the system buffers for a connection before they can be sent
 
 
 def make_protocol(limits: Limits, hooks: ServerHooks, metrics_port: int | None = None) -> Any:
-    """Return what makes the protocol of each connection of one server, for uvicorn's `http`; it counts what is refused.
+    """Return a factory of the protocol for each connection of one server, for uvicorn's `http`; it counts refusals.
 
-    Whoever fills the public port keeps nobody from the metrics, if these have a port of their own.
+    If the metrics have a port of their own, they stay reachable even if somebody fills the public port.
     """
     public = Connections(limits.connections, limits.proxies)
     ports = {} if metrics_port is None else {metrics_port: Connections(limits.for_metrics, limits.proxies)}
@@ -38,7 +38,7 @@ def make_protocol(limits: Limits, hooks: ServerHooks, metrics_port: int | None =
 
 
 class _Step(Enum):
-    """What comes next on a connection."""
+    """What is expected next on a connection."""
 
     REQUEST = auto()
     HEAD = auto()
@@ -46,11 +46,11 @@ class _Step(Enum):
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol of one connection, within limits.
+    """uvicorn's protocol for one connection, with limits.
 
-    A head and the next request have to come until some moment. Patience with a body, and with who reads an answer, is a number of
-    seconds that runs down, and is renewed by what comes or goes: a second for RATE bytes. While a request is answered nothing is
-    asked of the caller.
+    A head, and the next request, have to arrive by a deadline. The patience with a body, and with the reader of an answer, is a
+    number of seconds that runs down, and is renewed by bytes that arrive or leave: by a second for RATE bytes. While a request is
+    being answered, nothing is expected of the caller.
     """
 
     def __init__(
@@ -74,16 +74,16 @@ class LimitedProtocol(HttpToolsProtocol):
         self._until: float | None = None
         self._head = 0  # bytes of the head, as far as it has come in chunks of its own
         self._chunk = 0
-        self._came = 0  # bytes of the body since the last look
-        self._unsent = 0  # bytes, when that was last asked
-        self._went = 0  # bytes of answers that were read since the last look
+        self._came = 0  # bytes of the body since the last check
+        self._unsent = 0  # bytes, when they were last counted
+        self._went = 0  # bytes of answers that were read since the last check
         self._looked = 0.0
         self._body_patience = limits.body
         self._send_patience = limits.send
         self._refused = False
-        self._writes = False  # whether the request that is coming, before which all have been answered, writes
+        self._writes = False  # whether the request that is arriving writes, and all before it have been answered
         self._is_counted = False  # among the writes under way
-        self._response: bytes | None = None  # to a write that is coming, if the application does not see it
+        self._response: bytes | None = None  # to a write that is arriving, if the application does not see it
 
     @property
     def _address(self) -> str:
@@ -95,12 +95,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
     # --- what the transport and the parser call -----------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's type
         super().connection_made(transport)
-        # The system would take megabytes that the caller has not read, and tell of them only when a third has been.
-        with suppress(OSError):  # not of a socket in the file system
+        # Otherwise the system would buffer megabytes that the caller has not read, and report progress only after a third of them.
+        with suppress(OSError):  # Unix sockets do not have it
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
-        if self.client is not None:  # proxies that are trusted are told by their IPv4 addresses, as in all other settings
+        if self.client is not None:  # trusted proxies are configured by IPv4 addresses, as in all other settings
             self.client = write_plain(self.client[0]), self.client[1]
         self._looked = self.loop.time()
         self._until = self._looked + self._limits.head
@@ -111,9 +111,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def shutdown(self) -> None:
-        """End the connection after the request that is under way on it, or that may be on its way.
+        """End the connection after the request that is under way on it, or that may be about to arrive.
 
-        Closing at once would reset it under a request that has been sent and not read yet, and a write would be lost or done twice.
+        Closing at once would reset the connection while a request is sent but not read yet, and a write would be lost or done
+        twice.
         """
         self._connections.ending = True
         cycle: Any = self.cycle
@@ -211,11 +212,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._hooks.writes.under_way -= 1
 
     def _can_respond(self) -> bool:
-        """Return whether a response can be sent at once: it is no other's turn, and the caller reads, and need not be asked."""
+        """Return whether a response can be sent now: none is being sent; the caller reads, and does not wait for 100 Continue."""
         return not (self._is_answering() or self.expect_100_continue or self.transport.get_write_buffer_size())
 
     def _respond(self, response: bytes) -> None:
-        """Send the response to a write that is refused unseen. The connection stays, unless the caller closes it."""
+        """Send the response to a write that is refused unseen. The connection stays open unless either side ends it."""
         self._response = None
         self._record(ServerRefusal.WRITES)
         if self.parser.should_keep_alive() and not self._connections.ending:
@@ -240,7 +241,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _begin(self) -> None:
         """Expect the head of a request, whose first byte has come."""
         self._step, self._head = _Step.HEAD, 0
-        if self._until is None or self.cycle is not None:  # the first head has been waited for since the connection was made
+        if self._until is None or self.cycle is not None:  # the time for the first head began when the connection was made
             self._until = self.loop.time() + self._limits.head
 
     def _size_of_head(self) -> int:
@@ -249,7 +250,7 @@ class LimitedProtocol(HttpToolsProtocol):
     # --- what is looked at twice a second -----------------------------------------------------------------------------
 
     def look(self, now: float) -> None:
-        """End the connection where it has taken too long."""
+        """Close the connection if it has taken too long."""
         passed, self._looked = now - self._looked, now
         if self._is_read_too_slowly(passed):
             self.transport.abort()
@@ -268,7 +269,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _look_at_body(self, passed: float) -> None:
         cycle: Any = self.cycle if self._response is None else None
-        if cycle is not None and cycle.waiting_for_100_continue:  # nobody has asked for it yet
+        if cycle is not None and cycle.waiting_for_100_continue:  # nobody has asked for the body yet
             return
         came, self._came = self._came, 0
         self._body_patience = min(self._limits.body, self._body_patience - passed + came / RATE)
@@ -286,7 +287,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         """Close a connection on which no request, or no whole head, has come in time."""
-        if self._is_answering():  # a request before this one: its answer is the last
+        if self._is_answering():  # an earlier request: its answer is the last one
             self.cycle.keep_alive = False
             self._refused = True
         elif self._step is _Step.HEAD:
@@ -295,10 +296,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, refusal: ServerRefusal, *, after_another: bool = False) -> None:
-        """Answer in the application's place, read no more, and close. After, or in the middle of, another answer only close."""
+        """Answer in the application's place, stop reading, and close. After another answer, or in the middle of it, only close."""
         self._refused = True
         cycle: Any = self.cycle
-        if cycle is not None:  # whatever the application says from here on is not sent
+        if cycle is not None:  # whatever the application sends from here on is dropped
             cycle.disconnected = True
             cycle.message_event.set()
         if after_another or self.pipeline:
@@ -311,7 +312,7 @@ class LimitedProtocol(HttpToolsProtocol):
         head += "retry-after: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
         also = b"".join(b"%b: %b\r\n" % header for header in self._limits.headers)
         self.transport.write(f"{head}content-length: {len(body)}\r\n".encode() + also + b"\r\n" + body)
-        if self._connections.may_linger(self):  # to close while bytes come would take the answer away from the caller
+        if self._connections.may_linger(self):  # closing while bytes arrive would take the answer away from the caller
             self.transport.write_eof()
             self.loop.call_later(_LINGER, self.transport.close)
         else:
@@ -322,7 +323,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().send_400_response(msg)
 
     def _record(self, refusal: ServerRefusal) -> None:
-        """Count an answer in the application's place, and log it: by a line, or in that of the application, if that has begun."""
+        """Count an answer in the application's place, and log it: in its own line, or in that of a request under way."""
         self._hooks.refused[refusal] += 1
         status = refusal.status
         if self._is_answering():

@@ -1,6 +1,6 @@
-"""Requests that have come and may be answered at once: those of one turn of the event loop together, in one call.
+"""Answers requests that need no task of their own: those of one turn of the event loop together, in one call.
 
-A task for each would cost as much as the answer. The requests of a turn have all come before the call, which begins by looking at
+A task for each would cost as much as the answer. All requests of a turn have arrived before the call, which begins by looking at
 the state of the data.
 """
 
@@ -29,7 +29,7 @@ class Connection(Protocol):
 
 
 class ReadyRequests:
-    """The requests of this turn that wait for their call. `proxies` are the networks whose headers of forwarding are believed."""
+    """The requests of this turn that wait for the call. `proxies` are the networks whose forwarding headers are trusted."""
 
     def __init__(self, hooks: ServerHooks, proxies: Sequence[str]) -> None:
         self._hooks = hooks
@@ -37,7 +37,7 @@ class ReadyRequests:
         self._proxies = ProxyHeadersMiddleware(_pass, list(proxies)) if proxies else None
 
     def add(self, connection: Connection, cycle: Any, app: Any) -> bool:
-        """Take a request, or return False if it is none for which there could be a response."""
+        """Take a request, or return False if it cannot be answered at once."""
         if self._hooks.reads.is_empty or cycle.scope["method"] != "GET":
             return False
         if not self._came:
@@ -55,7 +55,7 @@ class ReadyRequests:
             reads = Reads()
         for connection, cycle, app in came:
             try:
-                # Asked for is only what can be sent: whoever does not read, or has gone, is the application's.
+                # Only what can be sent is asked for: a caller who does not read, or has gone, is left to the application.
                 found = None if cycle.disconnected or connection.flow.write_paused else self._find(reads, cycle.scope)
                 if isinstance(found, Whole):
                     connection.answer(cycle, app, found)
@@ -86,7 +86,7 @@ class ReadyRequests:
 
 
 async def _pass(_scope: Any, _receive: Any, _send: Any) -> None:
-    """Do nothing, as an application."""
+    """Serve as an application that does nothing."""
 
 
 async def _nothing(*_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The command that runs any operation, and says which there are and what they take."""
+"""The command that runs any operation, lists all operations, and describes their parameters."""
 
 import json as json_text
 import re
@@ -28,7 +28,7 @@ run_app = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_
 
 
 @run_app.command(add_help_option=False)
-def run(  # one option a parameter, as Typer has it
+def run(  # Typer needs one parameter per option
     context: typer.Context,
     operation: Annotated[
         str | None,
@@ -84,7 +84,7 @@ def _list_operations(*, json: bool) -> None:
 
 
 def _describe(operation: Operation) -> None:
-    """Say what an operation does, and what it takes."""
+    """Print what an operation does, and which parameters it takes."""
     fields = [field for field in operation.takes if not field.read_only]
     show(f"trellis run {operation.name}{' ID' if operation.has_target else ''}{' NAME=VALUE…' if fields else ''}", style="bold")
     show()

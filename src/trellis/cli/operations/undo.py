@@ -17,7 +17,7 @@ _SPAN: Final = re.compile(r"([1-9][0-9]{0,4})([mhd])", re.ASCII)
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 
 
-def restore(  # noqa: PLR0917  # one option a parameter, as Typer has it
+def restore(  # noqa: PLR0917  # Typer needs one parameter per option
     event: Annotated[
         int | None,
         typer.Argument(
@@ -93,7 +93,7 @@ def _check_options(
     skip_conflicts: bool,
     to: str | None,
 ) -> None:
-    """Refuse options that do not say what to undo, or that mean nothing together. Raises Failure."""
+    """Refuse options that do not say what to undo, or that do not fit together. Raises Failure."""
     if sum(one is not None for one in (event, change_set, key)) != 1:
         raise Failure("Say what to undo: the number of an event, --change-set ID, or --key ID with --since WHEN.", MISUSED)
     if (key is None) != (since is None):
@@ -129,7 +129,7 @@ def _undone(value: Mapping[str, Any]) -> Iterator[str]:
 def _restored(value: Mapping[str, Any], by: int | None) -> Iterator[str]:
     record, restored, dry = value["record"], value["restored"]["count"], bool(value.get("dryRun"))
     done = f", by event {by}" if by is not None else ""
-    where = "" if record is None else f": {record.get('path') or record['name']}"  # none if all that it created is deleted
+    where = "" if record is None else f": {record.get('path') or record['name']}"  # None if undoing deletes all that it created
     yield f"Event {value['event']} ({value['operation']}) {'would be' if dry else 'is'} undone{done}{where or '.'}"
     if restored > 1:
         yield f"  {restored:,} records are restored in all."

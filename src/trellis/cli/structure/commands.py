@@ -31,7 +31,7 @@ _STDIN: Final = "-"
 
 
 class ApplyCommand(TyperCommand):
-    """A command whose exit code 2 has a meaning of its own: whatever is typed or set wrongly ends with 1."""
+    """A command whose exit code 2 has a meaning of its own, so that invalid arguments and settings end with 1."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         try:
@@ -143,7 +143,7 @@ def plan(
 
 
 @apply_app.command(cls=ApplyCommand)
-def apply(  # noqa: PLR0917  # one option a parameter, as Typer has it
+def apply(  # noqa: PLR0917  # Typer needs one parameter per option
     files: Files,
     prune: Prune = False,
     max_deletes: MaxDeletes = 10,
@@ -194,9 +194,9 @@ def _plan(gate: Gate, documents: Documents, options: Mapping[str, Any]) -> dict[
 
 
 def _run(gate: Gate, operation: str, documents: Documents, options: Mapping[str, Any], reason: str | None = None) -> Result:
-    """Plan or apply. Raises Failure with all that is wrong, a line each."""
+    """Plan or apply documents. Raises Failure with everything that is wrong, one line each."""
     what = "Planning" if documents.faults or operation.endswith("plan") else "Applying"
-    name = "structure.plan" if documents.faults else operation  # faults stop everything, but others may be beside them
+    name = "structure.plan" if documents.faults else operation  # with faults nothing is applied, but a plan may find others
     try:
         with _progress_of(what) as progress:
             raw = {**options, "document": documents.sent}
@@ -212,7 +212,7 @@ def _run(gate: Gate, operation: str, documents: Documents, options: Mapping[str,
 
 
 def _progress_of(what: str) -> AbstractContextManager[Callable[[int, int], None]]:
-    """Show progress at a terminal only: elsewhere stderr has what was refused, for a log or a comment, and nothing else."""
+    """Show progress at a terminal only: elsewhere stderr gets nothing but refusals, for a log or a comment."""
     return progress_of(what) if sys.stderr.isatty() else nullcontext(lambda _done, _all: None)
 
 
@@ -236,7 +236,7 @@ def _show_plan(gate: Gate, found: Mapping[str, Any], options: Mapping[str, Any])
 
 
 def _report(gate: Gate, done: Result, keys_file: KeysFile | None, *, json: bool, table: bool) -> None:
-    """Say what was done, how to undo it, and the new keys, which are told only here."""
+    """Print what was done, how to undo it, and the new keys, which are shown only here."""
     value = {name: one for name, one in done.value.items() if name != "secrets"}
     secrets: Sequence[Mapping[str, Any]] = done.value.get("secrets", ())
     is_kept = keys_file is not None and bool(secrets) and keys_file.write(secrets)
@@ -259,7 +259,7 @@ def _report(gate: Gate, done: Result, keys_file: KeysFile | None, *, json: bool,
 
 
 def _read_token(plan: str) -> str:
-    """Return the name of a plan, which is given as it is or as a file. Raises Failure."""
+    """Return the name of a plan, given as the name itself or as the plan's file. Raises Failure."""
     if _TOKEN.fullmatch(plan):
         return plan
     try:

@@ -1,4 +1,4 @@
-"""The files of structure documents: what is in them, with passwords from the environment; and how they are written."""
+"""Reads the files of structure documents, with passwords from the environment, and writes files."""
 
 import os
 import secrets
@@ -15,19 +15,19 @@ from trellis.core.structure import LinedMapping, Unreadable, read_document
 
 _STDIN: Final = "-"
 _CHILDREN: Final = "children"
-_LONGEST: Final = 255  # characters of a file's name that a refusal tells
+_LONGEST: Final = 255  # characters of a file's name that a refusal shows
 
 
 @dataclass(slots=True)
 class Documents:
-    """Documents as the operations take them, each {file, content}; and the faults that were found by then, a line each."""
+    """Documents in the form that operations take, each {file, content}, and the faults found while reading them, one line each."""
 
     sent: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of the files, as refusals tell them."""
+        """The names of the files, as refusals show them."""
         return tuple(one["file"] for one in self.sent)
 
 
@@ -38,7 +38,7 @@ def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
     documents = Documents()
     hidden = {kind.name: [f.name for f in kind.secrets] for kind in kinds if kind.secrets}
     for name in names:
-        shown = os.fsencode(name).decode("utf-8", "replace")  # the name of a file need not be UTF-8, and what is sent has to be
+        shown = os.fsencode(name).decode("utf-8", "replace")  # file names need not be UTF-8, but what is sent must be
         file, content = shown[:_LONGEST] if name != _STDIN else "standard input", _read(name)
         try:
             content = read_document(content)
@@ -62,8 +62,8 @@ def _read(name: str) -> Any:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file, in place of one that may be there: whoever reads it finds the old or the new one. Raises Failure."""
-    target = Path(os.path.realpath(path))  # what a link leads to, not the link
+    """Write a file, or replace it: whoever reads it finds either the old or the new one. Raises Failure."""
+    target = Path(os.path.realpath(path))  # the file that a link leads to
     try:
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")  # a device or a pipe, which may have no name but this link
@@ -72,7 +72,7 @@ def write_whole(path: Path, text: str) -> None:
         try:
             with work.open("x", encoding="utf-8") as file:
                 if target.exists():
-                    work.chmod(stat.S_IMODE(target.stat().st_mode))  # who may read it stays as it was
+                    work.chmod(stat.S_IMODE(target.stat().st_mode))  # those who may read it stay the same
                 file.write(text)
             work.replace(target)
         finally:
@@ -82,9 +82,9 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _fill_in_passwords(content: Any, hidden: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, str]]:
-    """Put passwords from the environment in place of `{env: NAME}`; yield the line and the fault of those that cannot be.
+    """Replace each `{env: NAME}` by a password from the environment; yield the line and the fault of those that cannot be replaced.
 
-    A password at fault is taken out, so that it goes nowhere.
+    A password at fault is removed, so that it is not sent anywhere.
     """
     for section, names in hidden.items():
         waiting = [content.get(section)] if isinstance(content, Mapping) else []
@@ -101,7 +101,7 @@ def _fill_in_passwords(content: Any, hidden: Mapping[str, Sequence[str]]) -> Ite
 
 def _fill_in(entry: LinedMapping, name: str) -> str | None:
     value = entry.get(name)
-    if value is None or value == "":  # which take a password away
+    if value is None or value == "":  # these remove a password
         return None
     if not isinstance(value, Mapping) or value.keys() != {"env"}:
         shape = f"{name} must be {{env: NAME}}" if isinstance(value, Mapping) else f"{name} is in plain text here"

@@ -33,7 +33,7 @@ class KeysFile:
 
 @contextmanager
 def open_keys_file(path: Path | None) -> Iterator[KeysFile | None]:
-    """Make the file, with mode 0600; it is deleted again if nothing was written to it. Raises Failure if it is there already."""
+    """Create the file with mode 0600, and delete it again if nothing was written to it. Raises Failure if it already exists."""
     if path is None:
         yield None
         return

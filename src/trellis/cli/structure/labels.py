@@ -1,4 +1,4 @@
-"""What the ids in a plan stand for: groups by their external ids or names, parents by their paths."""
+"""Labels for the ids in a plan: groups by their external ids or names, parents by their paths."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,14 +8,14 @@ from trellis.cli.community import act
 from trellis.core.gate import Gate
 from trellis.core.kind import NodeKind
 
-_MOST: Final = 100  # ids that one list is asked for, which returns all texts of their nodes
+_MOST: Final = 100  # ids per request for a list, which returns all texts of their nodes
 _NOBODY: Final = "nobody"
 _EVERY: Final = "*"
 PARENT: Final = "parentId"
 
 
 class Labels:
-    """The labels of the records that a plan names: those of the community, and those that the plan makes or deletes."""
+    """The labels of the records that a plan names: records of the community, and records that the plan creates or deletes."""
 
     def __init__(self, gate: Gate, kinds: Sequence[NodeKind], changes: Iterable[Mapping[str, Any]]) -> None:
         self._gate = gate
@@ -39,7 +39,7 @@ class Labels:
         return ", ".join(self._known.get((name, one), f"group {one}") for one in who or ()) or _NOBODY
 
     def _read(self, changes: Iterable[Mapping[str, Any]]) -> None:
-        """Look up what the differences name."""
+        """Look up the records that the differences name."""
         wanted: dict[str, set[int]] = defaultdict(set)
         made: dict[tuple[str, int], str] = {}
         for change in changes:

@@ -1,4 +1,4 @@
-"""A plan as people read it: its changes in a table, its differences by member, what it leaves alone, and its counts."""
+"""Prints a plan for people: its changes in a table, its differences by member, what it leaves alone, and its counts."""
 
 import shutil
 import sys
@@ -19,7 +19,7 @@ _COLUMNS: Final = ("", "Kind", "Path", "Differences")
 
 
 class _Look(NamedTuple):
-    """How an action is shown: its sign, its colour, and what it is in a report."""
+    """How an action is shown: its sign, its colour, and its word in a report."""
 
     sign: str
     colour: str
@@ -35,7 +35,7 @@ _LOOKS: Final = {
 
 
 def show_changes(plan: Mapping[str, Any], labels: Labels) -> None:
-    """Print the changes of a plan: a table on a wide terminal, one below the other on a narrow one and where there is none."""
+    """Print the changes of a plan: in a table on a wide terminal, otherwise one below the other."""
     changes = plan["changes"]
     if not changes:
         return
@@ -61,14 +61,14 @@ def _indent(line: str, width: int) -> str:
 
 
 def _describe(change: Mapping[str, Any], labels: Labels) -> Iterator[str]:
-    """Yield what there is to say of a change, a line each."""
+    """Yield the lines that describe a change."""
     if change["adopted"]:
         yield f"adopted: {change['resource']} {change['id']} has this path"
     for difference in change["differences"]:
         name, before, after = difference["member"], difference["before"], difference["after"]
         if name == _MANAGED_BY and before is None and len(change["differences"]) > 1:
-            continue  # so has every node that is new to the document
-        if before is None and after is None:  # a password, which a plan does not tell
+            continue  # every node that is new to the document has this difference
+        if before is None and after is None:  # a password, which a plan does not show
             yield f"{name}: changed"
             continue
         values = _shorten(*(_format(labels.describe(change["resource"], name, value)) for value in (before, after)))
@@ -92,7 +92,7 @@ def _format(value: Any) -> str:
 
 
 def _shorten(before: str, after: str) -> tuple[str, str]:
-    """Shorten two values, so that what differs can be seen."""
+    """Shorten two values, so that their difference can be seen."""
     same = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0)
     skipped = max(0, same - _LONGEST // 2) if max(len(before), len(after)) > _LONGEST else 0
     return _cut(before, skipped), _cut(after, skipped)
@@ -104,7 +104,7 @@ def _cut(text: str, skipped: int) -> str:
 
 
 def show_summary(plan: Mapping[str, Any], *, done: bool = False) -> None:
-    """Print how much is to be done, or was."""
+    """Print how many changes are to be made, or were made."""
     if not plan["changes"]:
         show("Nothing to do: the community matches the document.", style="green")
         return

@@ -36,8 +36,8 @@ class Failure(Exception):
 def settle_streams() -> None:
     """Make sure that this process has stdin, stdout and stderr, and that every character can be written to stdout.
 
-    If one of them is closed, the next file or connection that is opened would get its number, and so what is written to stderr, for
-    example. Files and pipes get UTF-8, whatever the locale: they receive JSON, or a document that `trellis apply` reads.
+    If one of them is closed, the next file or connection that is opened would get its number, and then receive what is written
+    to stderr. Files and pipes get UTF-8, whatever the locale: they receive JSON, or a document that `trellis apply` reads.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:

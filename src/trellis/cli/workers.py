@@ -270,7 +270,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup([])
         state, config = self.server_state, self.config
-        make_protocol: Callable[[], asyncio.BaseProtocol] = partial(  # type: ignore[call-arg]  # of uvicorn's, which says less
+        make_protocol: Callable[[], asyncio.BaseProtocol] = partial(  # type: ignore[call-arg]  # uvicorn declares no parameters
             config.http_protocol_class, config=config, server_state=state, app_state=self.lifespan.state
         )
         self._acceptor = Acceptor(sockets or [], make_protocol)

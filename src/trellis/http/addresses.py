@@ -1,4 +1,4 @@
-"""Rewrites addresses of the API that older clients write differently to the form that the API itself uses.
+"""Rewrites API addresses from the forms that older clients use to the plain form.
 
     /api/index.php?/forums/forums&page=2    /api/forums/forums?page=2
     /api/index.php/forums/forums?page=2     /api/forums/forums?page=2
@@ -47,7 +47,7 @@ def rewrite_address(scope: MutableMapping[str, Any], prefix: str) -> None:
 
 
 def _read_path(sent: bytes) -> bytes:
-    """Return the path in a query. As the name of a parameter it has encoded slashes, and the `=` of an empty value after it."""
+    """Return the path in a query. If it was sent as a parameter name, decode its slashes and remove the `=` of the empty value."""
     return sent if sent.startswith(b"/") else _ENCODED_SLASH.sub(b"/", sent).removesuffix(b"=")
 
 

@@ -1,4 +1,4 @@
-"""Headers that forbid browsers to do anything with answers that are not pages."""
+"""Headers that keep browsers from doing anything with answers that are not pages."""
 
 from typing import Final
 

@@ -67,7 +67,7 @@ class Reads:
         """Prepare for calls of `find` for requests that have all arrived by now."""
 
     def find(self, scope: MutableMapping[str, Any]) -> Whole | App | None:  # noqa: ARG002
-        """Return the response to the request with this ASGI scope, as the application would send it; None if that has to answer.
+        """Return the response that the application would send to the request with this ASGI scope; None if it has to answer itself.
 
         The application's other work, such as counting and logging the request, has been done if a response is returned, and only
         then. A response that is not to be sent in one piece is returned as an application, which sends it and then does this work.

@@ -91,7 +91,7 @@ class Mcp:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, malformed: str = "") -> None:
-        """Answer a request, or refuse it if there is a text in `malformed`, which says how it violates HTTP."""
+        """Answer a request, or refuse it if `malformed` says how it violates HTTP."""
         request = self.service.read_request(scope, receive, PREFIX)
         request.path = ""  # a slash at the end means nothing
         await self.service.answer(request, send, self._respond(request, malformed), _refuse)

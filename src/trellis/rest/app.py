@@ -55,7 +55,7 @@ class Rest:
         self.table = Table(build_routes(self.gate.catalogue))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, malformed: str = "") -> None:
-        """Answer a request, or refuse it if there is a text in `malformed`, which says how it violates HTTP."""
+        """Answer a request, or refuse it if `malformed` says how it violates HTTP."""
         request = self.service.read_request(scope, receive, PREFIX)
         await self.service.answer(request, send, self._respond(request, malformed), self._refuse)
 
@@ -98,7 +98,7 @@ class Rest:
         return respond_to_write(verb, result, shown, collection, pretty=request.pretty)
 
     def _submit(self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, body: bytes) -> Future[Result]:
-        """Read a request whose body has come, and hand it to the writer."""
+        """Read a request whose body has been received, and hand it to the writer."""
         return self.gate.submit(read_call(request, operation, actor, target, body, TRANSLATORS.get(request.dialect)))
 
     async def _serve_reference(self, request: ApiRequest) -> ApiResponse:

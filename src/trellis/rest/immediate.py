@@ -54,7 +54,7 @@ class _ForApplication(Exception):
 
 
 class Immediate(Reads):
-    """Responses to reads below a prefix that nothing has to be waited for. It belongs to the thread of the event loop."""
+    """Responses to reads below a prefix that can be sent at once. It belongs to the thread of the event loop."""
 
     is_empty = False
 

@@ -12,7 +12,8 @@ LONGEST: Final = 4096  # bytes; nginx refuses responses with longer headers unle
 def build_links(response: Response, here: str, query: bytes, answer: Mapping[str, Any]) -> bytes:
     """Return the links of a page or of the feed, served at `here` for this query; empty if there are none.
 
-    Each link repeats the query. If they are longer than LONGEST together, only the next page has one: the answer tells the others.
+    Each link repeats the query. If the links together exceed LONGEST, only that to the next page is kept: the others follow from
+    the answer.
     """
     if response not in _TARGETS:
         return b""

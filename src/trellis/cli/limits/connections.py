@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_network
 from typing import Final, Protocol
 
 _REFUSALS: Final = 32  # refused connections that linger at a time
-_TICK: Final = 0.5  # seconds between two looks at all connections
+_TICK: Final = 0.5  # seconds between two checks of all connections
 
 log = logging.getLogger(__name__)
 

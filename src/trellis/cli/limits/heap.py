@@ -3,7 +3,7 @@
 import ctypes
 from typing import Final
 
-# Of glibc's mallopt; each is set in bytes.
+# Options of glibc's mallopt, in bytes.
 _TRIM_THRESHOLD: Final = -1
 _MAP_THRESHOLD: Final = -3
 

@@ -21,7 +21,7 @@ from trellis.http.server import ServerHooks, ServerRefusal, Whole
 from trellis.logs import REFUSED, log_refused
 
 HEAD: Final = 65_536  # bytes of a request's first line and headers
-RATE: Final = 10_240  # bytes a second at which a body must come, and an answer be read, on average
+RATE: Final = 10_240  # bytes per second at which a body must arrive, and an answer be read, on average
 _LAST: Final = 1.0  # seconds for which a connection without a request stays open when the server ends
 _LINGER: Final = 1.0  # seconds for which a refused connection stays open, so that the caller can read the answer
 _UNSENT: Final = 131_072  # bytes of answers that the system buffers for a connection before they can be sent
@@ -239,7 +239,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unsent = unsent
 
     def _begin(self) -> None:
-        """Expect the head of a request, whose first byte has come."""
+        """Expect the head of a request, whose first byte has arrived."""
         self._step, self._head = _Step.HEAD, 0
         if self._until is None or self.cycle is not None:  # the time for the first head began when the connection was made
             self._until = self.loop.time() + self._limits.head
@@ -286,7 +286,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return self._send_patience <= 0
 
     def _give_up(self) -> None:
-        """Close a connection on which no request, or no whole head, has come in time."""
+        """Close a connection on which no request, or no complete head, has arrived in time."""
         if self._is_answering():  # an earlier request: its answer is the last one
             self.cycle.keep_alive = False
             self._refused = True

@@ -24,8 +24,8 @@ _MAX_WAITING: Final = 50_000  # the most requests in memory; the oldest are drop
 _URGENT: Final = 2_000  # from so many requests in memory on they are written early, as writing many keeps others waiting
 _BATCH: Final = 10_000  # large, since SQLite has to refill its cache after each
 _ADDRESSES: Final = 100  # that are counted separately in a minute; further ones are counted together
-_EXAMPLES: Final = 5  # of an address in a minute
-_MOST_EXAMPLES: Final = 100  # of all addresses in a minute
+_EXAMPLES: Final = 5  # per address and minute
+_MOST_EXAMPLES: Final = 100  # per minute, of all addresses together
 _OTHERS: Final = "others"
 
 

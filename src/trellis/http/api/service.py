@@ -210,7 +210,7 @@ class Service:
         return self.gate.store.read_single(lambda tx: authenticate(tx, presented, now))
 
     async def wait(self, request: ApiRequest, seconds: float, read: Callable[[], Awaitable[bool]]) -> None:
-        """Call `read` whenever the data have changed until it returns True, for at most so many seconds. See WaitingRequests.wait.
+        """Whenever the data have changed, call `read`, until it returns True or the time is over. See WaitingRequests.wait.
 
         The key is checked again before each read, so that one that was revoked meanwhile reads nothing.
         """

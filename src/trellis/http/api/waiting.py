@@ -53,7 +53,7 @@ class WaitingRequests:
         return self._held.total()
 
     def end(self) -> None:
-        """Let no request wait from now on: the process is about to end."""
+        """End all waiting, now and from now on: the process is about to end."""
         self._ended = True
         for one in self._waiting:
             one.woken.set()
@@ -80,7 +80,7 @@ class WaitingRequests:
     async def wait(
         self, caller: str, seconds: float, receive: Receive, seen: Callable[[], int | None], read: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Call `read` whenever the data have changed until it returns True, for at most so many seconds.
+        """Whenever the data have changed, call `read`, until it returns True or so many seconds have passed.
 
         `seen` returns the data version of the last read. When the time is over, `read` is called once more; when the client has
         gone or the process is to end, this returns at once. Raises Refused if too many requests wait, and whatever `read` raises.

@@ -4,15 +4,17 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from tests.program import running
 from tests.sqlite_file import file_of
 from trellis.settings import Settings
-from trellis.store.engine import DatabaseInUse, Store, create_engine
+from trellis.store.engine import DatabaseInUse, Store, create_engine, file_lock
 from trellis.store.engine.file_lock import FileLock
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -51,6 +53,25 @@ def test_processes_share_a_database_and_nobody_takes_it_from_them(settings: Sett
         connect(settings)
         with pytest.raises(DatabaseInUse, match="in use by another process"):
             FileLock(file_of(settings)).take()
+    FileLock(file_of(settings)).take()
+
+
+def test_threads_that_share_at_the_same_time_leave_nothing_locked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    opening, open_lock = threading.Barrier(2), file_lock._open_lock
+
+    def open_together(database: Path) -> int:
+        with suppress(threading.BrokenBarrierError):
+            opening.wait(0.2)  # long enough for both threads, if nothing keeps the second one out
+        return open_lock(database)
+
+    monkeypatch.setattr(file_lock, "_open_lock", open_together)
+    lock = FileLock(file_of(settings))
+    threads = [threading.Thread(target=lock.share) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lock.release()
     FileLock(file_of(settings)).take()
 
 

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from tests.sqlite_file import open_sqlite
 from trellis.errors import Refused
@@ -170,6 +171,64 @@ def test_even_a_write_that_wants_to_end_the_program_does_not_end_the_writer(stor
     with pytest.raises(SystemExit):
         store.write(leave).result(30)
     assert store.write(take).result(30) == 1
+
+
+def test_a_write_withdrawn_while_its_failure_is_recorded_does_not_end_the_writer(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted, refuse = threading.Event(), writer.refuse_busy
+
+    def fail(_engine: sa.Engine) -> sa.Connection:
+        submitted.wait(30)
+        raise OSError("there is no way to the database")
+
+    def refuse_after_withdrawal(*given: Any) -> Refused:
+        withdrawn.cancel()
+        return refuse(*given)
+
+    monkeypatch.setattr(writer, "refuse_busy", refuse_after_withdrawal)
+    with monkeypatch.context() as unreachable:
+        unreachable.setattr(sa.Engine, "connect", fail)
+        withdrawn = store.write(take)
+        submitted.set()
+        with pytest.raises((CancelledError, Refused)):
+            withdrawn.result(30)
+    assert store.write(take).result(30) == 1
+
+
+def test_a_thread_that_cannot_be_started_is_started_for_the_next_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", start_none)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            store.write(take)
+    assert store.write(take).result(30) == 1
+
+
+def test_a_change_of_keys_is_acknowledged_where_no_thread_can_be_started(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def change_keys(tx: Transaction) -> int:
+        tx.changes_keys = True
+        return take(tx)
+
+    assert store.write(take).result(30) == 1
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", start_none)
+        assert store.write(change_keys).result(30) == 2
+    assert store.write(change_keys).result(30) == 3
+
+
+def start_none(_thread: threading.Thread) -> None:
+    """Refuse to start a thread, as Python does when the system has no room for another."""
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_write_after_closing_is_refused(settings: Settings) -> None:
+    store = Store(settings)
+    assert store.write(take).result(30) == 1
+    store.close()
+    with pytest.raises(Refused, match=r"^BUSY: The service is stopping"):
+        store.write(take).result(30)
+    assert taken(store) == 1
+    store.close()
 
 
 def test_closing_finishes_the_writes_that_wait(settings: Settings) -> None:

@@ -6,6 +6,7 @@ file is never deleted when a lock is released, since two processes could then lo
 
 import fcntl
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -30,16 +31,18 @@ class FileLock:
     def __init__(self, database: Path) -> None:
         self._database = database
         self._descriptor: int | None = None
+        self._guard = threading.Lock()  # several threads may open their first connections at the same time
 
     def share(self) -> None:
         """Lock the database for use by this process, unless it is locked already or does not exist. Raises DatabaseInUse."""
-        if self._descriptor is None and self._database.exists():
-            try:
-                descriptor = _open_lock(self._database)
-            except OSError:  # no file can be created in the folder: SQLite cannot use a database there either, and reports why
-                return
-            bug = describe_wal_reset_bug()
-            self._lock(descriptor, fcntl.LOCK_EX if bug else fcntl.LOCK_SH, f"only one process may use it: {bug}")
+        with self._guard:
+            if self._descriptor is None and self._database.exists():
+                try:
+                    descriptor = _open_lock(self._database)
+                except OSError:  # no file can be created in the folder: SQLite cannot use a database there either, and reports why
+                    return
+                bug = describe_wal_reset_bug()
+                self._lock(descriptor, fcntl.LOCK_EX if bug else fcntl.LOCK_SH, f"only one process may use it: {bug}")
 
     def take(self) -> None:
         """Lock all other processes out of the database. Raises DatabaseInUse, or OSError if the lock file cannot be opened."""

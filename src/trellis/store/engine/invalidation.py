@@ -171,8 +171,9 @@ class InvalidationListener:
         """Start the thread, unless it is running."""
         if self._thread is None:
             near, self._end = socket.socketpair()
-            self._thread = threading.Thread(target=self._listen, args=(near,), name="trellis-listener", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._listen, args=(near,), name="trellis-listener", daemon=True)
+            thread.start()  # raises RuntimeError if the system has no room for another thread: then it has not been started
+            self._thread = thread
 
     def close(self) -> None:
         """Stop the thread and close its connection."""

@@ -109,25 +109,29 @@ class Writer:
         self.counts = WriterCounts()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._is_closed = False
+        self._guard = threading.Lock()
         self._busy_since: float | None = None  # on the monotonic clock
 
     def submit(self, work: Callable[[Transaction], T], *, quiet: bool) -> Future[T]:
         """Queue a piece of work; the future is done once its writes are durable. Unless `quiet`, they change the data version.
 
-        Cancelling the future withdraws work that has not begun. The future's exception is Refused (BUSY) if the queue is full, or
-        if the work has waited for too long. Quiet writes, which are bookkeeping, are queued even if the queue is full.
+        Cancelling the future withdraws work that has not begun. The future's exception is Refused (BUSY) if the queue is full, if
+        the work has waited for too long, or if the writer has been closed. Quiet writes, which are bookkeeping, are queued even if
+        the queue is full.
         """
         future: Future[T] = Future()
-        if not quiet and self.is_full():
-            future.set_exception(refuse_full())
-            return future
-        if self._thread is None:
-            with self._starting:
+        with self._guard:
+            if self._is_closed:
+                future.set_exception(refuse_closed())
+            elif not quiet and self.is_full():
+                future.set_exception(refuse_full())
+            else:
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._serve, name="trellis-writer", daemon=True)
-                    self._thread.start()
-        self._jobs.put(_Job(work, future, quiet, time.monotonic() + self._limits.timeout))
+                    thread = threading.Thread(target=self._serve, name="trellis-writer", daemon=True)
+                    thread.start()  # raises RuntimeError if the system has no room for another thread: the next write tries again
+                    self._thread = thread
+                self._jobs.put(_Job(work, future, quiet, time.monotonic() + self._limits.timeout))
         return future
 
     @property
@@ -145,11 +149,13 @@ class Writer:
         return self._jobs.qsize() >= self._limits.room
 
     def close(self) -> None:
-        """Finish the waiting writes, and stop the thread."""
+        """Finish the waiting writes, and stop the thread. Later writes are refused."""
+        with self._guard:
+            self._is_closed = True
+            if self._thread is not None:
+                self._jobs.put(None)
         if self._thread is not None:
-            self._jobs.put(None)
             self._thread.join()
-            self._thread = None
         self._waiting.shutdown()
 
     def _serve(self) -> None:
@@ -167,7 +173,7 @@ class Writer:
                 if self._outage.is_on and batch:
                     self._outage.record_success()
             except BaseException as error:  # noqa: BLE001  # whatever the error, nobody must wait for a future for ever
-                if not batch and not job.future.done():
+                if not batch and not job.future.done() and job.future.set_running_or_notify_cancel():
                     batch.append(job)
                 refusal = refuse_busy(error, self._faults, self._outage)
                 for failed in batch:
@@ -186,7 +192,11 @@ class Writer:
             if job not in remembered:
                 job.settle()
         if number is not None and remembered:
-            self._waiting.submit(self._settle_later, remembered, number, time.monotonic() + LEASE)
+            later = remembered, number, time.monotonic() + LEASE
+            try:
+                self._waiting.submit(self._settle_later, *later)
+            except RuntimeError:  # the system has no room for another thread
+                self._settle_later(*later)
 
     def _settle_later(self, batch: list[_Job], number: int, until: float) -> None:
         try:
@@ -348,6 +358,11 @@ def refuse_late() -> Refused:
     return Refused(
         "BUSY", say("The database is busy: this write has waited too long for its turn. Nothing was changed; try again.")
     )
+
+
+def refuse_closed() -> Refused:
+    """Return the refusal of a write that comes after the writer was closed."""
+    return Refused("BUSY", say("The service is stopping. Nothing was changed; try again in a moment."))
 
 
 def refuse_full() -> Refused:

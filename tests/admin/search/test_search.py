@@ -65,6 +65,15 @@ def test_what_is_new_may_be_created_too_and_has_its_endings_in_german(admin: Vis
     ]
 
 
+def test_each_word_of_the_name_of_a_kind_may_be_left_out(admin: Visitor, community: Community, run: Run) -> None:
+    music = run("categories.create", name="Music")["id"]
+    for typed in ("delete+music", "delete+download+music", "delete+category+music", "delete+download+category+music"):
+        found = _hits(admin.get(f"/search?text={typed}"))
+        assert found == [("Delete download category Music", f"/categories/{music}/delete")], typed
+    for verb in ("Move", "Change", "Copy"):
+        assert f"{verb} download category Music" in [title for title, _ in _hits(admin.get(f"/search?text={verb}+music"))], verb
+
+
 def test_each_action_leads_to_a_page(admin: Visitor, community: Community, key: MakeKey, run: Run) -> None:
     key("forums.list", name="Zebra")
     run("webhooks.create", url="https://hooks.example/", events=["forum.created"], description="Zebra")

@@ -29,7 +29,7 @@ def _can_go(kind: NodeKind, record: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action, named by the words that it is typed with; `optional` is the word that may be left out.
+    """An action, named by the words that it is typed with; `optional` are those that may be left out.
 
     `also` are other words for the action, which are understood but not shown. Each of them may be typed with an ending, as in
     German.
@@ -61,7 +61,7 @@ class Action:
         return self._read(self.also, text, has_endings=True) if rest is None else rest
 
     def _read(self, words: str, text: str, *, has_endings: bool = False) -> str | None:
-        typed, at = text.split(), 0
+        typed, at, optional = text.split(), 0, self.optional.casefold().split()
         for word in words.casefold().split():
             if at == len(typed):
                 break
@@ -73,14 +73,15 @@ class Action:
                 or (has_endings and one.startswith(word))
             ):
                 at += 1
-            elif word != self.optional.casefold():
+            elif word not in optional:
                 return None
         return None if at == 0 else " ".join(typed[at:])
 
     def is_named(self, text: str) -> bool:
-        """Return whether a text contains all words of this action except the optional one, so that what follows names a record."""
+        """Return whether a text contains all words of this action except the optional ones, so that what follows names a record."""
         typed = [one.casefold() for one in text.split()]
-        needed = [word for word in self.words.casefold().split() if word != self.optional.casefold()]
+        optional = self.optional.casefold().split()
+        needed = [word for word in self.words.casefold().split() if word not in optional]
         others = self.also.casefold().split()
         return all(any(word.startswith(one) for one in typed) for word in needed) or (
             bool(others) and all(any(word.startswith(one) or one.startswith(word) for one in typed) for word in others)

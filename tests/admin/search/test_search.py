@@ -74,6 +74,16 @@ def test_each_word_of_the_name_of_a_kind_may_be_left_out(admin: Visitor, communi
         assert f"{verb} download category Music" in [title for title, _ in _hits(admin.get(f"/search?text={verb}+music"))], verb
 
 
+def test_records_to_which_an_action_does_not_apply_do_not_hide_those_to_which_it_does(
+    admin: Visitor, key: MakeKey, run: Run
+) -> None:
+    for name in ("Calendar sync", *("Calendar" for _ in range(8))):
+        key("forums.list", name=name)
+    for number in range(2, 10):
+        run("keys.revoke", number)
+    assert _hits(admin.get("/search?text=revoke+calendar")) == [("Revoke key Calendar sync", "/keys/1/revoke")]
+
+
 def test_each_action_leads_to_a_page(admin: Visitor, community: Community, key: MakeKey, run: Run) -> None:
     key("forums.list", name="Zebra")
     run("webhooks.create", url="https://hooks.example/", events=["forum.created"], description="Zebra")

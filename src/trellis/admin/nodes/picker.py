@@ -14,6 +14,7 @@ from trellis.errors import Refused
 SEARCH: Final = "_search."  # before a picker's name: what was typed into its search
 _SEARCHED: Final = "_searched."  # the search that found its options
 _MAX_OPTIONS: Final = 12
+_MAX_READ: Final = 10  # pages of matches that are read to find as many that can be chosen
 _MAX_SEARCH: Final = 255  # characters
 
 
@@ -30,7 +31,7 @@ class Option:
 class Picker:
     """A choice of one node.
 
-    `none` is the label of the choice of no node, "" if it is not offered; `more` is how many matches follow those that were read.
+    `none` is the label of the choice of no node, "" if it is not offered; `more` is how many matches follow, see `find_options`.
     """
 
     name: str
@@ -122,19 +123,37 @@ async def _find_chosen(request: PageRequest, kind: NodeKind, value: str) -> Opti
 async def find_options(
     request: PageRequest, kind: NodeKind, search: str, *, parents: bool, exclude: Sequence[int]
 ) -> tuple[tuple[Option, ...], int]:
-    """Find nodes by name, or the first ones at the top level without a search. Return them, and how many more matches there are."""
-    raw: dict[str, Any] = {"perPage": _MAX_OPTIONS}
+    """Find nodes by name, or the first ones at the top level without a search. Return them, and how many more matches there are.
+
+    These are matches that can be chosen, and those that were not read, of which some may not be possible to choose.
+    """
+    raw: dict[str, Any] = {"perPage": _MAX_OPTIONS + 1}  # one more, which shows that there are more
     if search:
         raw |= {"search": search, "sortBy": "name"}
     else:
         raw |= {"sortBy": "position" if kind.ordered else "name"} | ({"parentId": "root"} if kind.tree else {})
-    found = await request.fetch(kind.operation("list"), raw)
-    records = [record for record in found["results"] if not (parents and kind.leaf_only(record))]
-    if exclude and kind.tree:
-        unwanted = frozenset(exclude)
-        paths = await request.fetch(f"{kind.name}.ancestors", {"ids": [record["id"] for record in records]})
-        records = [record for record in records if unwanted.isdisjoint(node["id"] for node in paths[record["id"]])]
-    return tuple(map(_option, records)), max(0, found["totalResults"] - _MAX_OPTIONS) if search else 0
+    options: list[Option] = []
+    unread = 0
+    for page in range(1, _MAX_READ + 1):
+        found = await request.fetch(kind.operation("list"), {**raw, "page": page})
+        options += map(_option, await _leave_out(request, kind, found["results"], parents=parents, exclude=exclude))
+        unread = max(0, found["totalResults"] - page * raw["perPage"])
+        if not unread or len(options) > _MAX_OPTIONS:
+            break
+    more = len(options[_MAX_OPTIONS:]) + unread
+    return tuple(options[:_MAX_OPTIONS]), more if search else 0
+
+
+async def _leave_out(
+    request: PageRequest, kind: NodeKind, records: Sequence[Mapping[str, Any]], *, parents: bool, exclude: Sequence[int]
+) -> list[Mapping[str, Any]]:
+    """Return the records that can be chosen. See `build_picker`."""
+    records = [record for record in records if not (parents and kind.leaf_only(record))]
+    if not (exclude and kind.tree and records):
+        return records
+    unwanted = frozenset(exclude)
+    paths = await request.fetch(f"{kind.name}.ancestors", {"ids": [record["id"] for record in records]})
+    return [record for record in records if unwanted.isdisjoint(node["id"] for node in paths[record["id"]])]
 
 
 def _option(record: Mapping[str, Any]) -> Option:

@@ -16,6 +16,7 @@ from trellis.sentences import join, say
 
 _MOST_SAVED: Final = 6
 _MOST_ACTIONS: Final = 6  # that are only named; twice as many are shown with a record
+_MOST_READ: Final = 4 * _MOST_ACTIONS  # records that are read to find as many to which an action applies
 _STATES: Final = {"paused": say("paused"), "expired": say("expired"), "revoked": say("revoked")}  # of keys that are not active
 _LISTS: Final = {  # whose filters can be saved
     "requests": say("requests"),
@@ -163,13 +164,12 @@ async def _apply(request: PageRequest, actions: Sequence[tuple[Action, str]]) ->
     hits: list[Hit] = []
     for rest in dict.fromkeys(rest for _, rest in actions):
         chosen = [action for action, its_rest in actions if its_rest == rest]
-        raw = {"text": rest, "resources": list(dict.fromkeys(action.resource for action in chosen)), "limit": _MOST_ACTIONS}
+        raw = {"text": rest, "resources": list(dict.fromkeys(action.resource for action in chosen)), "limit": _MOST_READ}
         found = {one["resource"]: one["records"] for one in (await request.fetch(FIND, raw, slow=True))["results"]}
         for action in chosen:
-            for record in found.get(action.resource, ()):
-                if action.applies(record):
-                    hit = describe(
-                        action.resource, record, request.clock, action.path.format(id=record.get("id", record.get("seq")))
-                    )
-                    hits.append(Hit(f"{action.title} {isolate(hit.title)}", hit.note, hit.path, hit.icon))
+            fitting = [record for record in found.get(action.resource, ()) if action.applies(record)]
+            for record in fitting[:_MOST_ACTIONS]:
+                path = action.path.format(id=record.get("id", record.get("seq")))
+                hit = describe(action.resource, record, request.clock, path)
+                hits.append(Hit(f"{action.title} {isolate(hit.title)}", hit.note, hit.path, hit.icon))
     return hits[: 2 * _MOST_ACTIONS]

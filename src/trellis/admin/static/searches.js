@@ -44,7 +44,8 @@ function show(picker, { results, more }, status, wanted) {
     label.append(box, text);
     options.append(label);
   }
-  status.textContent = wanted && !results.length ? t("No matches.") : more ? t("{count} more. Keep typing to narrow the list.", { count: more }) : wanted ? t("{count} found.", { count: results.length }) : "";
+  const none = more ? t("The first matches cannot be chosen here. Type more letters to narrow the search.") : t("No matches.");
+  status.textContent = wanted && !results.length ? none : more ? t("{count} more. Keep typing to narrow the list.", { count: more }) : wanted ? t("{count} found.", { count: results.length }) : "";
 }
 
 function moving(form) {

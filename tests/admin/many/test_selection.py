@@ -216,6 +216,42 @@ def test_a_write_between_the_plan_and_the_change_is_not_overwritten(
     assert run("forums.get", community.staff)["permissions"]["view"] == []
 
 
+_LONG = "A year in your garden. " * 10
+
+
+@pytest.mark.parametrize("action", ["fields", "permissions"])
+def test_a_change_is_noticed_although_the_plan_does_not_show_that_part(admin: Visitor, run: Run, action: str) -> None:
+    *groups, last = (run("groups.create", name=f"Growers {number}")["id"] for number in range(7))
+    changes: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "fields": ({"description": _LONG}, {"description": _LONG + "Bring boots."}),
+        "permissions": ({"permissions": {"view": groups}}, {"permissions": {"view": [*groups[:-1], last]}}),
+    }
+    before, after = changes[action]
+    ids = [run("forums.create", name=name, **before)["id"] for name in ("Garden", "Sheds")]
+    _, form = _start(admin, "forums", action, *ids)
+    choices = {"fields": (("_set.description", "1"),), "permissions": (("options", "view"), ("groups", "*"))}[action]
+    page = admin.post(f"/forums/many/{action}", form.filled(*choices, _action="plan", description="Short", how="take"))
+    assert page.status_code == 200
+    theirs = run("forums.update", ids[1], **after)
+    refused = admin.post(f"/forums/many/{action}", find_form(page, f"/many/{action}").filled(_action="do"))
+    assert refused.status_code == 409
+    assert "has changed since this page was loaded" in page_text(refused)
+    assert run("forums.get", ids[1]) == theirs
+    done = admin.post(f"/forums/many/{action}", find_form(refused, f"/many/{action}").filled(_action="do"))
+    assert done.status_code == 303
+
+
+def test_a_node_that_takes_the_place_of_a_deleted_one_is_noticed(admin: Visitor, run: Run) -> None:
+    top = run("forums.create", name="Garden")["id"]
+    below = run("forums.create", name="Sheds", parentId=top)["id"]
+    page, form = _start(admin, "forums", "delete", top)
+    run("forums.delete", below)
+    kept = run("forums.create", name="Tools", parentId=top)["id"]
+    refused = admin.post("/forums/many/delete", form.filled(_action="do"))
+    assert (page.status_code, refused.status_code) == (200, 409)
+    assert run("forums.get", kept)["name"] == "Tools"
+
+
 def test_fields_are_set_in_several(admin: Visitor, community: Community, run: Run, events: Events) -> None:
     _, form = _start(admin, "forums", "fields", community.news, community.help, community.betas)
     assert form["minContent"] == "0"

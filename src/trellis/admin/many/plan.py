@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from trellis.admin import PREFIX
 from trellis.admin.forms import Form
-from trellis.admin.nodes import format_groups, format_value
+from trellis.admin.nodes import format_groups, format_value, node_version
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION, SentBefore
 from trellis.core.fields import EVERYONE, isolate, parse_whole_number
@@ -34,6 +34,7 @@ _PRECONDITION: Final = 412  # the status of a change of a record that is no long
 _LONGEST: Final = 80  # characters of a value
 _PLACE: Final = frozenset(("parentId", "position"))
 _CHILDREN: Final = "children"  # in a record that was read with its tree: its version is not that of the node
+_DELETED: Final = ("deleted", "changed")  # in the result of a delete: the nodes that it deletes or changes
 _NAMED: Final = 4  # groups that are named in one difference
 
 Record = Mapping[str, Any]
@@ -91,7 +92,7 @@ BATCHED: Final = Write(BATCH)
 class Plan:
     """What a batch would do to `count` nodes. `with_them` is how many other nodes are deleted with them.
 
-    `more` is the number of rows that are not among the `rows`. `version` differs if any of the changes, as described, does.
+    `more` is the number of rows that are not among the `rows`. `version` differs if any of the nodes or what is done to them does.
     `steps` are the steps that change something. An operation other than a batch is sent `raw`. `reason` is recorded in the events.
     """
 
@@ -136,12 +137,17 @@ def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record]
             continue
         with_them += others
         changing.append(step)
-        told.append([step.record["id"], step.operation, changes])
+        told.append([_read_version(step.record), step.operation, step.body, changes, [result.get(name) for name in _DELETED]])
         path = str(step.record.get("path", step.record["name"]))
         rows.setdefault(changes, []).append((path, f"/{kind.name}/{step.record['id']}"))
-    version = compute_version(orjson.dumps(told))
+    version = compute_version(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
     shown = tuple(PlannedRow(changes, tuple(nodes[:_LISTED]), len(nodes)) for changes, nodes in list(rows.items())[:_SHOWN])
     return Plan(tuple(changing), shown, len(changing), with_them, version, len(rows) - len(shown))
+
+
+def _read_version(record: Record) -> list[Any]:
+    """Return the id of a node and its version, without the nodes below it and what other steps may change in it."""
+    return [record["id"], node_version({name: value for name, value in record.items() if name != _CHILDREN})]
 
 
 def require_few(kind: NodeKind, count: int) -> None:

@@ -9,7 +9,7 @@ from trellis.admin.nodes.names import GroupNames, fetch_groups, fetch_names, fet
 from trellis.admin.nodes.node import fetch_node, show_missing
 from trellis.admin.nodes.picker import Picker, build_picker, has_new_search, is_search
 from trellis.admin.nodes.tree import describe_lock, find_guests, node_badges, node_colour, tree_address
-from trellis.admin.nodes.versions import content_version
+from trellis.admin.nodes.versions import content_version, node_version
 
 __all__ = [
     "DeletePlan",
@@ -36,6 +36,7 @@ __all__ = [
     "list_choices",
     "node_badges",
     "node_colour",
+    "node_version",
     "pages",
     "show_missing",
     "tree_address",

@@ -70,6 +70,21 @@ def test_levels_open_by_links_alone(admin: Visitor, community: Community) -> Non
     assert _names(admin.get(closing[1]).text) == ["News", "Help", "Wiki", "Staff"]
 
 
+def test_a_node_opens_by_its_link_alone_however_many_are_open(admin: Visitor, run: Run) -> None:
+    tops = [run("forums.create", name=f"Bed {number}")["id"] for number in range(41)]
+    for top in tops:
+        run("forums.create", name=f"Row of {top}", parentId=top)
+    for opened in (tops[1:], tops[:-1]):  # what is closed is the first one, or the last one
+        page = admin.get(f"/forums?open={','.join(map(str, opened))}")
+        closed = next(top for top in tops if top not in opened)
+        link = re.search(rf'id="node-{closed}".*?class="toggle" href="/admin(/forums\?[^"#]*)', page.text, re.DOTALL)
+        assert link is not None
+        assert f"Row of {closed}" in _names(admin.get(link[1]).text)
+        closing = re.search(rf'id="node-{opened[0]}".*?class="toggle" href="/admin(/forums\?[^"#]*)', page.text, re.DOTALL)
+        assert closing is not None
+        assert f"Row of {opened[0]}" not in _names(admin.get(closing[1]).text)
+
+
 def test_a_level_for_scripts_is_rows_and_nothing_else(admin: Visitor, community: Community) -> None:
     response = admin.get(f"/forums/level?under={community.news}&depth=1")
     assert response.text.lstrip().startswith("<li")

@@ -22,7 +22,8 @@ _MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are s
 class Row:
     """One node in its level. `count` is the number of its children; `level` contains them if it is open.
 
-    `toggle` is the address that opens or closes the node, or, if `on_own_page`, the address of the page that shows its children.
+    `toggle` is the address that opens or closes the node. If `on_own_page`, or if too many nodes are open to open this one as well,
+    it is the address of the page that shows its children.
     """
 
     record: Mapping[str, Any]
@@ -104,7 +105,8 @@ class _LevelReader:
         if here and wanted:
             self._rows_left -= min(count, PER_LEVEL)
             below = await self.read(number, 1, depth + 1)
-        toggle = self._query.address(self._kind, toggle=number) if here else TreeQuery(number).address(self._kind)
+        is_toggled = here and (number in self._query.open or len(self._query.open) < _MAX_OPEN)
+        toggle = self._query.address(self._kind, toggle=number) if is_toggled else TreeQuery(number).address(self._kind)
         return Row(record, count, self._kind.leaf_only(record), node_version(record), toggle, on_own_page=not here, level=below)
 
 

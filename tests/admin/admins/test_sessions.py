@@ -221,3 +221,12 @@ def test_a_browser_is_new_until_somebody_has_signed_in_with_it(
 def test_the_account_tells_what_a_session_was_confirmed_with(admin: Visitor, clock: Clock) -> None:
     assert "This one 192.0.2.7 just now just now password" in page_text(admin.get("/account"))
     assert LOGIN in page_text(admin.get("/account"))
+
+
+def test_ones_own_session_is_not_ended_on_the_page_of_an_administrator(admin: Visitor, mira: int, run: Run) -> None:
+    (session,) = run("admins.sessions", mira)
+    response = admin.post(f"/administrators/{mira}/sessions/{session['id']}")
+    shown = page_text(admin.get(response.headers["location"].removeprefix("/admin")))
+    assert "To sign yourself out elsewhere, go to Your account." in shown
+    assert "They were already signed out." not in shown
+    assert [one["id"] for one in run("admins.sessions", mira)] == [session["id"]]

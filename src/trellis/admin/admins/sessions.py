@@ -39,6 +39,7 @@ _FACTORS: Final = {
     "sso": say("single sign-on"),
     "mfa": say("second factor at the provider"),
 }
+_IS_OWN: Final = say("To sign yourself out elsewhere, go to Your account.")
 _HERE: Final = "/administrators/{id:int}/sessions"
 _NEEDS: Final = ("admins.sign_out",)
 
@@ -75,7 +76,9 @@ async def end_session(request: PageRequest, admin: int, session: str) -> int:
 async def end_one(request: PageRequest) -> Response:
     """End one session of an administrator, unless it is the current session."""
     admin, session = request.number("id"), request.http.path_params["session"]
-    ended = 0 if session == request.signed_in.session_id else await end_session(request, admin, session)
+    if session == request.signed_in.session_id:
+        return request.redirect(f"/administrators/{admin}", _IS_OWN, "note")
+    ended = await end_session(request, admin, session)
     told = say("That session is signed out.") if ended else say("They were already signed out.")
     return request.redirect(f"/administrators/{admin}", told)
 
@@ -93,7 +96,7 @@ def _go_on(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Re
 
 def _find_objection(admin: Mapping[str, Any]) -> str:
     if admin["isMe"]:
-        return say("To sign yourself out elsewhere, go to Your account.")
+        return _IS_OWN
     return "" if admin["sessions"] else say("They were already signed out.")
 
 

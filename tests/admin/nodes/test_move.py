@@ -8,6 +8,7 @@ from tests.admin.conftest import Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.community import Community
 from tests.fixture_types import Events, Run
+from trellis.admin.nodes import move
 
 _JSON = {"accept": "application/json"}
 
@@ -177,3 +178,16 @@ def test_flat_kinds_are_reordered(admin: Visitor, community: Community, run: Run
     sent = {"_version": _seen(admin, path), "after": str(community.meetups)}
     assert admin.post(f"{path}/move", sent, headers=_JSON).json()["position"] == 1
     assert admin.get(f"/blogs/{community.notebook}/move").status_code == 404
+
+
+def test_siblings_are_counted_without_the_node_however_far_behind_it_is(
+    admin: Visitor, community: Community, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move, "_MAX_SIBLINGS", 2)
+    monkeypatch.setattr(move, "_AT_ONCE", 1)
+    path = f"/forums/{community.staff}/move"
+    assert "Where among 3 forums" in page_text(admin.get(path))
+    below = find_form(admin.get(path), "/move").filled(**{"_search.parentId": "news", "_action": "search"})
+    chosen = find_form(admin.post(path, below), "/move").filled(parentId=str(community.news), _action="look")
+    assert "Where among 2 forums" in page_text(admin.post(path, chosen))
+    assert "Where among 1 calendar " in page_text(admin.get(f"/calendars/{community.holidays}/move"))

@@ -12,7 +12,7 @@ from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import last_change, node_version
 from trellis.admin.page import PageRequest
-from trellis.core.fields import isolate
+from trellis.core.fields import isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import join, say
@@ -201,5 +201,5 @@ async def _fetch_siblings(
             return [], 0
         siblings += [{"id": one["id"], "name": one["name"]} for one in found["results"]]
         page, pages, others = page + 1, found["totalPages"], found["totalResults"]
-    is_there = record["id"] in {one["id"] for one in siblings}
+    is_there = not kind.tree or record["parentId"] == (parse_whole_number(to.parent) or None)
     return [one for one in siblings if one["id"] != record["id"]][:_MAX_SIBLINGS], others - is_there

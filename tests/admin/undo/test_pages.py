@@ -1,11 +1,14 @@
 """Undo in the panel: what it would do is told first, and then it does just that."""
 
+from typing import Any
+
 import pytest
 
 from tests.admin.conftest import Visitor, page_text, undo
 from tests.admin.html_forms import find_form
 from tests.community import MEMBERS, Community
 from tests.fixture_types import Events, Run, RunForEvent
+from trellis.admin.undo import of_key, pages
 
 
 def _order(run: Run, parent: object = "root") -> list[str]:
@@ -235,3 +238,31 @@ def test_the_message_after_a_delete_leads_to_undo_once(admin: Visitor, community
     there = f'href="/admin/events/{events()[-1]["seq"]}/undo"'
     assert there in admin.get("/forums").text
     assert there not in admin.get("/forums").text
+
+
+# --- keys ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_of_the_key_between_the_plan_and_the_undo_is_noticed(
+    admin: Visitor, run: Run, do: RunForEvent, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do("keys.create", name="Plugin", grants=["forums.list"])
+    seq = do("keys.update", 1, grant=["forums.get"])
+    form = find_form(admin.get(f"/events/{seq}/undo"), "/undo").filled()
+    plan = of_key.plan_undo_of_key
+
+    async def slip_in(*args: Any) -> Any:
+        planned = await plan(*args)
+        if not slipped:
+            slipped.append(do("keys.update", 1, grant=["groups.list"], addresses=["192.0.2.0/24"]))
+        return planned
+
+    slipped: list[int] = []
+    monkeypatch.setattr(pages, "plan_undo_of_key", slip_in)
+    response = admin.post(f"/events/{seq}/undo", form)
+    assert response.status_code == 409
+    assert "What would be undone has changed since this page was loaded." in page_text(response)
+    assert events()[-1]["seq"] == slipped[0]
+    assert run("keys.get", 1)["grants"] == ["forums.get", "forums.list", "groups.list"]
+    assert admin.post(f"/events/{seq}/undo", find_form(response, "/undo").filled()).status_code == 303
+    assert run("keys.get", 1)["grants"] == ["forums.list", "groups.list"]

@@ -12,6 +12,7 @@ from trellis.admin.undo.obstacle import Obstacle, find_obstacle
 from trellis.admin.undo.of_key import KEYS, KeyPlan, plan_undo_of_key
 from trellis.admin.undo.plan import OUTDATED, RESTORE, UndoPlan, plan_undo
 from trellis.core.fields import isolate
+from trellis.core.keys import key_version
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
@@ -62,8 +63,7 @@ async def undo(request: PageRequest) -> Response:
     try:
         result = (await request.perform(RESTORE, raw, preview.event["seq"], expected=expected)).value
     except Refused as refused:  # a stale form, or somebody else was faster
-        problem_text = OUTDATED if refused.status == 412 and not request.stale else refused.detail
-        return await _show(request, await _preview(request), 409, problem_text)
+        return await _show(request, await _preview(request), 409, _explain(request, refused))
     return request.redirect(await _address_after(request, preview, result), _describe(preview, result))
 
 
@@ -77,9 +77,9 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
     if request.form.get("_plan", "") != plan.version:
         return await _show(request, preview, 409, OUTDATED)
     try:
-        result = await request.perform(RESTORE, target=event["seq"])
+        result = await request.perform(RESTORE, target=event["seq"], expected=(key_version(plan.record),))
     except Refused as refused:  # a stale form, or somebody else was faster
-        return await _show(request, await _preview(request), 409, refused.detail)
+        return await _show(request, await _preview(request), 409, _explain(request, refused))
     name = isolate(plan.record["name"])
     message = (
         say("{name} is as it was before event {seq:,}.", name=name, seq=event["seq"])
@@ -87,6 +87,10 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
         else say("{name} was already like that.", name=name)
     )
     return request.redirect(f"/{KEYS}/{plan.record['id']}", message, undo=result.event)
+
+
+def _explain(request: PageRequest, refused: Refused) -> str:
+    return OUTDATED if refused.status == 412 and not request.stale else refused.detail
 
 
 def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tuple[int, str] | None:

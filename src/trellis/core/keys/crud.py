@@ -118,6 +118,14 @@ def key_version(key: Mapping[str, Any]) -> str:
     return compute_version(encode_json([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
 
 
+def check_key_version(context: Context, key: Key) -> None:
+    """Refuse a write that was meant for another version of a key. Without expected versions any version will do."""
+    if context.call.expected and key_version(serialize_key(key, context.now)) not in context.call.expected:
+        raise Refused(
+            "PRECONDITION_FAILED", say("Somebody has changed this key since you read it. Read it again before you change it.")
+        )
+
+
 def is_for_trying(key: Mapping[str, Any]) -> bool:
     """Return whether a key was made to try operations in the reference: its note is FOR_TRYING, and it expires within an hour."""
     if key["note"] != FOR_TRYING or key["expiresAt"] is None:
@@ -218,10 +226,7 @@ def _create(context: Context) -> Outcome:
 
 def _update(context: Context) -> Outcome:
     old = find_unrevoked(context)
-    if context.call.expected and key_version(serialize_key(old, context.now)) not in context.call.expected:
-        raise Refused(
-            "PRECONDITION_FAILED", say("Somebody has changed this key since you read it. Read it again before you change it.")
-        )
+    check_key_version(context, old)
     new, faults = _apply_settings(context, context.input, old)
     raise_faults(context.input.faults + faults)
     return save_key(context, old, new)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from trellis.core.events import find_undoing_events, is_past_undo
 from trellis.core.fields import invalid_id
-from trellis.core.keys.crud import find_unrevoked, save_key, serialize_key
+from trellis.core.keys.crud import check_key_version, find_unrevoked, save_key, serialize_key
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -67,6 +67,7 @@ def _restore(context: Context) -> Outcome:
         raise invalid_id("event of a key", context.call.target, _NO_EVENT)
     _refuse_final(context, event)
     old = find_unrevoked(context, event.resource_id)
+    check_key_version(context, old)
     outcome = save_key(context, old, _revert(context, event, old))
     restored = {"count": int(outcome.happened), "ids": [old.id] if outcome.happened else []}
     record = outcome.after if outcome.happened else outcome.result

@@ -43,6 +43,19 @@ def test_the_groups_of_a_blog_are_told_by_their_names() -> None:
     assert (found["Who may read it"].removed, found["Who may read it"].added) == (("every group",), ("Members",))
 
 
+def test_a_list_with_only_another_order_or_fewer_repetitions_is_told_whole() -> None:
+    before = {"events": ["a", "b", "b"], "addresses": ["c", "d"]}
+    found = _changes(before, {"events": ["a", "b"], "addresses": ["d", "c"]}, ("events", "addresses"), "webhooks")
+    assert (found["Events"].removed, found["Events"].added) == (("a, b, b",), ("a, b",))
+    assert (found["Addresses"].removed, found["Addresses"].added) == (("c, d",), ("d, c",))
+
+
+def test_another_group_of_the_same_name_is_told() -> None:
+    event = {"resource": "forums", "before": {"permissions": {"view": [5]}}, "after": {"permissions": {"view": [6]}}}
+    (change,) = event_changes(event | {"changed": ("permissions",)}, KINDS, {5: "Growers", 6: "Growers"})
+    assert (change.rows[0].removed, change.rows[0].added) == (("Growers",), ("Growers",))
+
+
 def test_what_was_made_and_what_was_deleted_is_told_whole_but_for_what_is_empty() -> None:
     record = {"id": 7, "name": "Sync", "grants": ["forums.list"], "addresses": [], "rateLimit": None, "logRequests": True}
     assert list(_changes(None, record, resource="keys")) == ["Name", "Grants", "Log requests"]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from trellis.core.fields import EVERYONE
 from trellis.core.keys import list_bounds
 from trellis.core.nodes import NodeKind
-from trellis.sentences import say
+from trellis.sentences import join, say
 
 _MAX_SHORT: Final = 60  # characters; longer texts are compared word by word
 _MAX_WORDS: Final = 3000  # texts with more words take too long to compare
@@ -155,7 +155,9 @@ def _change(
 def _diff_lists(label: str, old: Sequence[str], new: Sequence[str]) -> Change:
     before, after = set(old), set(new)
     removed, added = tuple(one for one in old if one not in after), tuple(one for one in new if one not in before)
-    return Change(label, removed=removed or (() if added else (say("nobody"),)), added=added)
+    if not removed and not added:  # the order has changed, or how often something is in it, or groups of the same name
+        removed, added = ((join(one, ", "),) if one else () for one in (old, new))
+    return Change(label, removed=removed, added=added)
 
 
 def _group_names(who: Any, groups: Mapping[int, str]) -> list[str]:

@@ -216,6 +216,17 @@ def test_a_write_between_the_plan_and_the_change_is_not_overwritten(
     assert run("forums.get", community.staff)["permissions"]["view"] == []
 
 
+@pytest.mark.parametrize("how", ["give", "take"])
+def test_a_form_with_more_groups_than_there_are_is_refused(admin: Visitor, community: Community, events: Events, how: str) -> None:
+    _, form = _start(admin, "forums", "permissions", community.news)
+    known = events()
+    many = ",".join(str(number) for number in range(1, 3_000))
+    page = admin.post("/forums/many/permissions", form.filled(("options", "view"), ("groups", many), _action="plan", how=how))
+    assert page.status_code == 409
+    assert "Some of these groups no longer exist. Reload the page." in page_text(page)
+    assert events() == known
+
+
 _LONG = "A year in your garden. " * 10
 
 

@@ -11,6 +11,7 @@ from tests.admin.html_forms import find_form
 from tests.admin.proposals.conftest import Propose
 from tests.community import Community
 from tests.fixture_types import Clock, Events, Run
+from trellis.admin.proposals import index
 
 
 def _decide(admin: Visitor, path: str, action: str, *chosen: int, reason: str = "") -> Any:
@@ -164,6 +165,19 @@ def test_several_are_decided_on_at_once(admin: Visitor, propose: Propose, run: R
     assert [event["type"] for event in events()[-2:]] == ["forum.created", "proposal.approved"]
     assert _decide(admin, "/proposals", "reject", changed, third, reason="Not now.").status_code == 303
     assert "2 proposals were rejected." in page_text(admin.get("/proposals"))
+
+
+def test_more_than_a_page_lists_are_not_decided_on_at_once(
+    admin: Visitor, propose: Propose, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [propose("forums.create", name=f"Board {number}") for number in range(3)]
+    monkeypatch.setattr(index, "MOST_PER_PAGE", 2)
+    before = events()
+    refused = _decide(admin, "/proposals", "approve", *made)
+    assert refused.status_code == 400
+    assert "At most 2 proposals can be decided on at once. Tick fewer." in page_text(refused)
+    assert events() == before
+    assert _decide(admin, "/proposals", "approve", *made[:2]).status_code == 303
 
 
 def test_the_list_is_filtered(admin: Visitor, propose: Propose, run: Run, clock: Clock) -> None:

@@ -140,25 +140,27 @@ async def _permit(request: PageRequest, kind: NodeKind, choices: Choices) -> Seq
             )
         wanted = (await request.fetch(kind.operation("get"), target=source))["permissions"]
         return [Step(kind.operation("update"), record, {"permissions": wanted}) for record in records]
-    options, who = choices.ticked("options"), choices.ticked("groups")
+    options, who = frozenset(choices.ticked("options")), frozenset(choices.ticked("groups"))
     if not options or not who:
         raise refuse_faults(Fault("options", "MISSING_VALUE", say("Tick at least one right and one group.")))
+    if len(who) > len(choices.groups) + 1:  # more than there are, with every group as one
+        raise refuse_faults(Fault("groups", "INVALID_VALUE", say("Some of these groups no longer exist. Reload the page.")))
     change = _give if how == "give" else _take
     steps = []
     for record in records:
         held = record["permissions"]
-        changed = {option: change(held.get(option, []), who, choices.groups) for option in options if option in kind.options}
+        changed = {option: change(held.get(option, []), who, choices.groups) for option in kind.options if option in options}
         steps.append(Step(kind.operation("update"), record, {"permissions": changed}))
     return steps
 
 
-def _give(held: Any, who: Sequence[str], _groups: GroupNames) -> Any:
-    if EVERYONE in (held, *who):
+def _give(held: Any, who: frozenset[str], _groups: GroupNames) -> Any:
+    if held == EVERYONE or EVERYONE in who:
         return EVERYONE
     return sorted({*held, *read_ids(who)})
 
 
-def _take(held: Any, who: Sequence[str], groups: GroupNames) -> Any:
+def _take(held: Any, who: frozenset[str], groups: GroupNames) -> Any:
     """Remove groups from a right. If every group has it, the other groups keep it by name; removing every group leaves nobody."""
     if EVERYONE in who:
         return []

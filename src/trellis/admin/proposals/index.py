@@ -21,7 +21,7 @@ from trellis.admin.proposals.deciding import (
 )
 from trellis.admin.submitted import ACTION, Submitted, find_last_page
 from trellis.core.fields import isolate
-from trellis.core.paging import PAGING
+from trellis.core.paging import MOST_PER_PAGE, PAGING
 from trellis.core.proposals import FILTERS
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -122,6 +122,9 @@ async def decide_on_several(request: PageRequest) -> Response:
     request.require_fresh_form()
     decision = DECISIONS.get(request.form.get(ACTION, ""))
     numbers = read_ids(request.form.all(_CHOSEN))
+    if len(numbers) > MOST_PER_PAGE:  # more than any list shows
+        too_many = say("At most {most:,} proposals can be decided on at once. Tick fewer.", most=MOST_PER_PAGE)
+        return await _show(request, 400, missing=too_many)
     if decision is None or not numbers:
         return await _show(request, 400, missing=UNDECIDED if numbers else say("Tick at least one proposal."))
     reason = read_reason(request)
@@ -142,7 +145,7 @@ async def _decide_on(
     done = 0
     if decision.carries_out:
         await _ask_for_password(request, numbers)
-    for number in dict.fromkeys(numbers):
+    for number in numbers:
         try:
             await decide(request, decision, number, reason)
         except Refused as refused:
@@ -165,6 +168,8 @@ async def _is_decided(request: PageRequest, decision: Decision, number: int) -> 
 
 
 async def _ask_for_password(request: PageRequest, numbers: Sequence[int]) -> None:
+    if request.signed_in.has_confirmed(request.now):
+        return
     for number in numbers:
         proposal: Mapping[str, Any] | None = None
         try:

@@ -15,8 +15,8 @@ _WRONG_CLAIM: Final = mark("{claim} is missing or wrong")
 _NO_TOKEN: Final = say("It sent no ID token.")
 
 
-class UnknownKey(Exception):
-    """A token is signed with a key that is not among the known keys of the provider."""
+class UnknownKey(ProviderRefused):
+    """A token is signed with a key that is not among the known keys of the provider: it may have others by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,10 @@ def verify_id_token(text: object, keys: Mapping[str, Any], expected: Expected, n
     for key in found:
         try:
             token = jwt.decode(text, key, algorithms=list(expected.algorithms))
+        except (JoseError, ValueError, TypeError, KeyError) as wrong:
+            error = wrong
+            continue
+        try:
             registry = jwt.JWTClaimsRegistry(
                 now=int(now),
                 leeway=_CLOCKS_DIFFER,
@@ -58,10 +62,9 @@ def verify_id_token(text: object, keys: Mapping[str, Any], expected: Expected, n
             )
             registry.validate(token.claims)
         except (JoseError, ValueError, TypeError, KeyError) as wrong:
-            error = wrong
-        else:
-            return _judge(dict(token.claims), expected, now)
-    raise _refuse(_explain(error))
+            raise _refuse(_explain(wrong)) from None
+        return _judge(dict(token.claims), expected, now)
+    raise UnknownKey(_refuse(_explain(error)).told)
 
 
 def _find_keys(text: str, keys: Mapping[str, Any], algorithms: Sequence[str]) -> list[Any]:
@@ -85,7 +88,7 @@ def _find_keys(text: str, keys: Mapping[str, Any], algorithms: Sequence[str]) ->
         if isinstance(one, dict) and one.get("kty") == kind and one.get("use", "sig") == "sig" and kid in (None, one.get("kid"))
     ]
     if not fitting:
-        raise UnknownKey
+        raise UnknownKey(say("Its ID token is signed with a key that it does not list."))
     found = []
     for one in fitting:
         try:

@@ -1,7 +1,8 @@
 """The provider: keeps its metadata and keys for a while, sends people there, and asks who has come back.
 
 Whatever strangers send, requests to the provider are limited: its metadata and keys are fetched once an hour, every ten seconds
-after a failure, and once a minute for an unknown key; the codes that people bring are exchanged four at a time.
+after a failure, and once a minute for a token that no known key has signed; the codes that people bring are exchanged four at a
+time.
 """
 
 import asyncio
@@ -144,10 +145,7 @@ class Provider:
             return await asyncio.to_thread(verify_id_token, text, keys, expected, now)
         except UnknownKey:
             keys = await self._keys.get(since=began)
-        try:
-            return await asyncio.to_thread(verify_id_token, text, keys, expected, now)
-        except UnknownKey:
-            raise ProviderRefused(say("Its ID token is signed with a key that it does not list.")) from None
+        return await asyncio.to_thread(verify_id_token, text, keys, expected, now)
 
     def _lacks(self, claims: Mapping[str, Any]) -> bool:
         lacks_groups = bool(self._settings.sso_roles) and find_groups(claims, self._settings.sso_groups_claim) is None

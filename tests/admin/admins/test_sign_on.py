@@ -542,6 +542,30 @@ def test_keys_that_change_are_asked_for_again_but_not_as_often_as_somebody_likes
 
 
 @on_sqlite
+def test_a_key_that_changes_without_a_name_is_asked_for_again_but_not_as_often_as_somebody_likes(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.signs = lambda header, claims: jwt.encode({"alg": header["alg"]}, claims, provider.key)
+    panel = visitor()
+    assert sign_on(panel).headers["location"] == "/admin"
+    old = provider.key
+    provider.rotate()
+    provider.published.remove(old)
+    assert "its signature is wrong" in page_text(sign_on(panel))  # they were asked for less than a minute ago
+    monkeypatch.setattr(openid_client, "_AFTER_UNKNOWN_KEY", 0.0)
+    assert sign_on(panel).headers["location"] == "/admin"
+    asked = provider.asked["/realm/jwks"]
+    provider.claims = {"aud": "somebody else"}
+    assert sign_on(panel).status_code == 403  # well signed: other keys would not help
+    assert provider.asked["/realm/jwks"] == asked
+    monkeypatch.undo()
+    provider.key = old
+    for _ in range(5):
+        assert "its signature is wrong" in page_text(sign_on(panel))
+    assert provider.asked["/realm/jwks"] == asked
+
+
+@on_sqlite
 def test_failures_are_told_and_make_their_address_wait(
     visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, clock: Clock
 ) -> None:

@@ -11,6 +11,7 @@ from tests.admin.everything import spread
 from tests.admin.html_forms import find_form
 from tests.community import CATALOGUE
 from tests.fixture_types import Clock, Events, Run
+from trellis.admin.nodes import delete
 from trellis.admin.page import Page
 from trellis.admin.sections import pages_of
 from trellis.kinds import KINDS
@@ -292,3 +293,20 @@ def test_cookies_and_parameters_of_a_visitor_are_not_taken_apart(visitor: MakeVi
     assert somebody.get("/sign-in?" + "a&" * 400 + "next=/admin/keys").status_code == 200
     for path in ("/keys/" + "9" * 5_000, "/keys/" + "9" * 5_000 + "/revoke"):
         assert somebody.get(path).status_code in {303, 404}
+
+
+@pytest.mark.parametrize("letter", ["x", "庭", "\N{SEEDLING}", '"'], ids=["ASCII", "CJK", "emoji", "quotes"])
+def test_a_long_message_fits_into_a_cookie_and_is_shown(
+    visitor: MakeVisitor, mira: int, run: Run, monkeypatch: pytest.MonkeyPatch, letter: str
+) -> None:
+    forum = run("forums.create", name="Garden")["id"]
+    monkeypatch.setattr(delete, "_describe", lambda *_args, **_more: letter * 2_000)
+    admin = visitor(https=True)
+    admin.sign_in()
+    response = admin.post(f"/forums/{forum}/delete", find_form(admin.get(f"/forums/{forum}/delete"), "/delete").filled())
+    assert response.status_code == 303
+    (cookie,) = (one for one in response.headers.get_list("set-cookie") if "trellis_flash=" in one)
+    assert len(cookie) <= 4096  # browsers drop longer ones
+    shown = re.search(rf"{letter}{{100,}}", page_text(admin.get("/forums")))
+    assert shown is not None
+    assert "\N{REPLACEMENT CHARACTER}" not in page_text(admin.get("/forums"))

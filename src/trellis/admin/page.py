@@ -37,7 +37,7 @@ from starlette.responses import RedirectResponse, Response
 from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
-from trellis.admin.sessions import Sessions, csrf_token, seal, unseal
+from trellis.admin.sessions import Sessions, csrf_token, cut_to_cookie, seal, unseal
 from trellis.admin.submitted import StaleForm, Submitted
 from trellis.admin.times import Clock, find_clock
 from trellis.core.actor import Actor
@@ -329,7 +329,7 @@ class PageRequest:
         if message:
             link, way = back or (None, None)
             links = {"undo": undo, "changeSet": change_set, "backText": link and self.language.sentence(link), "backPath": way}
-            flash = {"text": self.language.sentence(message)[:1000], "tone": tone}
+            flash = {"text": cut_to_cookie(self.language.sentence(message)), "tone": tone}
             told = flash | {name: str(one) for name, one in links.items() if one is not None}
             self.cookies.append(("flash", seal(self.token, told), 60))
         return RedirectResponse(PREFIX + path, 303)

@@ -28,6 +28,7 @@ from trellis.core.admins import (
 from trellis.errors import Refused
 from trellis.openid import Provider
 
+_MOST_BYTES: Final = 1200  # of a text in a cookie; quotes double there, and Base64 adds a third
 _PATIENCE: Final = 2.0  # seconds that a page waits until the use of its session is recorded
 
 
@@ -102,6 +103,11 @@ def seal(token: str, values: Mapping[str, str]) -> str:
     """Return texts as the value of a cookie, signed with the value of another cookie."""
     text = base64.urlsafe_b64encode(orjson.dumps(values)).decode()
     return f"{text}.{sign(token, text)}"
+
+
+def cut_to_cookie(text: str) -> str:
+    """Cut a text so that a sealed cookie has room for it: browsers drop a cookie of more than 4096 bytes."""
+    return text.encode()[:_MOST_BYTES].decode(errors="ignore")
 
 
 def unseal(token: str, sealed: str) -> dict[str, str] | None:

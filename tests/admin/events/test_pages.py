@@ -9,6 +9,8 @@ from tests.admin.html_forms import find_form
 from tests.admin.webhooks.rows import update_webhook
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Clock, Events, Run
+from trellis.admin.events import pages as events_pages
+from trellis.admin.keys import index as keys_index
 from trellis.core.actor import DELIVERY, Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -207,3 +209,21 @@ def test_bounds_of_a_key_are_told(admin: Visitor, run: Run, events: Events) -> N
     german = page_text(admin.get(f"/events/{changed}", headers={"accept-language": "de"}))
     assert "forums.list: Nur" in german
     assert "forums.list: Only" not in german
+
+
+def test_who_is_filtered_for_is_named_however_many_there_are(admin: Visitor, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        run("admins.create", name=f"Gardener {number}", login=f"gardener{number}", password="a password of a gardener")
+        run("keys.create", name=f"Importer {number}")
+    monkeypatch.setattr(events_pages, "_MOST_ADMINS", 1)
+    monkeypatch.setattr(keys_index, "_MAX_NAMES", 1)
+    for path, option in (
+        ("/events?actor=admin:4", '<option value="admin:4" selected>Gardener 2</option>'),
+        ("/events?actor=admin:99", '<option value="admin:99" selected>admin:99</option>'),
+        ("/events?actor=key:1", '<option value="key:1" selected>Key Importer 0 (1)</option>'),
+        ("/requests?key=1", '<option value="1" selected>Importer 0 (1)</option>'),
+        ("/proposals?keyId=1", '<option value="1" selected>Importer 0 (1)</option>'),
+    ):
+        page = admin.get(path)
+        assert page.status_code == 200
+        assert option in re.sub("[\u2066-\u2069]", "", page.text), path

@@ -1,13 +1,14 @@
 """The event log: searching who did what, when and why, and one event with its changes."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from trellis.admin.events.diff import event_changes
 from trellis.admin.filters import fetch_saved
-from trellis.admin.forms import Form
+from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import Page, PageRequest
@@ -19,6 +20,7 @@ from trellis.sentences import say
 
 _HERE: Final = "/events"
 _SECTION: Final = "events"
+_MOST_ADMINS: Final = 200  # in the filter
 _BEFORE: Final = Field("before", Text(20), "")
 _ACTOR: Final = Field("actor", Text(60), "")
 _FINAL: Final = {
@@ -31,7 +33,7 @@ _FILTERS: Final = (_ACTOR, *(field for field in FILTERS if not field.name.starts
 async def index(request: PageRequest) -> Response:
     """Search the log."""
     query = Submitted.filters(request.query, request.clock)
-    form = _form(request, query, await _fetch_actors(request))
+    form = _form(request, query, await _fetch_actors(request, query.get("actor", "")))
     found: dict[str, Any] = {"results": [], "next": None, "complete": True}
     status = 200
     try:
@@ -55,16 +57,29 @@ async def index(request: PageRequest) -> Response:
     )
 
 
-async def _fetch_actors(request: PageRequest) -> list[tuple[str, str]]:
-    """Return the choices for who did something: the administrators, the terminal, the service, the newest keys."""
-    admins = (await request.fetch("admins.list", {"perPage": 200}))["results"] if request.actor.may("admins.list") else ()
-    people = [(f"admin:{admin['id']}", admin["name"]) for admin in admins]
+async def _fetch_actors(request: PageRequest, chosen: str) -> list[tuple[str, str]]:
+    """Return the choices for who did something: the administrators, the terminal, the service, the newest keys.
+
+    There may be more administrators and keys than are listed; the chosen one is always among them.
+    """
+    people = [(f"admin:{admin['id']}", admin["name"]) for admin in await _fetch_admins(request, chosen)]
     keys = [
         (f"key:{number}", say("Key {name} ({number})", name=isolate(name), number=number))
-        for number, name in (await fetch_key_names(request)).items()
+        for number, name in (await fetch_key_names(request, chosen.removeprefix("key:"))).items()
     ]
     own = [("terminal", say("The terminal")), ("service", say("The service"))]
     return [("admin", say("Any administrator")), *people, *own, ("key", say("Any key")), *keys]
+
+
+async def _fetch_admins(request: PageRequest, chosen: str) -> list[Mapping[str, Any]]:
+    if not request.actor.may("admins.list"):
+        return []
+    found: list[Mapping[str, Any]] = (await request.fetch("admins.list", {"perPage": _MOST_ADMINS}))["results"]
+    for number in read_ids([chosen.removeprefix("admin:")])[:1]:
+        if all(number != one["id"] for one in found):
+            with suppress(Refused):  # there is none with this id
+                found.append(await request.fetch("admins.get", target=number))
+    return found
 
 
 def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]]) -> Form:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from trellis.admin.chart import build_use_line
 from trellis.admin.confirm import create_once
 from trellis.admin.filters import fetch_saved
-from trellis.admin.forms import Form
+from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
@@ -174,12 +174,14 @@ def find_base(request: PageRequest) -> str:
     return request.runner.settings.public_url or f"{url.scheme}://{url.netloc}"
 
 
-async def fetch_key_names(request: PageRequest) -> dict[int, str]:
-    """Return the names of the newest keys by id; empty for a role that may not list keys."""
+async def fetch_key_names(request: PageRequest, chosen: str = "") -> dict[int, str]:
+    """Return the names by id of the newest keys, and of the key whose id is chosen; empty for a role that may not list keys."""
     if not request.actor.may("keys.list"):
         return {}
-    found = await request.fetch("keys.list", {"perPage": _MAX_NAMES, "order": "newest"})
-    return {key["id"]: key["name"] for key in found["results"]}
+    found = (await request.fetch("keys.list", {"perPage": _MAX_NAMES, "order": "newest"}))["results"]
+    if ids := [one for one in read_ids([chosen])[:1] if all(one != key["id"] for key in found)]:
+        found += (await request.fetch("keys.list", {"ids": ids}))["results"]
+    return {key["id"]: key["name"] for key in found}
 
 
 PAGES: Final = (

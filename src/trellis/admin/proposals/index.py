@@ -102,7 +102,8 @@ def build_reason(request: PageRequest, fault: str = "") -> Form:
 
 
 async def _build_filters(request: PageRequest, query: Submitted) -> Form:
-    keys = [(str(number), f"{isolate(name)} ({number})") for number, name in (await fetch_key_names(request)).items()]
+    names = await fetch_key_names(request, query.get("keyId", ""))
+    keys = [(str(number), f"{isolate(name)} ({number})") for number, name in names.items()]
     operations = [(operation.name, operation.summary) for operation in request.catalogue.values() if operation.is_proposable]
     return Form(
         (*FILTERS, *PAGING),

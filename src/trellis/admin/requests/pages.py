@@ -36,7 +36,7 @@ _CLASS_LABELS: Final = {
 async def index(request: PageRequest) -> Response:
     """Search the log."""
     query = Submitted.filters(request.query, request.clock)
-    names = await fetch_key_names(request)
+    names = await fetch_key_names(request, query.get("key", ""))
     form = _form(request, query, names)
     found: dict[str, Any] = {"results": [], "next": None, "searchedTo": None, "about": 0}
     keyless: list[dict[str, Any]] = []

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ import pytest
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.fixture_types import Clock, Events, Run
+from trellis.admin import sessions
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.admins import Credentials, count_attempt, find_failed_sign_ins
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.passwords import digests as core_passwords
+from trellis.errors import Refused
 from trellis.settings import Settings
 
 
@@ -380,6 +383,33 @@ def test_where_too_many_passwords_wait_a_sign_in_is_refused_and_not_counted(
     assert {response.status_code for response in refused} == {503}
     assert {response.headers["retry-after"] for response in refused} == {"1"}
     assert count_attempt(gate, Credentials(LOGIN, "", full)).result() == 0
+
+
+def test_an_attempt_is_not_counted_unless_it_is_checked_even_if_its_lane_fills_meanwhile(
+    visitor: MakeVisitor, mira: int, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, begun = threading.Event(), threading.Event()
+    waiting: list[Any] = []
+
+    def hold() -> bool:
+        begun.set()
+        return go.wait(60)
+
+    def fill_and_count(gate: Gate, credentials: Credentials) -> Any:
+        waiting.extend(gate.lanes.submit(f"keys/{number}", hold) for number in range(2))
+        assert begun.wait(60)
+        with suppress(Refused):
+            while True:
+                waiting.append(gate.lanes.submit(f"strangers/{address}", hold))
+        return count_attempt(gate, credentials)
+
+    address = "192.0.2.66"
+    monkeypatch.setattr(sessions, "count_attempt", fill_and_count)
+    response = visitor(address=address).sign_in()
+    go.set()
+    for future in waiting:
+        future.result(60)
+    assert response.status_code == 303
 
 
 def test_a_first_run_link_that_is_made_up_asks_for_no_digest(visitor: MakeVisitor, monkeypatch: pytest.MonkeyPatch) -> None:

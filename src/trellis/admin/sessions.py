@@ -70,14 +70,16 @@ class Sessions:
         clears them.
         """
         gate, lane = self._runner.gate, await self._runner.read(find_lane, credentials)
-        gate.lanes.require_room(lane)  # before it is counted: an attempt that is not checked is no failure
-        wait = await (self._runner.write(count_attempt, credentials) if counts else self._runner.read(find_wait, credentials))
-        if wait:
-            return Attempt(wait=wait)
-        proven = await asyncio.wrap_future(gate.lanes.submit(lane, check))
-        if proven is None:
+
+        def count_and_check() -> Attempt:
+            wait = count_attempt(gate, credentials).result() if counts else find_wait(gate, credentials)
+            return Attempt(wait=wait) if wait else Attempt(check())
+
+        # It is counted in its lane, which may be full: an attempt that is not checked is no failure.
+        attempt = await asyncio.wrap_future(gate.lanes.submit(lane, count_and_check))
+        if attempt.proven is None and not attempt.wait:
             await self._runner.write(count_failure, credentials)
-        return Attempt(proven)
+        return attempt
 
     async def settle(self, credentials: Credentials) -> None:
         """Clear the failures of somebody who has given everything that is asked for."""

@@ -61,11 +61,6 @@ class Lanes:
         self._guard = threading.Lock()
         self._threads = 0
 
-    def require_room(self, lane: str) -> None:
-        """Refuse a lane that is full now, as `submit` would. Raises Refused (TOO_MANY_PASSWORDS)."""
-        with self._guard:
-            self._require_room(lane)
-
     def submit(self, lane: str, work: Callable[[], T]) -> Future[T]:
         """Put a piece of work into a lane. Raises Refused (TOO_MANY_PASSWORDS) if the lane or its group is full."""
         future: Future[T] = Future()

@@ -12,6 +12,7 @@ from trellis.admin.submitted import Submitted, find_form_status
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.keys import tidy_reason
+from trellis.core.webhooks import MOST
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -54,8 +55,7 @@ class Confirmation:
 
     async def show(self, request: PageRequest) -> Response:
         """Ask for confirmation, or go back to the record if there is nothing to confirm."""
-        if self.needs_password or self.shows_secret:
-            request.require_recent_password()
+        self._require_password(request)
         record = await self.fetch(request)
         if objection := self.find_objection(record):
             return request.redirect(f"/{self.section}/{record['id']}", objection, "note")
@@ -63,8 +63,7 @@ class Confirmation:
 
     async def run(self, request: PageRequest) -> Response:
         """Run the operation."""
-        if self.needs_password or self.shows_secret:
-            request.require_recent_password()
+        self._require_password(request)
         try:
             record, form = await self.fetch(request), self.build_form(request.form)
         except Refused as refused:
@@ -77,6 +76,10 @@ class Confirmation:
         except Refused as refused:
             return self._show(request, record, form.add_refusal(refused), find_form_status(refused))
         return self.respond(request, record, result)
+
+    def _require_password(self, request: PageRequest) -> None:
+        if self.needs_password or self.shows_secret:
+            request.require_recent_password()
 
     async def _respond_again(self, request: PageRequest) -> Response:
         """Respond to a form that deleted the record and was sent again. Raises Refused for any other form."""
@@ -103,7 +106,7 @@ def _find_reason(request: PageRequest, raw: Mapping[str, Any]) -> str:
 
 async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int) -> list[dict[str, Any]]:
     """Return the enabled webhooks that an actor has created, each with a `name`."""
-    webhooks = (await request.fetch("webhooks.list", {"perPage": 1000}))["results"]
+    webhooks = (await request.fetch("webhooks.list", {"perPage": MOST}))["results"]
     made = [one for one in webhooks if one["enabled"] and one["maker"]]
     made = [one for one in made if (one["maker"]["type"], one["maker"]["id"]) == (actor_type, actor)]
     return [{**one, "name": one["description"] or say("Webhook {id}", id=one["id"])} for one in made]

@@ -17,6 +17,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import ACTION, StaleForm, Submitted
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS, tidy_reason
 from trellis.core.version import compute_version
+from trellis.core.webhooks import MOST as MOST_WEBHOOKS
 from trellis.errors import Fault, refuse_faults
 from trellis.sentences import mark_many, say, say_many
 
@@ -24,7 +25,6 @@ _HERE: Final = "/keys"
 _SECTION: Final = "keys"
 _DAYS: Final = 30  # covered by the usage line of a key
 _DETAILED: Final = 20  # keys whose operations are listed
-_MOST_WEBHOOKS: Final = 1000
 _HOW: Final = "how"  # give or take
 _GRANTS: Final = next(field for field in SETTINGS if field.name == "grants")
 
@@ -256,7 +256,7 @@ async def _fetch_webhooks(request: PageRequest, results: Any) -> dict[int, dict[
     """Return all webhooks by id, if any of them is switched off; otherwise an empty dict."""
     if not any(one["webhooks"] for one in results):
         return {}
-    listed = (await request.fetch("webhooks.list", {"perPage": _MOST_WEBHOOKS}))["results"]
+    listed = (await request.fetch("webhooks.list", {"perPage": MOST_WEBHOOKS}))["results"]
     return {one["id"]: {**one, "name": one["description"] or say("Webhook {id}", id=one["id"])} for one in listed}
 
 

@@ -14,9 +14,9 @@ _HEAD: Final = """\
 
 <!-- Written by `make snapshot`. -->
 
-Every error that the API returns on purpose, by its code and by its HTTP status. How a problem document is read is in the
-[guide](guide.md#errors); the reference of a running service, at `/api/docs`, lists the errors of each operation. `errorCode` and
-`errorMessage` of a response are those of this page, each pair has one meaning, and none is ever reused.
+This page lists every error that the API returns on purpose, by its code and by its HTTP status. The [guide](guide.md#errors)
+explains how to read an error response, and the reference of a running service, at `/api/docs`, lists the errors of each operation.
+Each pair of `errorCode` and `errorMessage` has one meaning, and is never reused.
 
 ## By code
 

@@ -33,7 +33,7 @@ ROWS: Final = (
     Refusal("1T108/5", "WRONG_SECOND_FACTOR", 403, "The second factor is not right", Scope.NONE,
             when="The code or passkey of an administrator is wrong, has already been used, or cannot be added. Only the panel "
                  "and the terminal return this."),
-    Refusal("1T108/S", "SIGN_ON_REFUSED", 403, "Signing in at the provider did not do", Scope.NONE,
+    Refusal("1T108/S", "SIGN_ON_REFUSED", 403, "The sign-in at the provider was refused", Scope.NONE,
             when="Somebody who signed in at the provider is not an administrator, has no group with a role, or came back too late "
                  "or twice. Only the panel returns this."),
     Refusal("1T108/T", "IDENTITY_TAKEN", 409, "The account at the provider is linked already", Scope.NONE,

@@ -10,6 +10,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import Response, Verb
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
 from trellis.sentences import say
 from trellis.store import keys, nodes
 from trellis.store.keys import Key
@@ -169,7 +170,7 @@ OPERATION: Final = Operation(
     access=Access.GRANTED,
     verb=CHECK,
     path="/core/access",
-    refusals=(("INVALID_ID", MISSING),),
+    refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),
     answers=_ANSWERS,
     varies=True,  # the response also varies with the time
 )

@@ -9,6 +9,7 @@ from trellis.core.fields import Field, NodeId, Text, require
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.core.verbs import Response, Verb
+from trellis.refusals import with_codes
 from trellis.store import keys
 
 _FIELDS: Final = (*PAGING, OPERATION_FIELD, NODE, ADDRESS, AT, DRY)
@@ -41,7 +42,7 @@ OPERATION: Final = Operation(
     access=Access.GRANTED,
     verb=KEYS,
     path="/core/access",
-    refusals=(("INVALID_ID", MISSING),),
+    refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),
     answers=(
         Field("id", NodeId(), "The key's id.", example=2),
         Field("name", Text(), "Its name.", example="Calendar sync"),

@@ -79,7 +79,7 @@ RECORD: Final = (
     Field(
         "failingSince",
         Timestamp(nullable=True),
-        "When attempts began to fail, after a success or after more than a day without attempts.",
+        "When attempts began to fail, after a success or after more than 30 hours without attempts.",
         read_only=True,
     ),
     Field("lastAttemptAt", Timestamp(nullable=True), "When a message was last sent.", read_only=True),

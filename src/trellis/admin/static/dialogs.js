@@ -1,12 +1,12 @@
-// Opens the page behind a link with data-dialog as a dialog on this page: its heading and what stands in its <main>.
-// Without scripts, or where there is another page instead, the link leads to the page itself.
+// Opens the page behind a link with data-dialog as a dialog on this page: its heading and the content of its <main>.
+// Without scripts, or if the answer is another page, the link leads to the page itself.
 import { t } from "./language.js";
 import { fields } from "./fields.js";
 import { askPage, attempt } from "./requests.js";
 import { isEdited } from "./unsaved.js";
 
 const REFERENCES = ["for", "aria-describedby", "aria-labelledby", "data-copy", "data-twin"];
-let asked = null; // the link whose page is on its way
+let asked = null; // the link whose page is being fetched
 
 export function dialogs(root) {
   for (const link of [...(root.matches?.("a[data-dialog]") ? [root] : []), ...root.querySelectorAll("a[data-dialog]")]) {
@@ -25,7 +25,7 @@ async function open(link) {
   try {
     page = await askPage(link, link.href);
   } finally {
-    if (asked !== link) return; // another one was pressed since
+    if (asked !== link) return; // another link was pressed since
     asked = null;
   }
   if (page === null || document.querySelector("dialog[open]")) return;
@@ -67,7 +67,7 @@ function show(link, main) {
 
 const mayClose = (dialog) => !isEdited(dialog) || confirm(t("Close and discard what you typed?"));
 
-// Gives the elements other ids than those of the page below.
+// Renames ids that also occur on the page below the dialog.
 function rename(dialog) {
   const names = new Map();
   for (const one of dialog.querySelectorAll("[id]")) {

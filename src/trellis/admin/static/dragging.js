@@ -1,7 +1,7 @@
 // Dragging a node by its handle, with a mouse, a pen or a finger: before, after or into another one.
 import { inside } from "./moving.js";
 
-const NEAR = 40; // px from the edge of the window where it scrolls
+const NEAR = 40; // px from the edge of the window within which the page scrolls
 const OPEN_AFTER = 600; // ms over a closed node until it opens
 
 export function dragging(view, mover) {
@@ -21,7 +21,7 @@ export function dragging(view, mover) {
       for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) handle.removeEventListener(name, end);
       removeEventListener("keydown", escape, true);
       removeEventListener("scroll", scrolled, true);
-      if (ended.type === "pointerup") follow(view, drag, ended); // it drops where the pointer is now, whatever has moved below it
+      if (ended.type === "pointerup") follow(view, drag, ended); // drop where the pointer is now, even if the page has moved below it
       finish(view, mover, drag, ended.type === "pointerup");
     };
     const escape = (pressed) => {
@@ -52,7 +52,7 @@ function follow(view, drag, event) {
   aim(view, drag);
 }
 
-// Finds what is under the pointer, which may be something else after the page has scrolled or a node was opened.
+// Finds the node under the pointer, which may be another one after the page has scrolled or a node has opened.
 function aim(view, drag) {
   if (!drag.ghost) return;
   const { clientX, clientY } = drag.at;
@@ -69,7 +69,7 @@ function aim(view, drag) {
   openLater(view, drag, how === "into" && Number(node.dataset.count) ? node : null);
 }
 
-// Opens a node once the pointer has stayed over it for a while, and only if it is still there when the children have come.
+// Opens a node once the pointer has stayed over it for a while, if it is still there when the children have arrived.
 function openLater(view, drag, node) {
   if (drag.opening?.node === node) return;
   clearTimeout(drag.opening?.timer);

@@ -1,9 +1,9 @@
-// Form controls: colours, 'every group', copy buttons, and fields that only count with a certain choice.
+// Form controls: colours, 'every group', copy buttons, and fields that only apply to a certain choice.
 import { t } from "./language.js";
 import { say } from "./messages.js";
 import { markCopied } from "./unsaved.js";
 
-const saying = new WeakMap(); // what the buttons that copy have said before they say that it was copied, and until when they do
+const saying = new WeakMap(); // for each copy button: its label before “Copied”, and the timer that restores it
 
 export function fields(root) {
   for (const picker of root.querySelectorAll("input[data-twin]")) {
@@ -26,14 +26,14 @@ export function fields(root) {
   }
 }
 
-// <div class="field" data-when="type redirect">: shown while the control "type" has the value "redirect", or something is wrong with it.
+// <div class="field" data-when="type redirect">: shown while the control "type" has the value "redirect", or if the field has a fault.
 function follow(root, field) {
   const [name, ...values] = field.dataset.when.split(" ");
   const choice = root.querySelector(`select[name="${CSS.escape(name)}"]`);
   if (!choice) return;
   const show = () => {
     field.hidden = !values.includes(choice.value) && !field.classList.contains("wrong");
-    field.querySelectorAll("input").forEach((input) => (input.readOnly = field.hidden)); // what nobody sees is not found fault with
+    field.querySelectorAll("input").forEach((input) => (input.readOnly = field.hidden)); // browsers do not validate read-only fields
   };
   choice.addEventListener("change", show);
   show();
@@ -43,7 +43,7 @@ function follow(root, field) {
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy);
   const label = button.querySelector("span") ?? button;
-  const before = saying.get(button)?.before ?? label.textContent; // it may still say that it was pressed before
+  const before = saying.get(button)?.before ?? label.textContent; // the label may still show the result of an earlier press
   try {
     const text = source.value ?? source.textContent;
     await navigator.clipboard.writeText(text);

@@ -1,11 +1,12 @@
-// The list of keys, the grid of grants, what a key will be able to do, and the page that shows a key. All work without this: the buttons send the form.
+// The list of keys, the grid of grants, the description of what a key will be able to do, and the page that shows a key.
+// All of them work without this script: the buttons send the form.
 import { t } from "./language.js";
 import { ask, attempt } from "./requests.js";
 import { selecting } from "./selecting.js";
 
 document.querySelectorAll("[data-many]").forEach(selecting);
 
-const PAUSE = 150; // ms after a change until it is asked what it means
+const PAUSE = 150; // ms from a change to the request for the new description
 for (const grid of document.querySelectorAll("[data-grants]")) {
   const boxes = [...grid.querySelectorAll("input[name=grants][type=checkbox]")];
   const count = grid.querySelector("[data-grants-count]");
@@ -33,13 +34,13 @@ for (const grid of document.querySelectorAll("[data-grants]")) {
     });
   }
   grid.addEventListener("change", showCount);
-  showCount(); // the browser may have restored the ticks of an earlier visit
+  showCount(); // the browser may have restored the ticks from before
 }
 
-// What a form begins with has a name already, to be confirmed or typed over.
+// A form with a starting point already has a name: select it, so that it can be kept or typed over.
 if (document.activeElement === document.body) document.querySelector("form[data-begun] [name=name]")?.select();
 
-// Says what the key will be able to do as its form stands; the newest answer counts.
+// Describes what the key would be able to do with the current form; only the newest answer counts.
 for (const region of document.querySelectorAll("[data-abilities]")) {
   const form = region.closest("form");
   let waiting;
@@ -48,7 +49,7 @@ for (const region of document.querySelectorAll("[data-abilities]")) {
     const body = new URLSearchParams(new FormData(form)).toString();
     if (body === shown) return;
     const answer = await ask(region, region.dataset.abilities, { newest: true, method: "POST", body: new URLSearchParams(body) });
-    if (!answer?.ok) return; // what is wrong with the form is told when it is sent
+    if (!answer?.ok) return; // faults in the form are reported when it is sent
     shown = body;
     const said = new DOMParser().parseFromString(answer.text, "text/html").body;
     if (said.textContent.trim().replace(/\s+/g, " ") !== region.textContent.trim().replace(/\s+/g, " ")) region.replaceChildren(...said.childNodes);

@@ -1,5 +1,5 @@
-// Texts in the language of the page. They are written in English where they are used, and whole; what another language says instead
-// comes from an address beside this one, once. A text that is not there stays in English.
+// Texts in the language of the page. The code contains them in English, as whole sentences. The translations for another language are
+// fetched once, from an address beside this script. A text without a translation stays in English.
 const lang = document.documentElement.lang || "en";
 const texts = lang === "en" ? {} : await load();
 const forms = new Intl.PluralRules(lang);
@@ -13,7 +13,7 @@ async function load() {
   }
 }
 
-// A number is shown as the language writes it: t("{count} selected", { count }).
+// Numbers are formatted for the language: t("{count} selected", { count }).
 const show = (value) => (typeof value === "number" ? value.toLocaleString(lang) : String(value));
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? show(values[name]) : whole));
 

@@ -1,13 +1,13 @@
-// Takes what a page shows away when its session ends: at once where somebody signs out, in all tabs of this browser, and whether the
-// service can be reached or not.
+// Clears a page when its session ends. When somebody signs out, all tabs of this browser are cleared at once, even if the service
+// cannot be reached.
 import { t } from "./language.js";
 import { isEdited } from "./unsaved.js";
 
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel("trellis-session") : null;
-const isBare = () => document.body.classList.contains("bare"); // it shows nothing of the community
+const isBare = () => document.body.classList.contains("bare"); // such a page shows nothing of the community
 
-// Clears the page, and those in other tabs. One on which something typed is not saved stays, unless somebody has signed out.
-// Returns whether nothing of the community is shown now.
+// Clears this page and those in other tabs. A page with unsaved input stays, unless somebody has signed out.
+// Returns whether this page shows nothing of the community now.
 export function clearAll({ hasSignedOut = false } = {}) {
   tabs?.postMessage({ hasSignedOut });
   return clear(hasSignedOut);
@@ -38,6 +38,6 @@ export function leaving() {
   tabs?.addEventListener("message", (event) => clear(event.data.hasSignedOut));
   document.addEventListener("submit", (event) => {
     if (event.defaultPrevented || !("leaves" in event.target.dataset)) return;
-    setTimeout(() => clearAll({ hasSignedOut: true })); // when the form is on its way
+    setTimeout(() => clearAll({ hasSignedOut: true })); // after the form has been sent
   });
 }

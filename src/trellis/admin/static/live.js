@@ -1,31 +1,31 @@
-// Keeps a page up to date. The service tells of what there is news; the page is then fetched again from where it came from, which
-// judges what may be seen, and its parts (data-part) are brought to what they say now. A hidden page is left alone until it is seen.
+// Keeps a page up to date. The service says which topics have news. The page is then fetched again from its own address, where the
+// service decides what may be seen, and its parts (data-part) are updated. A hidden page is not updated until it is visible again.
 import { many, t } from "./language.js";
 import { clearAll } from "./leaving.js";
 import { merge, rowsOf } from "./merge.js";
 import { say } from "./messages.js";
 import { isPressed } from "./pressing.js";
 
-const SILENCE = 45_000; // ms: the service lets a stream beat more often than that
-const PATIENCE = 8_000; // ms until the first event; a proxy that holds it back holds back all
-const ASK_EVERY = 10_000; // ms, where no stream comes through
-const LONGEST = 60_000; // ms between asking while nothing answers, and until a stream is tried again
-const PAUSE = 1_000; // ms between two fetches of the page, or as often as ten times what one takes
+const SILENCE = 45_000; // ms: the service sends a heartbeat more often than that
+const PATIENCE = 8_000; // ms until the first event; a proxy that holds it back holds back all events
+const ASK_EVERY = 10_000; // ms, if no stream gets through
+const LONGEST = 60_000; // ms between two attempts while nothing answers, and until a stream is tried again
+const PAUSE = 1_000; // ms between two fetches of the page; longer if one takes more than a tenth of it
 const SAY_EVERY = 8_000; // ms between two announcements
-const FAR = 8; // px by which the head of a list may have left the window
+const FAR = 8; // px by which the top of a list may be outside the window
 
 const page = document.querySelector("main[data-live]");
 const topics = new Set(page?.dataset.live.split(" "));
-const from = () => page.dataset.liveFrom || location.href; // a tree notes in it what is open
+const from = () => page.dataset.liveFrom || location.href; // a tree keeps its open nodes in the address
 let since = page?.dataset.since ?? "";
 let source = null;
-let timer = 0; // until the stream is given up, or until the service is asked again
+let timer = 0; // until the stream is given up, or the service is asked again
 let streamAfter = 0;
 let isOver = false;
-let isDue = false; // there is news that the page does not show
+let isDue = false; // there is news that the page does not show yet
 let fetching = null;
 let pausing = 0;
-let failures = 0; // one after another
+let failures = 0; // in succession
 
 export function live() {
   if (!page) return;
@@ -65,11 +65,11 @@ function start() {
     state("stream");
     take(event.lastEventId, JSON.parse(event.data));
   });
-  opened.addEventListener("error", () => opened.readyState === EventSource.CLOSED && giveUp()); // otherwise the browser comes again
+  opened.addEventListener("error", () => opened.readyState === EventSource.CLOSED && giveUp()); // otherwise the browser reconnects
   heard(PATIENCE);
 }
 
-// There is no stream here for now: it is refused, or something on the way holds it back.
+// No stream is possible for now: it is refused, or something between here and the service holds it back.
 function giveUp() {
   stop();
   streamAfter = Date.now() + LONGEST;
@@ -97,7 +97,7 @@ async function ask(pause) {
 }
 
 function take(position, news) {
-  const isFirst = !since; // the page has come with no position: something may have happened since
+  const isFirst = !since; // the page came without a position: something may have happened since
   since = position;
   if (isFirst || news.some((topic) => topic === "*" || topics.has(topic))) {
     isDue = true;
@@ -117,27 +117,27 @@ function end() {
   say(t("You are signed out, so this page is no longer updated."), { stay: true, buttons: [[t("Sign in"), () => location.reload()]] });
 }
 
-// Asks the scripts of the page; each may prevent what is about to be done.
+// Asks the other scripts of the page, each of which may prevent the step.
 const allowed = (what) => document.dispatchEvent(new CustomEvent(what, { cancelable: true }));
 
-// Fetches the page, once at a time and with pauses that grow with what it costs.
+// Fetches the page, one fetch at a time, with pauses that grow with the time that a fetch takes.
 async function refresh() {
   if (fetching || pausing || isOver || document.hidden) return;
   const began = performance.now();
   isDue = false;
-  if (!allowed("panel:fetch")) return; // it is not kept up to date any more
+  if (!allowed("panel:fetch")) return; // the page is no longer kept up to date
   fetching = fetch(from(), { headers: { Accept: "text/html", "X-Panel-Background": "1" }, credentials: "same-origin", cache: "no-store" });
   try {
     const answer = await fetching;
     if (answer.redirected || answer.status === 401) return end();
-    if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) return; // it will be the same until there is news
+    if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) return; // the answer will be the same until there is news
     if (!answer.ok) throw new Error(answer.statusText);
     failures = 0;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (isPressed() || !allowed("panel:merge")) isDue = true;
     else show(fresh);
   } catch {
-    isDue = true; // tried again
+    isDue = true; // it is tried again
     failures += 1;
   } finally {
     fetching = null;
@@ -161,7 +161,7 @@ function show(fresh) {
   document.dispatchEvent(new CustomEvent("panel:merged"));
 }
 
-// What a part's rows are, by its `data-noun`.
+// The names of a part's rows, by its `data-noun`.
 const ROWS = {
   change: (count) => many(count, "{count} new change", "{count} new changes"),
   event: (count) => many(count, "{count} new event", "{count} new events"),
@@ -172,11 +172,11 @@ const ROWS = {
 function tell(part, count) {
   const known = ROWS[part.dataset.noun];
   if (known) return known(count);
-  const [one, several] = part.dataset.noun.split("|"); // the names of a kind of node
+  const [one, several] = part.dataset.noun.split("|"); // the singular and plural of a kind of node
   return t("{count} new {noun}", { count, noun: count === 1 ? one : several });
 }
 
-const topOf = (part) => part.firstElementChild.getBoundingClientRect().top; // the part itself may have no box
+const topOf = (part) => part.firstElementChild.getBoundingClientRect().top; // the part itself may have no layout box
 
 function bring(part, wanted, news) {
   offers.get(part)?.remove();
@@ -187,7 +187,7 @@ function bring(part, wanted, news) {
   else if ("says" in part.dataset && part.textContent.trim() !== before) announce(part.textContent.trim().replace(/\s+/g, " "), true);
 }
 
-// Whoever reads further down is not moved: the rows come when they are asked for.
+// If somebody reads further down, the page must not jump: the rows are inserted when the button is pressed.
 const offers = new Map();
 function offer(part, wanted, news) {
   if (!offers.has(part)) {
@@ -203,7 +203,7 @@ function offer(part, wanted, news) {
   announce(t("{news} above", { news: tell(part, news) }));
 }
 
-// --- what is read out: the newest, and not more often than somebody can listen to -----------------------------------------
+// --- announcements for screen readers: only the newest, and not too often -------------------------------------------------
 
 let region = null;
 let saying = 0;
@@ -225,5 +225,5 @@ function announce(text, atOnce = false) {
     wanted = "";
     saying = setTimeout(speak, SAY_EVERY);
   };
-  saying = setTimeout(speak, 50); // later: a live region is read out for what comes into it
+  saying = setTimeout(speak, 50); // later: screen readers announce only what is added to a live region that is already there
 }

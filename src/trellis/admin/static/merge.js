@@ -1,5 +1,5 @@
-// Brings a part of the page to what a newer version of it says, in place: what has the focus keeps it, what is ticked stays ticked,
-// what is folded out stays so. Elements with a data-row or the id of a node are known again wherever they are.
+// Updates a part of the page from a newer version of it, in place: the focus, ticks and open details are kept. Elements with a
+// data-row or the id of a node are recognised wherever they have moved.
 import { dialogs } from "./dialogs.js";
 
 const keyOf = (one) => (one.nodeType === 1 ? one.dataset.row ?? (one.classList.contains("node") ? one.id : "") : "");
@@ -9,7 +9,7 @@ const isSame = (old, fresh) => old.nodeName === fresh.nodeName && keyOf(old) ===
 // The rows of a part, by their keys.
 export const rowsOf = (part) => new Map([...part.querySelectorAll("[data-row], .node")].map((row) => [keyOf(row), row]));
 
-// Returns the rows that were not there before.
+// Updates `old` from `fresh`, and returns the rows that were not there before.
 export function merge(old, fresh) {
   const known = rowsOf(old);
   const arrived = [];

@@ -1,17 +1,17 @@
-// Says what happened: at the foot of the window, and to screen readers, with buttons such as Undo and Try again.
+// Shows what happened at the foot of the window, with buttons such as Undo and Try again, and announces it to screen readers.
 const BRIEFLY = 5_000; // ms
-const LONG = 12_000; // ms, for what has buttons or went wrong
-const LATER = 50; // ms: a live region is read out for what comes into it, not for what it is made with
+const LONG = 12_000; // ms, for messages with buttons and for errors
+const LATER = 50; // ms: screen readers announce what is added to a live region, not its first content
 let box = null;
 let words;
 let acts;
 let hiding;
 let showing;
-let before = null; // what had the focus when a message with buttons came
+let before = null; // the element that had the focus before the message
 
 export function say(text, { bad = false, buttons = [], stay = false } = {}) {
   box ??= build();
-  const place = document.querySelector("dialog[open]") ?? document.body; // nothing outside an open dialog can be reached
+  const place = document.querySelector("dialog[open]") ?? document.body; // elements outside an open dialog cannot be reached
   const isNew = box.hidden || box.parentElement !== place || words.textContent === text;
   if (box.parentElement !== place) place.append(box);
   clearTimeout(hiding);
@@ -28,13 +28,13 @@ export function say(text, { bad = false, buttons = [], stay = false } = {}) {
   if (!stay) hideAfter(bad || buttons.length ? LONG : BRIEFLY);
 }
 
-// Takes the message away, but not while somebody is at it.
+// Hides the message after a time, but not while somebody points at it or has the focus in it.
 function hideAfter(time) {
   hiding = setTimeout(() => (box.matches(":hover, :focus-within") ? hideAfter(BRIEFLY) : hide()), time);
 }
 
-// The message that the last page has left is announced too: it stands there when the page comes, which is not read out.
-// Its words alone are exchanged, since all of it is read out then: a link in it may have the focus, or be pressed just now.
+// Announces the message that the last page has left, too. It is there when the page loads, so screen readers do not announce it.
+// Replacing only its text is enough, and leaves its links alone, which may have the focus or be pressed at this moment.
 export function announceFlash() {
   for (const { firstChild: text } of document.querySelectorAll(".flash p")) {
     setTimeout(() => text.replaceWith(text.cloneNode()), 3 * LATER);
@@ -66,7 +66,7 @@ function button(label, act) {
   return made;
 }
 
-// Takes the message away; the focus goes back to where it was.
+// Hides the message and returns the focus to where it was.
 export function hide() {
   if (!box) return;
   clearTimeout(hiding);

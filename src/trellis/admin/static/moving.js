@@ -1,4 +1,4 @@
-// Moving a node in the tree: its place, putting it elsewhere, sending that to the server, undo; and moving by the keyboard.
+// Moves a node in the tree: finds its place, puts it elsewhere, sends the move to the server, undoes it; and moves by keyboard.
 import { lang, many, t } from "./language.js";
 import { askJson, Failure } from "./requests.js";
 import { isAlone } from "./single.js";
@@ -16,7 +16,7 @@ export function moving(view) {
   view.list.addEventListener("keydown", (event) => keys(view, mover, event), true);
   view.list.addEventListener("click", (event) => {
     const handle = event.target.closest(".handle");
-    if (handle && event.detail === 0) toggle(view, mover, handle.closest(".node")); // pressed by the keyboard
+    if (handle && event.detail === 0) toggle(view, mover, handle.closest(".node")); // pressed with the keyboard
   });
   view.list.addEventListener("focusout", (event) => {
     if (view.taken && !view.busy && !view.taken.node.contains(event.relatedTarget)) back(view, mover, t("The node is back where it was."));
@@ -28,7 +28,7 @@ function placeOf(node) {
   return { list: node.parentElement, next: node.nextElementSibling, previous: node.previousElementSibling };
 }
 
-// Puts a node before the one it was before. If that has gone, as “more” does when more rows come, it is put after the one it was after.
+// Puts a node before `next`. If that has gone, as “more” does when more rows arrive, the node is put after `previous`.
 function put(view, node, { list, next, previous }) {
   const old = above(node);
   const isNear = !next || next.parentElement === list;
@@ -58,8 +58,8 @@ function where(view, node) {
   return view.nested ? `${under}, ${beside}` : beside;
 }
 
-// Sends the new place of a node to the server, after the moves before it. If it is refused, the node goes back to `from`, and so do
-// those that were moved since, which may stand beside it.
+// Sends the new place of a node to the server, after earlier moves. If the move is refused, the node goes back to `from`, and so do
+// nodes that were moved later, since they may have been put beside it.
 function settle(view, node, from, undone = false) {
   const to = placeOf(node);
   if (to.list === from.list && to.next === from.next) return;
@@ -119,7 +119,7 @@ function undo(view, node, from) {
   settle(view, node, to, true);
 }
 
-// --- by the keyboard -------------------------------------------------------------------------------------------------
+// --- by keyboard ----------------------------------------------------------------------------------------------------
 
 function toggle(view, mover, node) {
   if (view.taken) down(view, mover);
@@ -164,7 +164,7 @@ async function keys(view, mover, event) {
   if (!step && !acts[event.key]) return;
   event.preventDefault();
   event.stopPropagation();
-  if (view.busy && event.key !== "Escape") return; // it is being opened
+  if (view.busy && event.key !== "Escape") return; // a node is being opened
   if (acts[event.key]) return acts[event.key]();
   const focused = document.activeElement;
   const taken = view.taken;
@@ -204,7 +204,8 @@ async function into(view, node) {
   return inside(view, before);
 }
 
-// Returns the end of a node's children, opening the node if it is closed; undefined if it could not be opened, which is said.
+// Returns the place after a node's last child, and opens the node if it is closed. Returns undefined if it could not be opened, which
+// is reported elsewhere.
 export async function inside(view, node) {
   const toggle = node.querySelector(":scope > .node-row > .toggle");
   if (Number(node.dataset.count) && !("ownPage" in toggle.dataset) && !(await view.open(node))) return undefined;

@@ -17,5 +17,5 @@ start(document);
 const begin = () => document.querySelectorAll("[data-tree]:not(.live)").forEach(tree);
 begin();
 document.querySelectorAll("[data-many]").forEach(selecting);
-document.addEventListener("panel:merged", begin); // the first node has come
+document.addEventListener("panel:merged", begin); // the first node may have arrived
 document.addEventListener("panel:shown", (event) => start(event.detail));

@@ -1,14 +1,14 @@
-// Ctrl-K and / open a search of everything as a dialog, and ? the list of keys. The search page is the same without scripts: its
-// links become the options of a list of which one is active while the focus stays in the field.
+// Ctrl-K and / open the search for everything as a dialog, and ? opens the list of shortcuts. Without scripts, the search page does the
+// same. Its links become the options of a list, one of which is active while the focus stays in the field.
 import { many, t } from "./language.js";
 import { askPage, attempt } from "./requests.js";
 import { say } from "./messages.js";
 import { whenReleased } from "./pressing.js";
 import { ALONE, isAlone } from "./single.js";
 
-const TYPING = 120; // ms without a letter until it is asked for
-const SIGN = 300; // ms without an answer until it says that it is searching
-const SECRET = /(trl_[0-9A-Za-z]{8})_[0-9A-Za-z]+/g; // of a key: the part that is not sent on
+const TYPING = 120; // ms from the last letter to the request
+const SIGN = 300; // ms without an answer until “Searching…” is shown
+const SECRET = /(trl_[0-9A-Za-z]{8})_[0-9A-Za-z]+/g; // a whole key, of which only the first group is sent
 const OURS = 'form[method="get"] input';
 
 export function palette() {
@@ -38,7 +38,7 @@ export function palette() {
 
 const isTyping = (element) => element.isContentEditable || element.matches?.("input:not([type=checkbox], [type=radio]), select, textarea");
 
-// The box with which keys that are pressed alone are switched off: they get in the way of those who speak to their computer.
+// The box that switches off single-key shortcuts: they get in the way of people who dictate to their computer.
 function setting(root) {
   for (const box of root.querySelectorAll("[data-single-keys]")) {
     box.checked = isAlone();
@@ -46,7 +46,7 @@ function setting(root) {
   }
 }
 
-// Leaves only the public part of a key in a field that is sent as a part of an address.
+// Leaves only the public part of a key in a field whose value becomes part of an address.
 function cut(input) {
   const left = input.value.replace(SECRET, "$1");
   if (left === input.value) return;
@@ -108,15 +108,15 @@ function open(link) {
 const wanted = ({ input }) => input.value.trim();
 const options = ({ list }) => [...list.querySelectorAll("[role=option]")];
 
-// Asks for what is typed now; only the newest answer is shown, however late others come.
+// Requests the results for the current text. Only the newest answer is shown, however late others arrive.
 function look(state) {
   const text = wanted(state);
   if (state.shown === text) return delete state.list.dataset.old;
-  if (state.asked === text) return; // it is on its way
+  if (state.asked === text) return; // it has been requested already
   state.asked = text;
   state.list.dataset.old = "";
   attempt(async () => {
-    if (!state.dialog.isConnected || wanted(state) !== text) return; // tried again after it was typed on
+    if (!state.dialog.isConnected || wanted(state) !== text) return; // “Try again” was pressed after the text had changed
     const marking = setTimeout(() => (state.status.textContent = t("Searching…")), SIGN);
     try {
       const page = await askPage(state.input, `${state.source}?text=${encodeURIComponent(text)}`, { newest: true, cache: "no-store" });
@@ -149,7 +149,7 @@ function show(state, text, page) {
   state.input.setAttribute("aria-expanded", String(number > 0));
   state.status.textContent = number ? many(number, "{count} result", "{count} results") : found.querySelector("[data-no-hits]")?.textContent ?? t("No results");
   if (state.goes === null) return;
-  const chosen = options(state)[0]; // Enter was pressed before the answer came
+  const chosen = options(state)[0]; // Enter was pressed before the answer arrived
   if (chosen) choose(state, chosen, state.goes);
   state.goes = null;
 }
@@ -182,7 +182,7 @@ function press(state, event) {
       look(state);
     } else if (option) choose(state, option, isNewTab);
   } else if (event.key === "k" && (event.ctrlKey || event.metaKey)) {
-    event.preventDefault(); // the browser's own search
+    event.preventDefault(); // in the browser, it is the search of the address bar
     state.input.select();
   }
 }

@@ -1,4 +1,4 @@
-// What every page loads. Every page works without it.
+// The script that every page loads. Every page works without it.
 import { dialogs } from "./dialogs.js";
 import { fields } from "./fields.js";
 import { leaving } from "./leaving.js";
@@ -26,8 +26,8 @@ for (const form of document.querySelectorAll("form[data-asks]")) {
   });
 }
 
-working(document); // behind what cancels a form: it disables none that goes nowhere
-guard(); // last: it counts only what is sent
+working(document); // after the listeners that cancel a form, so that it holds no form that is not sent
+guard(); // after these, too: it notes only forms that are sent
 leaving();
 returning();
 live();

@@ -1,4 +1,4 @@
-// Passkeys: asks the browser for one and sends its answer with the form. Without this, passwords and codes work as ever.
+// Passkeys: asks the browser for one and sends its answer with the form. Without this script, passwords and codes still work.
 import { t } from "./language.js";
 import { say } from "./messages.js";
 
@@ -11,7 +11,7 @@ if ("PublicKeyCredential" in globalThis) {
   for (const form of document.querySelectorAll("form[data-passkey]")) {
     form.hidden = false;
     form.addEventListener("submit", (event) => {
-      if (form.elements.passkey.value) return; // the browser has answered, and the answer is on its way
+      if (form.elements.passkey.value) return; // the browser has answered, and the form with the answer is being sent
       event.preventDefault();
       ask(form);
     });
@@ -23,7 +23,7 @@ if ("PublicKeyCredential" in globalThis) {
 async function ask(form) {
   const button = form.querySelector("button[type=submit]");
   if (button.disabled) return;
-  button.disabled = true; // the browser asks one thing at a time
+  button.disabled = true; // the browser accepts one request at a time
   try {
     const options = await fetchOptions(form.dataset.options);
     const made = await navigator.credentials[ASK[form.dataset.passkey]]({ publicKey: options });

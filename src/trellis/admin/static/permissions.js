@@ -1,5 +1,5 @@
-// The grid of permissions: groups down, options across. It is built again from what is ticked, so that groups with the same rights are
-// one row, rows unfold, groups are found by name, and a form with hundreds of groups sends one field for each option.
+// The grid of permissions, with a row for each group and a column for each option. It is rebuilt from the ticks, so that groups with the
+// same rights share a row, rows unfold, groups are found by name, and a form with hundreds of groups sends one field for each option.
 import { t } from "./language.js";
 import { say } from "./messages.js";
 import { askJson, attempt } from "./requests.js";
@@ -48,7 +48,7 @@ function grid(table) {
   build(view);
 }
 
-// What the page came with: the options, the groups, and which groups have which right; `first` is that, to tell what has changed.
+// Reads the page as it was loaded: the options, the groups, and the rights of the groups. `first` keeps these rights for comparison.
 function read(table) {
   const options = [...table.tHead.querySelectorAll("[data-option]")].map((cell) => cell.dataset.option);
   const groups = [...table.tBodies[0].querySelectorAll("[data-group]")].map((one) => ({ id: one.dataset.group, name: one.textContent, builtIn: "builtIn" in one.dataset }));
@@ -68,12 +68,12 @@ const fits = (view, group) => group.name.toLocaleLowerCase().includes(view.query
 
 function label(view, groups) {
   const names = groups.map((group) => group.name);
-  const named = Number(view.table.dataset.named); // the first of them
+  const named = Number(view.table.dataset.named); // how many of them are named
   if (names.length <= named + 1) return names.join(", ");
   return t("{names} and {count} more", { names: names.slice(0, named).join(", "), count: names.length - named });
 }
 
-// The rows: groups with the same rights together, but for the built-in ones, those that were unfolded and those that are searched for.
+// Returns the rows. Groups with the same rights share one, except built-in groups, unfolded groups and groups that a search finds.
 function arrange(view) {
   const folds = "folds" in view.table.dataset;
   const rows = new Map();
@@ -169,7 +169,7 @@ function tick(view, option, groups, on) {
   else for (const id of groups.split(",")) on ? right.groups.add(id) : right.groups.delete(id);
 }
 
-// Ticks the boxes as the rights are. A box counts as changed (see unsaved.js) if any of its groups was ticked otherwise at first.
+// Ticks the boxes according to the rights. A box counts as changed (see unsaved.js) if the right of any of its groups has changed.
 function show(view) {
   for (const box of view.table.tBodies[0].querySelectorAll("input[type=checkbox]")) {
     const { option, groups } = box.dataset;
@@ -214,7 +214,7 @@ function find(view, wanted) {
   build(view);
 }
 
-// Fills the grid from another node without a new page.
+// Fills in the grid from another node without loading a page.
 async function copy(view, button) {
   const chosen = button.form.querySelector('input[name="_copy"]:checked');
   if (!chosen) {

@@ -1,6 +1,6 @@
-// While a mouse button, a pen or a finger is down, nothing is exchanged below it: a press on one element and a release on another
-// one is no click, and nothing would happen.
-const CLICK = 100; // ms after the release within which its click comes, with a finger too
+// While a mouse button, a pen or a finger is down, elements below it must not be replaced: browsers send no click if the press is on one
+// element and the release on another.
+const CLICK = 100; // ms after the release within which the click follows, also for a finger
 let isDown = false;
 let ending = 0;
 const waiting = [];
@@ -10,7 +10,7 @@ addEventListener("pointerdown", () => {
   isDown = true;
 }, true);
 for (const name of ["pointerup", "pointercancel"]) addEventListener(name, release, true);
-addEventListener("pointermove", (event) => isDown && !event.buttons && release(), true); // it was released outside the window
+addEventListener("pointermove", (event) => isDown && !event.buttons && release(), true); // the button was released outside the window
 
 function release() {
   clearTimeout(ending);

@@ -1,4 +1,5 @@
-// The preview of HTML: the form is sent as without scripts, and what its page shows is put here. The service says what would be saved.
+// The preview of HTML: sends the form as it is sent without scripts, and shows the preview of the answer on this page. The service
+// returns the HTML that would be saved.
 import { t } from "./language.js";
 import { ask, attempt } from "./requests.js";
 

@@ -1,4 +1,4 @@
-// Ticks in a list with data-range: with Shift, all up to there become as the last one. Rows may come and go meanwhile.
+// Ticks in a list with data-range: with Shift, all boxes from the last one to this one get its state. Rows may come and go meanwhile.
 let last = null;
 
 export function between(boxes, from, to) {

@@ -1,16 +1,16 @@
-// All requests that the panel's scripts make: one at a time for each control, which is marked as busy once the answer takes long.
-// What goes wrong becomes a Failure in plain words; `attempt` says it and offers to try again.
+// Sends all requests of the panel's scripts: one at a time for each control, which is marked as busy if the answer takes long.
+// An error becomes a Failure with a sentence for people; `attempt` shows it and offers to try again.
 import { t } from "./language.js";
 import { hide, say } from "./messages.js";
 
 const PATIENCE = 100; // ms until a control is marked as busy
-const GIVE_UP = 30_000; // ms until an answer is not waited for any more
+const GIVE_UP = 30_000; // ms until the request is given up
 const OFFLINE = t("There is no network connection.");
 const NO_ANSWER = t("The service cannot be reached.");
 const BROKEN = t("The service could not answer just now.");
 const running = new WeakMap(); // the request of each control
 
-// Why there is no answer; `refused`: there is one, which says no.
+// Why there is no usable answer. `refused`: the service has refused the request.
 export class Failure extends Error {
   constructor(text, refused = false) {
     super(text);
@@ -18,11 +18,11 @@ export class Failure extends Error {
   }
 }
 
-// A page that is not what was asked for, such as that for signing in: only the browser can go there.
+// The answer is not the requested page but, for example, the sign-in page: the browser has to go there.
 export class Elsewhere extends Error {}
 
-// Returns the answer with its text, or null where it is passed over: the control waits for one already, or, with `newest`, has
-// asked again since. Raises Failure.
+// Returns the answer with its text. Returns null if the control is already waiting for an answer or, with `newest`, has sent another
+// request since. Throws Failure.
 export async function ask(control, address, { newest = false, ...options } = {}) {
   if (running.has(control) && !newest) return null;
   running.get(control)?.abort();
@@ -51,14 +51,14 @@ export async function ask(control, address, { newest = false, ...options } = {})
   }
 }
 
-// The HTML of a page or a part of one. Raises Elsewhere too.
+// Returns the HTML of a page or a part of one. Throws Elsewhere, too.
 export async function askPage(control, address, options) {
   const answer = await ask(control, address, options);
   if (answer && !answer.ok) throw new Elsewhere(address);
   return answer && answer.text;
 }
 
-// JSON; what is refused becomes a Failure with the words of the refusal.
+// Returns the JSON of an answer. A refusal becomes a Failure with the refusal's sentence.
 export async function askJson(control, address, { headers, ...options } = {}) {
   const answer = await ask(control, address, { ...options, headers: { ...headers, Accept: "application/json" } });
   if (!answer) return null;
@@ -72,7 +72,8 @@ export async function askJson(control, address, { headers, ...options } = {}) {
   return value;
 }
 
-// Runs something that asks. Where it fails, says why, with a button that runs it again; `otherwise` is where a browser goes instead.
+// Runs a function that sends requests. If it fails, shows why, with a button that runs it again. If the answer is another page, the
+// browser goes to `otherwise`.
 export async function attempt(run, { what = "", otherwise = "" } = {}) {
   try {
     return await run();

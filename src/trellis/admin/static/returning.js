@@ -1,5 +1,5 @@
-// Keeps *Back* usable. The answer to a form can be shown again only by sending that form again, which the browser asks about; so, as
-// somebody goes on from the preview of a change, the preview's place in the history becomes that of the page that it leads back to.
+// Keeps *Back* usable. The browser can show the answer to a form again only by sending the form again, which it asks about. So when
+// somebody continues from the preview of a change, the preview's entry in the history is replaced by the page that it returns to.
 export function returning() {
   document.addEventListener("submit", (event) => {
     const address = event.target.dataset.returns;

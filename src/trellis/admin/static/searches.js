@@ -1,4 +1,4 @@
-// Pickers show matches while one types. And in a form that moves a node, choosing a parent shows its children.
+// Pickers show matches as somebody types. In a form that moves a node, choosing a parent shows its children.
 import { t } from "./language.js";
 import { askJson, askPage, attempt } from "./requests.js";
 
@@ -24,7 +24,7 @@ function search(picker) {
     clearTimeout(waiting);
     waiting = setTimeout(() => attempt(find), 120);
   });
-  picker.querySelector(`input[name^="_searched."]`).disabled = true; // or the service would take what was typed for a search still to be made
+  picker.querySelector(`input[name^="_searched."]`).disabled = true; // otherwise the service would answer with a search instead of saving
 }
 
 function show(picker, { results, more }, status, wanted) {
@@ -59,7 +59,7 @@ function moving(form) {
   });
 }
 
-// Shows the children of the parent that is chosen now; the newest choice counts.
+// Shows the children of the chosen parent; only the newest choice counts.
 async function look(form) {
   const body = new URLSearchParams(new FormData(form));
   body.set("_action", "look");

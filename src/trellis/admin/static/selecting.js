@@ -1,4 +1,4 @@
-// Choosing several rows of a tree or list: by ticks, with Shift up to there, by the keyboard; a bar says how many and what can be done.
+// Choosing several rows of a tree or list: by ticks, ranges with Shift, or keyboard. A bar shows how many and what can be done.
 import { t } from "./language.js";
 import { between } from "./ranging.js";
 import { isAlone } from "./single.js";
@@ -7,7 +7,7 @@ export function selecting(bar) {
   const boxes = () => [...document.querySelectorAll(`input[name="ids"][form="${bar.id}"]`)].filter((box) => box.offsetParent !== null);
   const chosen = () => document.querySelectorAll(`input[name="ids"][form="${bar.id}"]:checked`);
   const [one, several] = bar.dataset.of.split("|");
-  const most = Number(bar.dataset.most); // that are changed at once
+  const most = Number(bar.dataset.most); // rows that can be changed at once
   const view = { bar, boxes, last: null };
   bar.classList.add("live");
   const count = () => {
@@ -41,21 +41,21 @@ export function selecting(bar) {
   }
   bar.addEventListener("formdata", ({ formData }) => {
     formData.set("ids", [...chosen()].map((box) => box.value).join(","));
-    formData.set("_from", location.pathname + location.search); // a tree notes in it what is open
+    formData.set("_from", location.pathname + location.search); // a tree keeps its open nodes in the address
   });
-  document.addEventListener("panel:merged", count); // a row may have gone
-  addEventListener("pageshow", count); // the browser ticks again what was ticked when the page was left
+  document.addEventListener("panel:merged", count); // a chosen row may have gone
+  addEventListener("pageshow", count); // the browser restores the ticks that the page had when it was left
   count();
 }
 
-// Changing a field of many ticks it as one to be set.
+// In a form for many nodes, changing a field also ticks the box that sets it.
 export function setting(part) {
   part.addEventListener("input", ({ target }) => {
     if (!target.name.startsWith("_set.")) part.querySelector(".pick input").checked = true;
   });
 }
 
-// A list of ticks that is narrowed to those with certain letters in their names.
+// Narrows a list of boxes to those whose names contain the text, and those that are ticked.
 export function narrowing(list) {
   const search = list.querySelector(".search");
   search.hidden = false;

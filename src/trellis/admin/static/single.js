@@ -1,4 +1,4 @@
-// Keys that are pressed alone, as / and M: they get in the way of those who speak to their computer, who switch them off.
-export const ALONE = "trellis-single-keys"; // in the browser's memory: "off" where such keys do nothing
+// Single-key shortcuts such as / and M. They get in the way of people who dictate to their computer, who can switch them off.
+export const ALONE = "trellis-single-keys"; // the name in localStorage: "off" if they are switched off
 
 export const isAlone = () => localStorage.getItem(ALONE) !== "off";

@@ -1,4 +1,4 @@
-// Structure documents: a file that is dropped or chosen becomes the text, and a line of the text is shown.
+// Structure documents: a file that is dropped or chosen becomes the text, and links select a line of the text.
 import { t } from "./language.js";
 
 const LONGEST = 8 * 2 ** 20; // bytes of a document

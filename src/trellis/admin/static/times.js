@@ -1,11 +1,11 @@
-// Lets "3 minutes ago" go on, by the service's clock, and tells the service the browser's time zone. It is the service that writes and
-// reads times in it, where no other has been chosen: from the next page on.
+// Keeps times such as "3 minutes ago" counting, by the clock of the service, and tells the service the browser's time zone. From the
+// next page on, the service formats and reads times in that zone, unless another one has been chosen.
 import { lang, t } from "./language.js";
 
 const EVERY = 10_000; // ms
 const SPANS = [[365 * 86_400, "year"], [30 * 86_400, "month"], [86_400, "day"], [3_600, "hour"], [60, "minute"]];
-const LONG_AHEAD = 120 * 86_400; // seconds ahead from which months are exact enough
-const ahead = Date.parse(document.body.dataset.now ?? "") - Date.now() || 0; // of the browser's clock
+const LONG_AHEAD = 120 * 86_400; // seconds in the future beyond which months are exact enough
+const ahead = Date.parse(document.body.dataset.now ?? "") - Date.now() || 0; // ms by which the service's clock is ahead of the browser's
 
 export function tellZone() {
   const name = document.documentElement.dataset.zoneCookie;
@@ -17,7 +17,7 @@ export function tellZone() {
 
 const spans = new Intl.RelativeTimeFormat(lang, { numeric: "always" });
 
-// As the pages write it: see languages/dates.py.
+// Formats a time span as the pages do: see languages/dates.py.
 export function age(seconds) {
   const span = Math.abs(seconds);
   if (span < 60) return seconds >= 0 ? t("just now") : t("in a moment");

@@ -1,4 +1,4 @@
-// The tree: opens levels without a new page, moves the focus by arrows, and moves nodes by dragging and by the keyboard.
+// The tree: opens levels without loading a page, moves the focus with the arrow keys, and moves nodes by dragging and by keyboard.
 import { lang } from "./language.js";
 import { dialogs } from "./dialogs.js";
 import { dragging } from "./dragging.js";
@@ -6,16 +6,16 @@ import { say } from "./messages.js";
 import { moving } from "./moving.js";
 import { askPage, attempt } from "./requests.js";
 
-const MOST_OPEN = 40; // nodes in the address
+const MOST_OPEN = 40; // nodes that are kept in the address
 
 export function tree(list) {
   list.classList.add("live");
   const view = {
     list,
     nested: "nested" in list.dataset,
-    moves: [], // those that the server has not taken yet
-    changes: 0, // by hand, since the page was opened
-    isLonger: false, // than the page that its address gives
+    moves: [], // those that the server has not confirmed yet
+    changes: 0, // by the user, since the page was opened
+    isLonger: false, // than the page at its address would be
     sending: Promise.resolve(),
     rows: () => [...list.querySelectorAll(".node")].filter((node) => node.offsetParent !== null),
     open: (node, isWanted) => attempt(() => open(view, node, isWanted), { otherwise: toggleOf(node)?.href }),
@@ -29,15 +29,15 @@ export function tree(list) {
   let asked = 0;
   document.addEventListener("panel:fetch", (event) => {
     asked = view.changes;
-    if (view.isLonger) event.preventDefault(); // or what was asked for with “more” would go
+    if (view.isLonger) event.preventDefault(); // an update would remove the rows that “more” has added
   });
   document.addEventListener("panel:merge", (event) => {
     const isBusy = view.taken || view.moves.length || list.querySelector(".dragging, [aria-busy]");
-    if (isBusy || asked !== view.changes) event.preventDefault(); // later: the page was asked for before the last change
+    if (isBusy || asked !== view.changes) event.preventDefault(); // later: the page was requested before the last change
   });
 }
 
-// The number of nodes at the top, in the sentence above the tree.
+// Changes the number of nodes at the top level in the sentence above the tree.
 function countTop(by) {
   const shown = document.querySelector("[data-top-count]");
   if (!shown) return;
@@ -57,7 +57,7 @@ function click(view, event) {
   if (toggle && !("ownPage" in toggle.dataset)) {
     event.preventDefault();
     const node = toggle.closest(".node");
-    if (event.detail === 2) return; // a double click is one press, whether the answer has come between its clicks or not
+    if (event.detail === 2) return; // a double click counts as one press, even if the answer arrives between the clicks
     if (isOpen(node)) close(view, node);
     else view.open(node);
   }
@@ -84,7 +84,7 @@ function levelAddress(view, parent, page, depth) {
   return `${view.list.dataset.path}/level?${new URLSearchParams({ page, depth, ...(parent ? { under: parent } : {}) })}`;
 }
 
-// Inserts rows before an element (or at the end of a list) and returns the first of them. A node that was moved here since stays.
+// Inserts rows before an element (or at the end of a list) and returns the first of them. Nodes that are already on the page stay.
 function put(before, html, list = before.parentElement) {
   const from = document.createElement("template");
   from.innerHTML = html;
@@ -95,7 +95,7 @@ function put(before, html, list = before.parentElement) {
   return first;
 }
 
-// Opens a node and returns whether it is open. All who wait for its children get the same ones; they are shown if still wanted.
+// Opens a node and returns whether it is open. Its children are fetched once for all callers, and shown if they are still wanted.
 async function open(view, node, isWanted = () => true) {
   const toggle = toggleOf(node);
   if (!toggle || "ownPage" in toggle.dataset) return false;
@@ -116,7 +116,7 @@ async function open(view, node, isWanted = () => true) {
   return true;
 }
 
-// Shows what is in a node. Its toggle and the address say so, unless the toggle leads to a page of the node's own.
+// Shows the children of a node. Its toggle and the address show that it is open, unless the toggle leads to a page of the node's own.
 function unfold(view, node) {
   node.querySelector(":scope > ul").hidden = false;
   const toggle = toggleOf(node);
@@ -132,7 +132,7 @@ function close(view, node) {
   remember(view);
 }
 
-// Keeps the open nodes in the address, so that reloading the page, or coming back to it, shows the same.
+// Keeps the open nodes in the address, so that the page looks the same after reloading it or coming back to it.
 function remember(view) {
   const opened = view.rows().filter(isOpen).map((node) => node.dataset.id);
   view.changes += 1;

@@ -1,11 +1,11 @@
-// Asks before a page is left on which something was typed and not saved, or a secret stands that nobody has copied.
+// Asks for confirmation before somebody leaves a page with unsaved input, or with a secret that was not copied.
 import { t } from "./language.js";
 import { say } from "./messages.js";
 
 const FORMS = "form[method=post]:not(.inline)";
 let sent = null; // the form that is being sent
 
-// Whether a control holds something else than the page came with.
+// Returns whether the value of a control has changed since the page was loaded.
 function isChanged(control) {
   if (["hidden", "search", "submit", "button", "file"].includes(control.type) || control.autocomplete === "current-password") return false;
   if (control.type === "checkbox" || control.type === "radio") return control.checked !== control.defaultChecked;
@@ -21,14 +21,14 @@ export function isEdited(root) {
   return forms.some((form) => form !== sent && (isTyped(form) || [...form.elements].some(isChanged)));
 }
 
-// The answer to a form that was refused shows what was typed as if the page had come with it.
+// Returns whether a form contains input although no control has changed: the answer to a refused form is loaded with that input.
 function isTyped(form) {
   return Boolean(form.closest("[data-typed]")) && [...form.elements].some((control) => control.name && control.type !== "hidden" && control.type !== "submit");
 }
 
 const uncopied = () => [...document.querySelectorAll("[data-secret]:not([data-kept])")];
 
-// Takes note of what was copied.
+// Marks the secrets that a copied text contains as copied.
 export function markCopied(text) {
   for (const secret of uncopied()) if (text.includes(secret.textContent)) secret.dataset.kept = "";
 }

@@ -1,11 +1,11 @@
-// Forms being sent: a second press sends nothing twice, nothing is sent without a network, and a form with data-working shows its
-// text if the answer takes long. The text is on the form, on the pressed button or on the chosen radio button.
+// Sending forms: a second press sends nothing, nothing is sent without a network, and a form with data-working shows its text if the
+// answer takes long. The form, the pressed button or the chosen radio button can have the text.
 import { t } from "./language.js";
 import { say } from "./messages.js";
 
 const MARKED = 100; // milliseconds until the pressed button is marked
 const PATIENCE = 700; // milliseconds until the text is shown
-const LONGEST = 30_000; // milliseconds after which a form may be sent again: the browser may have been stopped, which not each one tells
+const LONGEST = 30_000; // milliseconds after which a form may be sent again: loading may have been stopped, which not every browser reports
 const held = new Set();
 let waiting = [];
 
@@ -16,7 +16,7 @@ export function working(root) {
     if (held.has(form)) return event.preventDefault();
     if (!navigator.onLine) return refuse(event, form);
     held.add(form);
-    setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: the pressed one is sent too
+    setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: a disabled button is not sent
     waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), MARKED));
     waiting.push(setTimeout(() => free(), LONGEST));
     const text = event.submitter?.dataset.working ?? form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
@@ -27,11 +27,11 @@ export function working(root) {
   });
   document.addEventListener("panel:stayed", () => release(root));
   globalThis.navigation?.addEventListener("navigate", ({ signal }) => {
-    signal.addEventListener("abort", () => held.size && release(root)); // the browser was stopped
+    signal.addEventListener("abort", () => held.size && release(root)); // loading was stopped
   });
 }
 
-// The browser would leave the page, with what was typed, for one that says that there is no network.
+// Without this, the browser would replace the page, and what was typed, by a page that reports that there is no network.
 function refuse(event, form) {
   event.preventDefault();
   const again = () => form.isConnected && form.requestSubmit(event.submitter ?? undefined);
@@ -52,10 +52,10 @@ function showProgress(form, text) {
   bar.setAttribute("aria-label", t("In progress"));
   const words = document.createElement("p");
   words.textContent = text;
-  waiting.push(setTimeout(() => region.append(words, bar), 50)); // later: what is there from the start is not read out
+  waiting.push(setTimeout(() => region.append(words, bar), 50)); // later: screen readers do not announce the first content of a live region
 }
 
-// Back by the back button, or stayed after all: as the page was left.
+// Restores the page as it was before sending, after the back button or if the browser has stayed on it.
 function release(root) {
   waiting.forEach(clearTimeout);
   waiting = [];

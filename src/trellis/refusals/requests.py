@@ -16,8 +16,8 @@ ROWS: Final = (
             example="Send an API key as `Authorization: Bearer KEY` (or as the user name of Basic, or as `X-API-Key: KEY`).",
             headers={"WWW-Authenticate": 'Bearer realm="trellis"'}),
     Refusal("3S290/7", "INVALID_API_KEY", 401, "The API key is not valid", Scope.EVERY,
-            when="The key is unknown, malformed, expired, paused or revoked, or this is its old secret, which has ended. The response "
-                 "does not say which.",
+            when="The key is unknown, malformed, expired, paused or revoked, or this is its old secret, which has ended. The "
+                 "response does not say which.",
             example="The key is unknown or no longer valid. Check that you copied all of it, or ask an administrator.",
             headers={"WWW-Authenticate": 'Bearer realm="trellis"'}),
     Refusal("2S290/8", "IP_ADDRESS_NOT_ALLOWED", 403, "This key may not be used from this address", Scope.EVERY,
@@ -50,7 +50,8 @@ ROWS: Final = (
             example="The key 'Plugin' may run {operation} 100 times a day, and has already done so today.",
             members=(
                 _RETRY_AFTER,
-                Member("operation", {"type": "string"}, "the operation; absent if the limit is for all operations together.", "{operation}"),
+                Member("operation", {"type": "string"}, "the operation; absent if the limit is for all operations together.",
+                       "{operation}"),
                 Member("perDay", COUNT, "the limit that was reached.", 100),
             ),
             headers={"Retry-After": "{retryAfter}"}),

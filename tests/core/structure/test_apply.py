@@ -414,6 +414,17 @@ def test_what_another_document_manages_is_left_to_it(run: Run, database: Databas
     ]
 
 
+@pytest.mark.parametrize("prune", [True, False])
+def test_kept_nodes_are_listed_with_or_without_prune(run: Run, prune: bool) -> None:
+    run("structure.apply", document=document("ours", forums=[node("a"), node("b", node("c"))]))
+    run("forums.create", name="By hand")
+    wanted = document("theirs", forums=[node("d")])
+    for operation in ("structure.plan", "structure.apply"):
+        done = run(operation, document=wanted, prune=prune)
+        kept = ["A", "B", "C"] if prune else ["A", "B", "By hand", "C"]
+        assert (sorted(one["name"] for one in done["kept"]), done["keptCount"]) == (kept, len(kept))
+
+
 def test_one_that_has_what_another_document_manages_below_it_is_not_deleted(run: Run, database: DatabaseState) -> None:
     run("structure.apply", document=document("ours", forums=[node("a"), node("b")]))
     run("structure.apply", document=document("theirs", under="a", forums=[node("c")]))

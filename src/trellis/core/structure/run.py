@@ -42,7 +42,7 @@ class Run:
     """One run of a document, inside its transaction.
 
     `steps` are the operations that have been run, and `secrets` the secrets of new keys. `kept` lists the nodes that the document
-    does not contain, if they are not to be deleted.
+    does not contain and that are not to be deleted.
     """
 
     def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
@@ -246,7 +246,7 @@ class Run:
 
     def _delete(self, scope: Scope) -> None:
         kind, gone = scope.kind, self._find_doomed(scope.kind)
-        self.kept += [] if self._options.prune else [(kind, node) for node in scope.missing]
+        self.kept += [(kind, node) for node in scope.missing if node.id not in gone]
         tops = [i for i in scope.doomed if scope.nodes[i].parent_id not in gone]
         before = len(self.steps.changes)
         together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])

@@ -55,6 +55,21 @@ def test_undoing_its_own_move_does_not_move_the_part_itself(
     assert act(bot, "forums.get", forums["Part"]).value["parentId"] == forums["News"]
 
 
+def test_undoing_tells_a_key_nothing_of_the_events_of_others(
+    run: Run, actor: MakeActor, refused: Refuse, forums: Forums, events: Events
+) -> None:
+    """For a key that may undo only what it did itself, an event of somebody else does not exist."""
+    run("forums.update", forums["Leaf"], name="Renamed")
+    others = events()[-1]["seq"]
+    own_only = {"ownOnly": True}
+    for more in ({}, {"events__list": own_only}):
+        caller = actor(["events.list", "forums.restore"] if more else ["forums.restore"], forums__restore=own_only, **more)
+        for operation in ("events.restore", "forums.restore"):
+            there, never = refused(caller, operation, others), refused(caller, operation, 9999)
+            assert (there.code, there.message, there.facts) == (never.code, never.message, never.facts)
+            assert there.detail.replace(str(others), "9999") == never.detail
+
+
 def test_a_list_that_is_in_memory_loses_what_is_deleted(act: Act, run: Run, bot: Actor, forums: Forums) -> None:
     assert act(bot, "forums.list").value["totalResults"] == 4
     run("forums.delete", forums["Leaf"])

@@ -126,8 +126,7 @@ def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Act
 def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
     """Read an event. An actor who may list all events can read any of them, other actors only events that they may undo.
 
-    All other events get the same refusal, whether they are of something else, no longer kept, or never existed; only a key that is
-    limited to its own events is told so for an event of another actor.
+    All other events get the same refusal, whether they are of something or somebody else, no longer kept, or never existed.
     """
     restore, bounded, own_only = "", None, False
     event = events.find(tx, seq)
@@ -136,15 +135,14 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
         bounded, own_only = find_reach(actor, restore, event.resource), is_own_only(actor, restore)
     if bounded is None and not own_only and may_list_all(actor):
         return _check_seen(tx, seq, event, actor)
-    is_hidden = own_only and event is not None and not is_caused_by(event, actor)
-    if event is None or is_hidden or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
+    is_others = own_only and event is not None and not is_caused_by(event, actor)
+    if event is None or is_others or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
         detail = say(
-            "There is no event {seq} that this key may undo. If the key is also granted {list}, the response says why.",
+            "There is no event {seq} that this key may undo. If the key is also granted {list}, and neither grant has bounds, the "
+            "response says why.",
             seq=seq,
             list=_LIST,
         )
-        if is_hidden:
-            detail = say("There is no event {seq} that this key may undo: the key may undo only what it did itself.", seq=seq)
         raise Refused("INVALID_ID", detail, code=_NO_EVENT)
     return event
 

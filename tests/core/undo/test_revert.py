@@ -19,3 +19,21 @@ def test_a_record_that_a_document_has_taken_over_since_stays_its_own(run: Run, d
     run("events.restore", taken)
     run("events.restore", renamed)
     assert (run("forums.get", news)["name"], run("forums.get", news)["managedBy"]) == ("Old", None)
+
+
+def test_a_move_after_a_thousand_other_changes_stands_in_the_way(run: Run, do: RunForEvent) -> None:
+    first, *_ = [run("forums.create", name=name)["id"] for name in ("First", "Second", "Third", "Last")]
+    moved = do("forums.update", first, position=1)
+    renames = [{"operation": "forums.update", "id": first, "body": {"name": name}} for name in ("Other", "First") * 500]
+    run("core.batch", operations=renames)
+    again = do("forums.update", first, position=3)
+    with pytest.raises(Refused) as refused:
+        run("events.restore", moved)
+    assert refused.value.facts["differences"] == [{"field": "position", "then": 1, "now": 3}]
+    assert f"(by event {again})" in refused.value.detail
+    assert run("forums.get", first)["position"] == 3
+    run("events.restore", again)
+    run("forums.update", first, name="New")
+    renamed = do("forums.update", first, name="Newer")
+    with pytest.raises(Refused, match=rf"by event {renamed}\)"):
+        run("events.restore", moved)

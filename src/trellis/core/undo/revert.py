@@ -1,6 +1,6 @@
 """Reverts a change: gives a record its old values back, unless it has been changed again since."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final
@@ -19,6 +19,7 @@ from trellis.store.snapshots import Snapshot
 
 Difference = dict[str, Any]
 MOVED: Final = frozenset({"parentId", "position"})  # every move changes one of these, and nothing else does
+_PAGE: Final = 1000  # events that are read at a time
 
 
 def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Outcome:
@@ -137,17 +138,16 @@ def refuse_changed(
     """
     if later is None:
         return
-    differences = list(_differences(kind, drop_lost_groups(kind, later.node, groups)[0], now))
+    differences = [
+        one
+        for one in _differences(kind, drop_lost_groups(kind, later.node, groups)[0], now)
+        if one["field"] != "position" or any("position" in other.changed for other in _walk_since(kind, context, event, now.id))
+    ]
     if not differences:
         return
-    about = {"resource": kind.name, "resource_id": now.id}
-    since = _drop_undone(context, events.read_page(context.tx, about, 1000, event.seq, newest_first=False))
-    if not any("position" in one.changed for one in since):
-        differences = [one for one in differences if one["field"] != "position"]
-        if not differences:
-            return
     named = ", ".join(difference["field"] for difference in differences)
-    by = say(" (by event {seq})", seq=since[-1].seq) if since else ""
+    last = next(_walk_since(kind, context, event, now.id), None)
+    by = say(" (by event {seq})", seq=last.seq) if last is not None else ""
     raise Refused(
         "CHANGED_SINCE",
         say(
@@ -163,10 +163,18 @@ def refuse_changed(
     )
 
 
-def _drop_undone(context: Context, found: Sequence[Event]) -> list[Event]:
-    """Return the events without those that have been undone, and without those that undid them."""
-    undone_by = find_undoing_events(context.tx, [one.seq for one in found])
-    return [one for one in found if one.seq not in undone_by and undone_by.get(one.undoes or 0) != one.seq]
+def _walk_since(kind: NodeKind, context: Context, event: Event, node: int) -> Iterator[Event]:
+    """Yield the events of a record after an event, newest first, without those that have been undone and those that undid them."""
+    about, before = {"resource": kind.name, "resource_id": node}, None
+    while page := events.read_page(context.tx, about, _PAGE, before, newest_first=True):
+        context.call.check_time()
+        found = [one for one in page if one.seq > event.seq]
+        undone = {one.undoes for one in found if one.undoes is not None and one.undoes > event.seq}  # they may be on a later page
+        undone_by = find_undoing_events(context.tx, undone.union(one.seq for one in found))
+        yield from (one for one in found if one.seq not in undone_by and undone_by.get(one.undoes or 0) != one.seq)
+        if len(found) < _PAGE:
+            return
+        before = page[-1].seq
 
 
 def _differences(kind: NodeKind, then: Node, now: Node) -> Iterator[Difference]:

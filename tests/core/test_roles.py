@@ -156,6 +156,8 @@ def test_a_plan_tells_nothing_that_the_role_does_not_see(gate: Gate, run: Run, m
         assert refusal_of(gate, Call("structure.plan", editor, {"document": keys})) == "ROLE_NEEDED"
         for plan in ({}, {"plan": "0-x"}):  # it is not told of events that have outdated one, either
             assert refusal_of(gate, Call("structure.apply", editor, {"document": keys, **plan})) == "ROLE_NEEDED"
+        keys["forums"] = [{"externalId": "a", "name": "A", "type": "redirect"}]  # this would be refused when it is created
+        assert refusal_of(gate, Call("structure.apply", editor, {"document": keys})) == "ROLE_NEEDED"
     group = run("groups.create", name="Gardeners", externalId="gardeners")["id"]
     run("calendars.create", name="Meetings", permissions={"view": [group]})
     gone = {"document": {"format": FORMAT, "name": "x", "groups": []}, "prune": True, "allowEmpty": True}

@@ -631,3 +631,10 @@ def test_keys_of_a_document_are_not_made_by_a_key(gate: Gate, run: Run) -> None:
             gate.run(Call(operation, caller, {"document": document(keys=[{"name": "More", "grants": ["*"]}])}))
         assert "only at the terminal and in the panel" in refused.value.detail
     assert run("keys.list")["totalResults"] == 0
+
+
+def test_a_key_that_sends_keys_is_refused_before_anything_is_created(gate: Gate) -> None:
+    wanted = document(forums=[node("a", type="redirect")], keys=[{"name": "More"}])  # a redirect is refused when it is created
+    for operation in ("structure.plan", "structure.apply"):
+        with pytest.raises(Refused, match="only at the terminal and in the panel"):
+            gate.run(Call(operation, Actor("key", 7, "Plugin", None), {"document": wanted}))

@@ -28,17 +28,21 @@ class KeyChange(NamedTuple):
     secret: dict[str, Any] | None
 
 
-def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]]) -> Iterator[KeyChange]:
-    """Create the keys of a document, or change those that already exist. Keys are identified by their names.
-
-    What is wrong with a key is added to `faults`. Raises Refused if the caller is itself a key, which may not apply keys.
-    """
+def check_keys(context: Context, entries: Sequence[KeyEntry]) -> None:
+    """Check that the caller may apply the keys of a document. Raises Refused, for a caller that is itself a key in any case."""
     if not entries:
         return
     if context.call.actor.type == "key":
-        raise refuse_document(
-            [(entries[0].place, "Keys can be created only at the terminal and in the panel: apply this document there.")]
-        )
+        detail = say("Keys can be created only at the terminal and in the panel: apply this document there.")
+        raise refuse_document([(entries[0].place, detail)])
+    context.run(context.call.build_inner(f"{KEYS}.list", {"perPage": 1}, None))
+
+
+def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]]) -> Iterator[KeyChange]:
+    """Create the keys of a document, or change those that already exist. Keys are identified by their names.
+
+    What is wrong with a key is added to `faults`.
+    """
     for entry in entries:
         found = _find(context, entry)
         if len(found) > 1:

@@ -12,7 +12,7 @@ from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.structure.changes import Subject
 from trellis.core.structure.document import refuse_document
 from trellis.core.structure.entries import Document, Entry, Place
-from trellis.core.structure.keys import apply_keys
+from trellis.core.structure.keys import apply_keys, check_keys
 from trellis.core.structure.matching import Scope, load_scopes, match_all
 from trellis.core.structure.ordering import find_moves
 from trellis.core.structure.steps import Step, Steps
@@ -90,13 +90,14 @@ class Run:
     # --- checks before the first change ---------------------------------------------------------------------------
 
     def _check_reading(self) -> None:
-        """Check that the caller may list the kinds in the document, and groups if needed. Raises Refused (NO_PERMISSION)."""
+        """Check that the caller may list the kinds and keys in the document, and groups if needed. Raises Refused."""
         kinds = {section.kind.name: section.kind for section in self._document.sections}
         groups = self._context.environment.group_kind
         if groups is not None and any(kind.options or kind.group_fields for kind in kinds.values()):
             kinds[groups.name] = groups
         for kind in kinds.values():
             self._context.run(self._context.call.build_inner(kind.operation(LIST.name), {"perPage": 1}, None))
+        check_keys(self._context, self._document.keys)
 
     def _check_emptiness(self) -> None:
         if self._document.empty and not self._options.allow_empty:

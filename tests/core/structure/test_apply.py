@@ -638,3 +638,10 @@ def test_a_key_that_sends_keys_is_refused_before_anything_is_created(gate: Gate)
     for operation in ("structure.plan", "structure.apply"):
         with pytest.raises(Refused, match="only at the terminal and in the panel"):
             gate.run(Call(operation, Actor("key", 7, "Plugin", None), {"document": wanted}))
+
+
+def test_progress_counts_keys_too(gate: Gate) -> None:
+    told: list[tuple[int, int]] = []
+    wanted = document(forums=[node("a")], keys=[{"name": name} for name in ("One", "Two")])
+    gate.run(Call("structure.apply", TERMINAL, {"document": wanted}, progress=lambda done, total: told.append((done, total))))
+    assert told == [(1, 3), (2, 3), (3, 3)]

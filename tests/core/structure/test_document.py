@@ -257,6 +257,12 @@ def test_more_than_ten_thousand_nodes_are_refused(run: Run) -> None:
     assert "10,000" in refuse(run, {"format": "trellis/1", "name": "site", "forums": entries})[0]
 
 
+def test_keys_count_as_nodes_do(run: Run) -> None:
+    nodes, keys = ([{"externalId": "f", "name": "F"}], [{"name": f"Key {number}"} for number in range(10_000)])
+    (told,) = refuse(run, {"format": "trellis/1", "name": "site", "forums": nodes, "keys": keys})
+    assert told == "keys: There are more than 10,000 nodes and keys. Split the document by section."
+
+
 def test_very_many_documents_are_refused_without_reading_them(run: Run, database: DatabaseState) -> None:
     assert run("structure.plan", document=["format: trellis/1\nname: site"] * 250, allowEmpty=True)["changes"] == []
     with database.unchanged():

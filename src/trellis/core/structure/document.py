@@ -157,6 +157,12 @@ class _Parser:
         entries = self._parse_entries(self._kinds[name], raw, place, 1)
         self.document.sections.append(Section(self._kinds[name], place, under, entries))
 
+    def _count_one(self, place: Place) -> None:
+        self._count += 1
+        if self._count > MOST_ENTRIES:
+            told = say("There are more than {most:,} nodes and keys. Split the document by section.", most=MOST_ENTRIES)
+            raise _refuse_value([(place, told)])
+
     # --- nodes ----------------------------------------------------------------------------------------------------
 
     def _parse_entries(self, kind: NodeKind, raw: Sequence[Any], place: Place, level: int) -> list[Entry]:
@@ -165,10 +171,7 @@ class _Parser:
             return []
         entries: list[Entry] = []
         for index, one in enumerate(raw):
-            self._count += 1
-            if self._count > MOST_ENTRIES:
-                told = say("There are more than {most:,} nodes. Split the document by section.", most=MOST_ENTRIES)
-                raise _refuse_value([(place, told)])
+            self._count_one(place)
             if (entry := self._parse_entry(kind, one, place.item(index, one), level)) is not None:
                 entries.append(entry)
         return entries
@@ -296,6 +299,7 @@ class _Parser:
     def _add_keys(self, raw: Sequence[Any], place: Place) -> None:
         seen: dict[str, Place] = {}
         for index, one in enumerate(raw):
+            self._count_one(place)
             at = place.item(index, one)
             name = one.get("name") if isinstance(one, Mapping) else None
             if not isinstance(one, Mapping) or not isinstance(name, str):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from trellis.core.operation import Call, Context
+from trellis.core.operation import Call, Context, Progress
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, refuse_document
 from trellis.core.structure.entries import KeyEntry, Place
@@ -38,12 +38,15 @@ def check_keys(context: Context, entries: Sequence[KeyEntry]) -> None:
     context.run(context.call.build_inner(f"{KEYS}.list", {"perPage": 1}, None))
 
 
-def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]]) -> Iterator[KeyChange]:
+def apply_keys(
+    context: Context, call: Call, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]], progress: Progress
+) -> Iterator[KeyChange]:
     """Create the keys of a document, or change those that already exist. Keys are identified by their names.
 
     What is wrong with a key is added to `faults`.
     """
     for entry in entries:
+        progress.done()
         found = _find(context, entry)
         if len(found) > 1:
             told = say("There are {count} unrevoked keys with this name. Rename all but one.", count=len(found))

@@ -67,7 +67,8 @@ class Run:
         self._find_nodes()
         self._raise_faults()
         self._check_deletes(doomed := [(scope, i) for scope in self._scopes for i in scope.doomed])
-        self._progress = Progress(self._context.call, sum(1 for _ in self._document.walk()) + len(doomed))
+        total = sum(1 for _ in self._document.walk()) + len(self._document.keys) + len(doomed)
+        self._progress = Progress(self._context.call, total)
         for scope in self._scopes:
             self._put_level(scope, scope.section.entries, scope.root)
         self.steps.finish_updates()
@@ -82,7 +83,7 @@ class Run:
         for scope, level, parent in self._find_levels():
             self._order(scope, level, parent)
         self.steps.finish_updates()
-        for key in apply_keys(self._context, self.steps.call, self._document.keys, self._faults):
+        for key in apply_keys(self._context, self.steps.call, self._document.keys, self._faults, self._progress):
             self.steps.note(key.change, key.request, key.event)
             self.secrets += [key.secret] if key.secret is not None else []
         self._raise_faults()

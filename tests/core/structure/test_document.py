@@ -263,6 +263,13 @@ def test_keys_count_as_nodes_do(run: Run) -> None:
     assert told == "keys: There are more than 10,000 nodes and keys. Split the document by section."
 
 
+def test_a_name_of_a_key_is_in_one_of_the_documents_only(run: Run, database: DatabaseState) -> None:
+    text = HEAD + "keys:\n- {name: Sync}\n"
+    with database.unchanged():
+        told = refuse(run, [{"file": file, "content": text} for file in ("a.yaml", "b.yaml")])
+    assert told == ["b.yaml, line 4: 'Sync' is already the name of another key: a.yaml, line 4."]
+
+
 def test_very_many_documents_are_refused_without_reading_them(run: Run, database: DatabaseState) -> None:
     assert run("structure.plan", document=["format: trellis/1\nname: site"] * 250, allowEmpty=True)["changes"] == []
     with database.unchanged():

@@ -64,6 +64,7 @@ class _Parser:
         self._near_top = Suggestions((*_HEAD, *self._kinds, KEYS))
         self._near = {kind.name: Suggestions((*entry_members(kind), "children")) for kind in kinds}  # shared by all entries
         self._seen: dict[tuple[str, str], Place] = {}
+        self._seen_keys: dict[str, Place] = {}
         self._whole: dict[str, Place] = {}
         self._count = 0
 
@@ -297,7 +298,7 @@ class _Parser:
     # --- keys -----------------------------------------------------------------------------------------------------
 
     def _add_keys(self, raw: Sequence[Any], place: Place) -> None:
-        seen: dict[str, Place] = {}
+        seen = self._seen_keys
         for index, one in enumerate(raw):
             self._count_one(place)
             at = place.item(index, one)

@@ -6,8 +6,9 @@ import pytest
 
 from tests.api_fixtures import database
 from tests.database_state import DatabaseState
-from tests.fixture_types import Run
+from tests.fixture_types import Clock, Run
 from trellis.core.actor import Actor
+from trellis.core.bounds import Bound
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -68,6 +69,15 @@ def test_planning_needs_the_grants_to_list_and_names_those_to_write(gate: Gate, 
         assert ask(gate, "structure.plan", READS, **OPTIONS)["missingOperations"] == sorted(WRITES)
         some = READS | {"forums.create"}
         assert ask(gate, "structure.plan", some, **OPTIONS)["missingOperations"] == sorted(WRITES - {"forums.create"})
+
+
+def test_a_plan_names_grants_from_the_time_at_which_they_end(gate: Gate, clock: Clock) -> None:
+    later = clock.text.replace("2026", "2027")
+    bounds = {"forums.create": Bound(until=clock.text), "forums.update": Bound(until=later)}
+    caller = Actor("key", 7, "Plugin", READS | WRITES | {"structure.plan", "structure.apply"}, bounds)
+    assert gate.run(Call("structure.plan", caller, OPTIONS)).value["missingOperations"] == ["forums.create"]
+    with pytest.raises(Refused, match="GRANT_ENDED"):
+        gate.run(Call("structure.apply", caller, OPTIONS))
 
 
 @pytest.mark.parametrize("section", ["groups", "blogs"])

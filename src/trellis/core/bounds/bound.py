@@ -47,6 +47,10 @@ class Bound:
         """Whether somebody else has to approve what the grant allows."""
         return self.level == PROPOSE
 
+    def has_ended(self, now: str) -> bool:
+        """Return whether the grant has ended. It may not be used at the very time at which it ends."""
+        return self.until is not None and self.until <= now
+
     def serialize(self) -> dict[str, Any]:
         """Serialize the bound, as it is stored and shown with a key: its level and the members that are set."""
         members = {

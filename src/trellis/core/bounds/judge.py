@@ -41,7 +41,7 @@ def find_broken_condition(bound: Bound, operation: str, at: str, *, writes: bool
 
     `under` and `per_day` are not checked.
     """
-    if bound.until is not None and bound.until <= at:
+    if bound.has_ended(at):
         return Broken(
             "until", "GRANT_ENDED", say("its grant of {operation} ended at {until}", operation=operation, until=bound.until)
         )
@@ -59,7 +59,7 @@ def find_broken_condition(bound: Bound, operation: str, at: str, *, writes: bool
 def judge_end(actor: Holder, operation: str, now: str) -> None:
     """Refuse a grant that has ended. Raises Refused (GRANT_ENDED)."""
     bound = actor.bounds.get(operation)
-    if bound is not None and bound.until is not None and bound.until <= now:
+    if bound is not None and bound.has_ended(now):
         raise Refused(
             "GRANT_ENDED",
             say(

@@ -47,8 +47,7 @@ def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -
 
 def list_missing(actor: Actor, needed: Iterable[str], now: str) -> list[str]:
     """Return the `needed` operations that an actor may not run now, because it has not been granted them or its grant has ended."""
-    ends = {name: bound.until for name, bound in actor.bounds.items() if bound.until is not None}
-    return sorted(name for name in needed if not actor.may(name) or ends.get(name, now) < now)
+    return sorted(name for name in needed if not actor.may(name) or actor.bounds.get(name, Bound()).has_ended(now))
 
 
 def hide_outside(context: Context, kinds: Mapping[str, NodeKind], changes: Iterable[Change]) -> list[Change]:

@@ -1,10 +1,15 @@
 """Every row of every kind of node, as it is kept, to compare the states of a community; and rows that no operation makes."""
 
+from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any
 
+import psycopg
+
+from tests.sqlite_file import open_sqlite
 from trellis.core.gate import Gate
 from trellis.kinds import KINDS
+from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine import Transaction
 from trellis.store.nodes import insert, rows
@@ -35,3 +40,15 @@ def insert_below(gate: Gate, forum: int, levels: int) -> list[int]:
         return made
 
     return gate.store.write(write).result()
+
+
+def write_by_hand(settings: Settings, *statements: str) -> None:
+    """Execute SQL statements, past every constraint."""
+    if settings.database_url.startswith("sqlite"):
+        with closing(open_sqlite(settings)) as file:
+            for statement in ("PRAGMA foreign_keys=OFF", *statements):
+                file.execute(statement)
+    else:
+        with psycopg.connect(settings.database_url) as server:
+            for statement in ("SET session_replication_role = replica", *statements):
+                server.execute(statement.encode())

@@ -1,18 +1,16 @@
 """`trellis check` and its `--repair`: each fault that can be planted is found, and mended where that is safe."""
 
 from collections.abc import Callable
-from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 
 from tests.cli.conftest import Trellis, TrellisJson
 from tests.cli.database_faults import FAULTS, Fault
 from tests.community import GUESTS, Community
 from tests.fixture_types import Clock, Events, Run
-from tests.sqlite_file import open_sqlite
+from tests.node_rows import write_by_hand
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.fields import Boolean, Field
@@ -33,14 +31,7 @@ def plant(settings: Settings) -> Plant:
 
     def run(*templates: str, **ids: int) -> None:
         statements = [template.format(**ids) if ids else template for template in templates]
-        if settings.database_url.startswith("sqlite"):
-            with closing(open_sqlite(settings)) as file:
-                for statement in ("PRAGMA foreign_keys=OFF", *statements):
-                    file.execute(statement)
-        else:
-            with psycopg.connect(settings.database_url) as server:
-                for statement in ("SET session_replication_role = replica", *statements):
-                    server.execute(statement.encode())
+        write_by_hand(settings, *statements)
 
     return run
 

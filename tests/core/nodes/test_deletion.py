@@ -6,10 +6,12 @@ import pytest
 
 from tests.community import Community
 from tests.fixture_types import Events, Run
+from tests.node_rows import write_by_hand
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.settings import Settings
 from trellis.store.nodes import rows
 
 
@@ -101,6 +103,23 @@ def test_a_node_with_children_is_kept_and_the_refusal_counts_them(run: Run, comm
 def test_one_child_is_called_a_child(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match=r"'Skins' has 1 child\. Send deleteChildrenOrMove=-1"):
         run("categories.delete", community.skins)
+
+
+def test_deletes_of_a_missing_node_that_rows_name_as_their_parent_are_refused(
+    settings: Settings, run: Run, community: Community
+) -> None:
+    """Only rows that were written by hand are like that, and `trellis check --repair` mends them."""
+    write_by_hand(settings, "UPDATE nodes SET parent_id = 999 WHERE kind = 'forums' AND name = 'Betas'")
+    with pytest.raises(Refused) as refused:
+        run("core.batch", operations=[{"operation": "forums.delete", "id": number} for number in (community.help, 999)])
+    assert (refused.value.facts["index"], refused.value.facts["problem"].message) == (1, "INVALID_ID")
+
+
+def test_of_many_deletes_one_with_children_is_refused_with_their_number(run: Run, community: Community) -> None:
+    with pytest.raises(Refused) as refused:
+        run("core.batch", operations=[{"operation": "forums.delete", "id": number} for number in (community.help, community.news)])
+    problem = refused.value.facts["problem"]
+    assert (problem.facts["children"], problem.facts["descendants"]) == (2, 3)
 
 
 def test_the_whole_subtree_can_be_deleted(run: Run, community: Community, events: Events) -> None:

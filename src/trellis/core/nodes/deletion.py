@@ -120,8 +120,8 @@ def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     for batch in nodes.split_into_batches(ids):
         within = batch if reach is None else sorted(reach.find_inside(context.tx, batch))
         found |= nodes.find_by_ids(context.tx, kind.name, within)
-        for parent, count in siblings.count_children_by_parent(context.tx, kind.name, within).items():
-            raise _has_children(kind, found[parent], count, count)
+        if siblings.count_children_by_parent(context.tx, kind.name, within):
+            raise OneByOne
     for one in contexts:
         one.input.raise_faults()
         if one.call.target not in found:

@@ -79,6 +79,9 @@ def test_more_values_than_there_is_room_for_are_not_read(monkeypatch: pytest.Mon
         ("a: 1:30", "1:30"),
         ("a: 2026-11-22", "2026-11-22"),
         ("a: 0o17", "0o17"),
+        ("a: 0x1F", "0x1F"),
+        ("a: .inf", ".inf"),
+        ("a: .NaN", ".NaN"),
         ("a: 12", 12),
         ("a: '12'", "12"),
         ("a: true", True),
@@ -90,7 +93,7 @@ def test_more_values_than_there_is_room_for_are_not_read(monkeypatch: pytest.Mon
         ("{a: b}", "b"),
     ],
 )
-def test_values_are_those_of_the_core_schema(text: str, value: Any) -> None:
+def test_values_are_those_of_the_core_schema_with_decimal_numbers(text: str, value: Any) -> None:
     assert read_document(text) == {"a": value}
 
 

@@ -21,6 +21,11 @@ _CORE_SCHEMA: Final = (
     ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
     ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 )
+# What looks like a number, a date or a boolean to any parser of YAML 1.1 or 1.2, beyond what PyYAML's own rules (1.1) find.
+_LOOKALIKE: Final = (
+    r"^(?:(?:[-+][._0-9]|[.0-9])[-+._:0-9eE]*|[-+]?0[bBoOxX][0-9a-fA-F_]*|[-+]?\.(?:inf|Inf|INF|nan|NaN|NAN)|[yYnN])$",
+    list("-+.0123456789yYnN"),
+)
 # A directive that declares a tag. If every line has one, parsing takes time in the square of their number, and blocks the process.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _DIRECTIVE: Final = re.compile("(?:^\ufeff?|[\n\r\x85\u2028\u2029])%TAG")
@@ -128,7 +133,7 @@ def _resolve(text: str, resolver: _Core, line: int) -> Any:
 class _Writer(yaml.CSafeDumper):
     """Writes lists of plain values on one line, and everything else over several lines.
 
-    Text that would not be read as text by YAML 1.1, such as `yes`, or by `_CORE_SCHEMA`, such as `08`, is written in quotes.
+    Text that a parser of YAML 1.1 or 1.2 may not read as text, such as `yes`, `08` or `0o17`, is written in quotes.
     """
 
     def ignore_aliases(self, _data: Any) -> bool:
@@ -147,6 +152,7 @@ def _represent_text(writer: yaml.CSafeDumper, text: str) -> yaml.Node:
 for _tag, _pattern, _first in _CORE_SCHEMA:
     for _resolver in (_Core, _Writer):
         _resolver.add_implicit_resolver(_SAME + _tag, re.compile(_pattern, re.ASCII), _first)
+_Writer.add_implicit_resolver("!lookalike", re.compile(_LOOKALIKE[0]), _LOOKALIKE[1])
 _Writer.add_representer(list, _represent_list)
 _Writer.add_representer(str, _represent_text)
 

@@ -98,6 +98,18 @@ def test_values_are_those_of_the_core_schema_with_decimal_numbers(text: str, val
 
 
 @pytest.mark.parametrize(
+    "text", ["-" + "9" * 40, "+" + "9" * 40, "0." + "9" * 39, "-." + "9" * 40, "-1." + "9" * 30 + "e+" + "1" * 9]
+)
+@pytest.mark.parametrize("document", ["a: {number}", '{{"b": "\\ud83d\\ude00", "a": {number}}}'], ids=["YAML", "JSON"])
+def test_of_a_number_digits_are_counted(document: str, text: str) -> None:
+    if document.startswith("{") and text.startswith(("+", "-.")):
+        pytest.skip("not a number in JSON")
+    assert float(read_document(document.format(number=text))["a"]) == float(text)
+    with pytest.raises(Unreadable, match="This number has more than 40 digits"):
+        read_document(document.format(number=text + "1"))
+
+
+@pytest.mark.parametrize(
     ("text", "value"),
     [
         (r'"\ud83d\ude00"', "\N{GRINNING FACE}"),

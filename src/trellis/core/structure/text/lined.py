@@ -43,18 +43,18 @@ class Builder:
         """The value that was built; None if nothing was added."""
         return self._root[0] if self._root else None
 
-    def add(self, value: Any, line: int, *, is_text: bool = True) -> None:
-        """Add a value; in a mapping, add names and values in turn. `is_text` is false for what cannot be a name."""
+    def add(self, value: Any, line: int) -> None:
+        """Add a value; in a mapping, add names and values in turn."""
         self._count += 1
         if self._count > MOST_VALUES:
             raise Unreadable(
                 line, say("The document has more than {most_values:,} values. Split it by section.", most_values=MOST_VALUES)
             )
-        self._open[-1].add(value, line, is_text=is_text)
+        self._open[-1].add(value, line)
 
     def begin(self, value: LinedMapping | list[Any], line: int) -> None:
         """Add a mapping or a list, which receives everything that is added until it ends."""
-        self.add(value, line, is_text=False)
+        self.add(value, line)
         if len(self._open) > DEEPEST:
             raise Unreadable(line, say("This is nested more than {deepest} levels deep.", deepest=DEEPEST))
         self._open.append(_Open(value))
@@ -71,41 +71,40 @@ class _Open:
         self.value = value
         self.name: str | None = None
 
-    def add(self, value: Any, line: int, *, is_text: bool) -> None:
+    def add(self, value: Any, line: int) -> None:
         if isinstance(self.value, list):
             self.value.append(value)
         elif self.name is not None:
             self.value[self.name] = value
             self.name = None
         else:
-            name = value if isinstance(value, str) else None
-            if not is_text or name is None:
+            if not isinstance(value, str):
                 raise Unreadable(line, say("A name must be text. Put it in quotes."))
-            if name in self.value:
-                shown = name[:_LONGEST_NAME]
+            if value in self.value:
+                shown = value[:_LONGEST_NAME]
                 raise Unreadable(
                     line,
                     say(
                         "'{shown}' appears here for the second time; it is already on line {lines}.",
                         shown=shown,
-                        lines=self.value.lines[name],
+                        lines=self.value.lines[value],
                     ),
                 )
-            self.name = name
-            self.value.lines[name] = line
+            self.name = value
+            self.value.lines[value] = line
 
 
 def read_integer(text: str, line: int) -> int:
-    """Convert a text to a whole number. Raises Unreadable if it has more than 40 characters."""
+    """Convert a text to a whole number. Raises Unreadable if it has more than 40 digits."""
     return int(_check_digits(text, line))
 
 
 def read_fraction(text: str, line: int) -> float:
-    """Convert a text to a fraction. Raises Unreadable if it has more than 40 characters."""
+    """Convert a text to a fraction. Raises Unreadable if it has more than 40 digits, including those of its exponent."""
     return float(_check_digits(text, line))
 
 
 def _check_digits(text: str, line: int) -> str:
-    if len(text) > 40:
+    if sum(map(str.isdigit, text)) > 40:
         raise Unreadable(line, say("This number has more than 40 digits."))
     return text

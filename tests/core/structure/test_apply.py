@@ -13,7 +13,7 @@ from tests.statement_meter import StatementMeter
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
-from trellis.core.structure import export
+from trellis.core.structure import export, matching
 from trellis.errors import Refused
 from trellis.store.tables import signing_keys
 
@@ -330,6 +330,47 @@ def test_what_comes_into_a_part_comes_with_what_is_below_it(gate: Gate, run: Run
     assert apply(gate, part, prune=True).value["deletes"] == 2
     assert tree(run) == [("A", [("D", ["Y"])])]
     assert run("structure.plan", document=part, prune=True)["changes"] == []
+
+
+def test_work_does_not_grow_with_the_number_that_come_into_a_part(run: Run) -> None:
+    counts: list[int] = []
+    for size in (10, 60):
+        names = [f"{size}-{n}" for n in range(size)]
+        tops = [node(name, node(f"below-{name}", node(f"last-{name}"))) for name in names]
+        run("structure.apply", document=document(f"all {size}", forums=[node(f"part-{size}"), *tops]))
+        with StatementMeter() as meter:
+            plan = run("structure.plan", document=document(f"all {size}", under=f"part-{size}", forums=[*map(node, names)]))
+        assert (plan["counts"], plan["keptCount"]) == ({"create": 0, "update": 0, "move": size, "delete": 0}, 2 * size)
+        counts.append(meter.count)
+    assert counts[1] < counts[0] + 25  # of 50 more nodes, which are moved together
+
+
+@pytest.mark.parametrize("deepest_first", [True, False])
+def test_what_comes_into_a_part_from_below_what_comes_too_comes_with_what_is_below_it(run: Run, deepest_first: bool) -> None:
+    made = ("x", "y", "a") if deepest_first else ("a", "y", "x")  # the order of their ids
+    run("structure.apply", document=document(forums=[node(name) for name in made]))
+    run("structure.apply", document=document(forums=[node("a"), node("y", node("m", node("x"), node("n")))]))
+    for name in ("x", "m"):
+        run("forums.create", name="Leaf", parentId=run("forums.get_external", externalId=name)["id"])
+    part = document(
+        under="a", forums=[node("x", node("one", name="Leaf")), node("y", node("m", node("two", name="Leaf"), node("n")))]
+    )
+    done = run("structure.apply", document=part, adopt=True)
+    assert done["counts"] == {"create": 0, "update": 2, "move": 3, "delete": 0}
+    assert tree(run) == [("A", [("X", ["Leaf"]), ("Y", [("M", ["Leaf", "N"])])])]
+    assert run("structure.plan", document=part)["changes"] == []
+
+
+def test_what_comes_into_a_part_is_limited_together(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    tops = [node(f"top-{number}", *(node(f"below-{number}-{n}") for n in range(4))) for number in range(3)]
+    run("structure.apply", document=document(forums=[node("part"), *tops]))
+    monkeypatch.setattr(matching, "_MOST", 10)
+    for count, message in ((2, ""), (3, "TREE_TOO_LARGE")):
+        part = document(under="part", forums=[node(f"top-{number}") for number in range(count)])
+        if message:
+            assert refuse(run, document=part).message == message
+        else:
+            assert run("structure.plan", document=part)["counts"]["move"] == count
 
 
 def test_several_documents_are_one(gate: Gate, run: Run) -> None:

@@ -171,16 +171,21 @@ def _match(
 
 def _load_below_others(tx: Transaction, scope: Scope) -> None:
     """Read the nodes below those that entries move into the scope from elsewhere: they move along."""
-    others = [node.id for node in scope.matched.values() if node.id not in scope.nodes and node.id != scope.root]
-    for top in siblings.count_children_by_parent(tx, scope.kind.name, others):
-        found = _read_below(tx, scope.kind, top, scope.room)
-        if any(node.id == scope.root for node in found):  # the root cannot be below itself: refused later
-            continue
-        children: dict[int | None, list[int]] = defaultdict(list)
-        for node in found:
-            children[node.parent_id].append(node.id)
-        scope.nodes |= {node.id: node for node in found}
-        scope.children |= children
+    kind, room = scope.kind, scope.room
+    others = {node.id for node in scope.matched.values() if node.id not in scope.nodes and node.id != scope.root}
+    if scope.root is None or not others:
+        return
+    parents = siblings.count_children_by_parent(tx, kind.name, others)
+    above = nodes.find_ancestors(tx, kind.name, (scope.root,))  # the root cannot be below itself: refused later
+    with _refusing(kind, room):
+        tops = nodes.find_tops(tx, kind.name, parents.keys() - above.keys())
+        found = nodes.find_below(tx, kind.name, tops, nodes.MOST_LEVELS, room)
+    children: dict[int | None, list[int]] = defaultdict(list)
+    for node in found:
+        children[node.parent_id].append(node.id)
+    found.sort(key=lambda node: node.id in others)  # last: what is below them has the paths of their entries
+    scope.nodes |= {node.id: node for node in found}
+    scope.children |= children
 
 
 def _match_paths(scope: Scope, taken: AbstractSet[int], *, adopt: bool) -> None:

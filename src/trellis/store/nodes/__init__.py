@@ -33,7 +33,7 @@ from trellis.store.nodes.rows import (
     update_many,
     walk,
 )
-from trellis.store.nodes.trees import find_level, find_outline, find_tree, measure_heights, reaches_down
+from trellis.store.nodes.trees import find_below, find_level, find_outline, find_tree, measure_heights, reaches_down
 
 __all__ = [
     "AT_ONCE",
@@ -55,6 +55,7 @@ __all__ = [
     "find_all_ids",
     "find_ancestors",
     "find_beginning_with",
+    "find_below",
     "find_by_external_ids",
     "find_by_ids",
     "find_descendants",

@@ -81,6 +81,7 @@ _TREE_BELOW = _tree(  # a cycle in a damaged tree leads back to the root, as in 
     sa.and_(_KIND, _c.parent_id == bindparam("root"), _c.id != bindparam("root")), _child.c.id != bindparam("root")
 )
 _TREES = _tree(NodeIdIn(_c.id, "tops"))
+_TREES_BELOW = _tree(NodeIdIn(_c.parent_id, "tops"))
 
 
 def find_tree(
@@ -97,4 +98,10 @@ def find_tree(
         rows = tx.fetch(_WHOLE_TREE, kind=kind, depth=depth, most=most)
     else:
         rows = tx.fetch(_TREE_BELOW, kind=kind, root=root, depth=depth, most=most)
+    return read_nodes(tx, kind, [row[0] for row in rows], room)
+
+
+def find_below(tx: Transaction, kind: str, tops: Sequence[int], depth: int, room: Room) -> list[Node]:
+    """Read the nodes below some nodes, which `find_tops` has found, as `find_tree` reads those below one. Raises TooMuch."""
+    rows = tx.fetch(_TREES_BELOW, kind=kind, tops=tx.id_list(tops), depth=depth, most=room.nodes + 1)
     return read_nodes(tx, kind, [row[0] for row in rows], room)

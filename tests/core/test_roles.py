@@ -204,6 +204,8 @@ def test_an_editor_of_some_kinds_sees_these_and_the_groups(gate: Gate, run: Run,
     exported = gate.run(Call("structure.export", editor)).value
     assert "forums" in exported
     assert "calendars" not in exported
+    text = gate.run(Call("structure.export", editor, {"format": "yaml"})).value.text
+    assert "# The section calendars is left out: the caller may not list it.\n" in text  # it is not about a key
 
 
 def test_what_events_tell_of_others_is_hidden_too(gate: Gate, run: Run, make_admin: MakeAdmin, events: Events) -> None:

@@ -96,7 +96,7 @@ def test_what_a_key_may_not_list_is_left_out_of_an_export(gate: Gate, run: Run) 
     text = ask(gate, "structure.export", may, format="yaml").text
     assert "Diary" not in text
     assert "Files" not in text
-    assert "# The section blogs is left out: the key may not list it." in text
+    assert "# The section blogs is left out: the caller may not list it." in text
     assert refuse(gate, "structure.export", may, sections=["calendars"]) == "calendars.list"
     assert refuse(gate, "structure.export", may - {"groups.list"}, sections=["forums"]) == "groups.list"
     assert refuse(gate, "structure.export", frozenset()) == "groups.list"

@@ -91,7 +91,7 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
     comments = [
         *([f"yaml-language-server: $schema={served_at}{SCHEMA_PATH}"] if served_at is not None else []),
         f"{context.environment.community_name}, {context.environment.community_url}, revision {revision}, {context.now}",
-        *(f"The section {kind.name} is left out: the key may not list it." for kind in left_out),
+        *(f"The section {kind.name} is left out: the caller may not list it." for kind in left_out),
     ]
     return Outcome(RawText(write_yaml(document, comments), _YAML))
 

@@ -7,10 +7,11 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from trellis.sentences import say_many
+from trellis.sentences import say, say_many
 
 ALLOW: Final = "allow"
 PROPOSE: Final = "propose"
+ASK: Final = say("An administrator can change that on the key's page.")
 WHOLE: Final = "*"  # the name, among the bounds of a key, for all its grants together
 LEVELS: Final[Mapping[str, str]] = MappingProxyType(
     {ALLOW: "The key may run the operation.", PROPOSE: "The key may propose it; somebody else has to approve."}

@@ -1,16 +1,14 @@
 """How the gate judges calls by the bounds of their grants: whether these have ended, or allow only dry runs or proposals."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from trellis.core.bounds.bound import Bound, Holder
+from trellis.core.bounds.bound import ASK, Bound, Holder
 from trellis.core.bounds.uses import Use, count_uses
 from trellis.core.fields import isolate
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.engine import Transaction
-
-_ASK: Final = say("An administrator can change that on the key's page.")
 
 
 class ProposalNeeded(Exception):
@@ -67,7 +65,7 @@ def judge_end(actor: Holder, operation: str, now: str) -> None:
                 operation=operation,
                 name=isolate(actor.name),
                 until=bound.until,
-                ask=_ASK,
+                ask=ASK,
             ),
             facts={"missingOperation": operation, "endedAt": bound.until},
         )
@@ -116,7 +114,7 @@ def _judge_write(actor: Holder, operation: str, *, approved: bool) -> None:
                 "The key '{name}' may run {operation} only as a dry run. Send dryRun=1 to see what it would do. {ask}",
                 name=isolate(actor.name),
                 operation=operation,
-                ask=_ASK,
+                ask=ASK,
             ),
             facts={"operation": operation},
         )

@@ -3,16 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from trellis.core.bounds.bound import WHOLE, Holder, describe_per_day
+from trellis.core.bounds.bound import ASK, WHOLE, Holder, describe_per_day
 from trellis.core.fields import isolate
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.engine import Store, Transaction
 from trellis.store.keys import uses
-
-_ASK: Final = say("An administrator can change that on the key's page.")
 
 
 class Use(NamedTuple):
@@ -90,7 +88,7 @@ def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int,
 def _describe_end(told: Mapping[str, str], per_day: int, times: int, left: int) -> str:
     """Return why a grant cannot be used `times` more today. `told` contains its key's name, what it allows, and how often."""
     if per_day == 0:
-        return say("The key '{name}' may never {what}: its limit is {often}. {ask}", ask=_ASK, **told)
+        return say("The key '{name}' may never {what}: its limit is {often}. {ask}", ask=ASK, **told)
     if left > 0:
         return say(
             "The key '{name}' may {what} {often}. This needs {times:,}, and {left:,} are left today. The next day begins at "

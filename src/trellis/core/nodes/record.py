@@ -44,11 +44,6 @@ def find_path_above(tx: Transaction, kind: NodeKind, node: Node) -> str:
     return format_path(node.parent_id, nodes.find_ancestors(tx, kind.name, (node.parent_id,))) + " > "
 
 
-def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> dict[str, Any]:
-    """Serialize one node as callers see it."""
-    return serialize_nodes(tx, kind, (node,), community_url)[0]
-
-
 def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
     """Serialize one node as callers see it; `above` is the path of its parent with ' > ' after it, or ""."""
     name, fields, permissions, words = node.name, node.fields, node.permissions, slug(node.name)
@@ -125,4 +120,4 @@ def trace_node(kind: NodeKind, context: Context, number: int) -> Trace:
 
 def serialize_target(kind: NodeKind, context: Context, node: Node) -> dict[str, Any]:
     """Serialize a node as callers see it."""
-    return record(context.tx, kind, node, context.environment.community_url)
+    return serialize_nodes(context.tx, kind, (node,), context.environment.community_url)[0]

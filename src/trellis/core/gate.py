@@ -96,7 +96,7 @@ class Gate:
             detail = say("The response to {name} contains a secret, which agents are not shown. Use the API.", name=name)
             raise Refused("NOT_FOR_AGENTS", detail)
         if operation.fork is not None:
-            if not any(actor.may(way) for way in operation.fork.to):
+            if not any(actor.may(name) for name in operation.fork.to):
                 raise refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
         elif not operation.is_open:
             for needed in operation.needs or (name,):

@@ -136,7 +136,7 @@ class NodeKind:
         """An empty record: its members, in order."""
         tree = ("parentId",) if self.tree else ()
         place = ("position",) if self.ordered else ()
-        way = ("path",) if self.tree else ()
+        path = ("path",) if self.tree else ()
         permissions = ("permissions",) if self.options else ()
         derived = tuple(d.name for d in self.derived)
         names = (
@@ -147,7 +147,7 @@ class NodeKind:
             "managedBy",
             *tree,
             *place,
-            *way,
+            *path,
             *self.readable,
             *derived,
             *permissions,

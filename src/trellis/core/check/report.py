@@ -222,8 +222,8 @@ def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
     for node, parent in check.find_orphans(context.tx, kind.name):
         yield _misplacement(context, kind, node, "orphan", say("its parent {parent} does not exist", parent=parent))
     for cycle in find_cycles(check.find_unreachable(context.tx, kind.name)):
-        way = " under ".join(str(node) for node in (*cycle, cycle[0]))
-        yield _misplacement(context, kind, cycle[0], "cycle", say("it is below itself: {way}", way=way))
+        path = " under ".join(str(node) for node in (*cycle, cycle[0]))
+        yield _misplacement(context, kind, cycle[0], "cycle", say("it is below itself: {path}", path=path))
     for node in check.find_deepest(context.tx, kind.name, DEEPEST):
         detail = say(
             "there are {kinds} below it, though it is on level {deepest}, the last that a tree can have. Move what is below it: "
@@ -240,14 +240,14 @@ def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     met: set[int] = set()
     for start in parents:
-        way: dict[int, int] = {}  # node → its index on the path
+        path: dict[int, int] = {}  # node → its index on the path
         at = start
         while at in parents and at not in met:
             met.add(at)
-            way[at] = len(way)
+            path[at] = len(path)
             at = parents[at]
-        if at in way:
-            ring = list(way)[way[at] :]
+        if at in path:
+            ring = list(path)[path[at] :]
             lowest = ring.index(min(ring))
             found.append(tuple(ring[lowest:] + ring[:lowest]))
     return found

@@ -61,8 +61,8 @@ def _draft(kind: NodeKind, context: Context, given: Input, place: Placement, gro
     fields, faults = merge_fields(kind, given, {f.name: f.default for f in kind.fields})
     base = place.parent.permissions if place.parent is not None else {}
     permissions, wrong_groups = settle_permissions(kind, context, given, base, groups)
-    unsaid = _find_unsaid_options(kind, context.input) if place.parent is not None else ()
-    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups, *unsaid))
+    missing = _find_missing_options(kind, context.input) if place.parent is not None else ()
+    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups, *missing))
     return Node(
         id=0,
         parent_id=place.parent_id,
@@ -77,7 +77,7 @@ def _draft(kind: NodeKind, context: Context, given: Input, place: Placement, gro
     )
 
 
-def _find_unsaid_options(kind: NodeKind, given: Input) -> Iterator[Fault]:
+def _find_missing_options(kind: NodeKind, given: Input) -> Iterator[Fault]:
     """Yield a fault for each option that a form leaves out under a parent, unless the form says that the parent's value is meant.
 
     A form cannot contain an empty list: a client that means 'nobody' sends nothing, and would open what it meant to close.

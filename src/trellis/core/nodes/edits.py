@@ -54,7 +54,7 @@ class Edits:
         joining |= {node.id: node.parent_id for node in returning}
         self._joined = {to for to in joining.values() if to is not None}
         self._check_targets()
-        self._check_ways(joining)
+        self._check_moves(joining)
         self._orders = self._read_orders(touched, len(targets) + len(returning))
         self._before = {parent: tuple(order) for parent, order in self._orders.items()}
         self._parents = {node: parent for parent, order in self._orders.items() for node in order}
@@ -72,7 +72,7 @@ class Edits:
         if len(there) < len(self._joined) or any(self._kind.leaf_only(node.fields) for node in there.values()):
             raise OneByOne
 
-    def _check_ways(self, joining: Mapping[int, int | None]) -> None:
+    def _check_moves(self, joining: Mapping[int, int | None]) -> None:
         """Raise OneByOne if a node would move below itself, or too deep with the nodes that are below it by then."""
         parents = self._find_parents() | {node: self._found[node].parent_id for node in joining if node in self._found}
         below: dict[int | None, set[int]] = defaultdict(set)

@@ -254,7 +254,8 @@ class Run:
         together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])
         for top in (top for top in tops if top not in together):
             node, below = scope.nodes[top], list(scope.walk_below(top))
-            if not self._may_go(scope, node, gone):
+            if (other := self._find_managed_elsewhere(scope, top, gone)) is not None:
+                self._faults.append((scope.section.place, _tell_managed_elsewhere(scope.kind, node, other)))
                 continue
             raw = {"deleteChildrenOrMove": -1} if below else {}
             if self.steps.run(Step(Subject(kind, scope.section.place, None, node), raw, top), DELETE) is not None:
@@ -277,20 +278,9 @@ class Run:
         self._progress.done(len(leaves))
         return gone
 
-    def _may_go(self, scope: Scope, node: nodes.Node, gone: set[int]) -> bool:
-        """Return whether everything below a node may be deleted with it. If another document manages a node there, add a fault."""
-        below = (scope.nodes[i] for i in scope.walk_below(node.id) if i in scope.nodes and i not in gone)
-        if (stays := next(below, None)) is None:
-            return True
-        detail = say(
-            "{node} is to be deleted, but '{name}' ({id}) below it is managed by the document '{document}'.",
-            node=say("'{name}' ({singular} {id})", name=isolate(node.name), singular=scope.kind.singular, id=node.id),
-            name=isolate(stays.name),
-            id=stays.id,
-            document=stays.managed_by,
-        )
-        self._faults.append((scope.section.place, detail))
-        return False
+    def _find_managed_elsewhere(self, scope: Scope, top: int, gone: set[int]) -> nodes.Node | None:
+        """Return a node below one that is to be deleted which another document manages; None if there is none."""
+        return next((scope.nodes[i] for i in scope.walk_below(top) if i in scope.nodes and i not in gone), None)
 
     # --- ordering -------------------------------------------------------------------------------------------------
 
@@ -313,6 +303,16 @@ class Run:
             for level, parent in [(scope.section.entries, scope.root), *below] if scope.kind.ordered else ():
                 levels.setdefault((scope.kind.name, parent), (scope, [], parent))[1].extend(level)
         return [*levels.values()]
+
+
+def _tell_managed_elsewhere(kind: NodeKind, node: nodes.Node, other: nodes.Node) -> str:
+    return say(
+        "{node} is to be deleted, but '{name}' ({id}) below it is managed by the document '{document}'.",
+        node=say("'{name}' ({singular} {id})", name=isolate(node.name), singular=kind.singular, id=node.id),
+        name=isolate(other.name),
+        id=other.id,
+        document=other.managed_by,
+    )
 
 
 def _insert(scope: Scope, numbers: list[int], parent: int | None, before: int | None) -> None:

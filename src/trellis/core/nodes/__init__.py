@@ -2,9 +2,10 @@
 
 from trellis.core.kind import Derived, NodeKind, Values
 from trellis.core.nodes import copy, crud, external, ordering, outline
-from trellis.core.nodes.deletion import delete_rows, find_naming, remove_group, without_group
+from trellis.core.nodes.deletion import delete_rows
 from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.external import PUT_EXTERNAL
+from trellis.core.nodes.groups import drop_groups, find_naming, remove_group, without_groups
 from trellis.core.nodes.placement import Placement, apply_placement, children_go_too_deep, goes_too_deep
 from trellis.core.nodes.record import serialize_node, serialize_nodes, serialize_target, slug
 from trellis.core.nodes.references import refuse_taken
@@ -22,6 +23,7 @@ __all__ = [
     "apply_placement",
     "children_go_too_deep",
     "delete_rows",
+    "drop_groups",
     "find_naming",
     "goes_too_deep",
     "makes_cycle",
@@ -33,7 +35,7 @@ __all__ = [
     "serialize_nodes",
     "serialize_target",
     "slug",
-    "without_group",
+    "without_groups",
 ]
 
 # Each of these modules returns some of the operations of a kind.

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from trellis.core.fields import ChildrenFate, Field, invalid_id, isolate
 from trellis.core.kind import NodeKind
+from trellis.core.nodes.groups import remove_group
 from trellis.core.nodes.placement import children_go_too_deep
 from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
 from trellis.core.nodes.tree import DEEPEST
@@ -223,37 +224,3 @@ def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list
         ),
     )
     raise refuse_faults(fault)
-
-
-def remove_group(context: Context, group: int) -> list[tuple[str, int]]:
-    """Remove a group from every node's permissions and group fields; return the nodes that named it."""
-    keys = nodes.list_mentioning_group(context.tx, group)
-    progress = Progress(context.call, len(keys))
-    found: list[tuple[str, int]] = []
-    for name, node in nodes.walk(context.tx, keys):
-        progress.done()
-        if (without := _take_out(context, name, node, group)) is not None:
-            snapshots.save(context.tx, name, node, "changed")
-            nodes.update(context.tx, name, replace(without, updated_at=context.at))
-            found.append((name, node.id))
-    return found
-
-
-def find_naming(context: Context, group: int) -> set[tuple[str, int]]:
-    """Find the nodes of all kinds that name a group: (kind, id)."""
-    found = nodes.walk(context.tx, nodes.list_mentioning_group(context.tx, group))
-    return {(name, node.id) for name, node in found if _take_out(context, name, node, group) is not None}
-
-
-def _take_out(context: Context, name: str, node: Node, group: int) -> Node | None:
-    """Return a node of the kind `name` without a group; None if the node does not name the group."""
-    own = {f.name for kind in context.environment.kinds if kind.name == name for f in kind.group_fields}
-    permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
-    fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}
-    is_named = permissions != node.permissions or fields != node.fields
-    return replace(node, permissions=permissions, fields=fields) if is_named else None
-
-
-def without_group(who: Any, group: int) -> Any:
-    """Remove a group from a permission."""
-    return [one for one in who if one != group] if isinstance(who, list) else who

@@ -10,12 +10,13 @@ from trellis.core.nodes import (
     DEEPEST,
     NodeKind,
     Placement,
+    drop_groups,
     goes_too_deep,
     makes_cycle,
     position_on_return,
     refuse_taken,
     serialize_target,
-    without_group,
+    without_groups,
 )
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.version import check_precondition
@@ -222,13 +223,7 @@ def existing_groups(context: Context) -> AbstractSet[int]:
 
 def drop_lost_groups(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[Node, set[int]]:
     """Remove deleted groups from a node's permissions and group fields; return the node and the ids of these groups."""
-    lists = [*node.permissions.values(), *(node.fields.get(f.name) for f in kind.group_fields)]
-    lost = {group for who in lists if isinstance(who, list) for group in who if group not in groups}
-    for group in lost:
-        permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
-        fields = node.fields | {f.name: without_group(node.fields.get(f.name), group) for f in kind.group_fields}
-        node = replace(node, permissions=permissions, fields=fields)
-    return node, lost
+    return drop_groups(kind, node, lambda group: group not in groups)
 
 
 def lists_naming(kind: NodeKind, node: Node, group: int) -> list[str]:
@@ -319,7 +314,7 @@ def _add_group_again(
         who = then[name]
         if who == EVERYONE or not isinstance(who, list) or group not in who:
             continue
-        if now[name] == without_group(who, group):
+        if now[name] == without_groups(who, {group}):
             settled[name] = who
         else:
             missed.append(name)

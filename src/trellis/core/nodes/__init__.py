@@ -6,7 +6,7 @@ from trellis.core.nodes.deletion import delete_rows
 from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.external import PUT_EXTERNAL
 from trellis.core.nodes.groups import drop_groups, find_naming, remove_group, without_groups
-from trellis.core.nodes.placement import Placement, apply_placement, children_go_too_deep, goes_too_deep
+from trellis.core.nodes.placement import Placement, apply_placement, children_go_too_deep, count_children_in_the_way, goes_too_deep
 from trellis.core.nodes.record import serialize_node, serialize_nodes, serialize_target, slug
 from trellis.core.nodes.references import refuse_taken
 from trellis.core.nodes.tree import DEEPEST, makes_cycle, position_on_return
@@ -22,6 +22,7 @@ __all__ = [
     "Values",
     "apply_placement",
     "children_go_too_deep",
+    "count_children_in_the_way",
     "delete_rows",
     "drop_groups",
     "find_naming",

@@ -20,7 +20,7 @@ from trellis.core.nodes.creation import (
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals, find_plain
 from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
-from trellis.core.nodes.placement import PLACES, apply_placement, find_place, resolve_placement
+from trellis.core.nodes.placement import PLACES, apply_placement, count_children_in_the_way, find_place, resolve_placement
 from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
 from trellis.core.operation import Access, Context, OneByOne, Operation, Outcome
@@ -258,11 +258,7 @@ def _check_reach(kind: NodeKind, context: Context, ids: AbstractSet[int | None])
 
 
 def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, fields: Values) -> tuple[Fault, ...]:
-    if (
-        not kind.leaf_only(fields)
-        or kind.leaf_only(old.fields)
-        or not (count := siblings.count_children(context.tx, kind.name, old.id))
-    ):
+    if not (count := count_children_in_the_way(context.tx, kind, old, fields)):
         return ()
     detail = say(
         "type redirect allows no children, but this {singular} has {count}: move or delete them first.",

@@ -6,7 +6,7 @@ from typing import Final
 
 from trellis.core.bounds import Reach
 from trellis.core.fields import Input
-from trellis.core.kind import NodeKind
+from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes import tree
 from trellis.core.operation import Context
 from trellis.errors import Fault
@@ -132,6 +132,13 @@ def children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, to: Node) 
     """Return whether the nodes below a node would be too deep below another one, and deeper than they are now."""
     now, then = (nodes.find_level(tx, kind.name, one.id) for one in (node, to))
     return then > now and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST + 1 - then)
+
+
+def count_children_in_the_way(tx: Transaction, kind: NodeKind, node: Node, fields: Values) -> int:
+    """Return how many children a node has that must be gone before it can have these fields; 0 if it can have them now."""
+    if not kind.leaf_only(fields) or kind.leaf_only(node.fields):
+        return 0
+    return siblings.count_children(tx, kind.name, node.id)
 
 
 def find_place(

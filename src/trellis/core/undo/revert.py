@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.events import changed_members, find_undoing_events
-from trellis.core.nodes import NodeKind, Placement, apply_placement, refuse_taken, serialize_target
+from trellis.core.nodes import NodeKind, Placement, apply_placement, count_children_in_the_way, refuse_taken, serialize_target
 from trellis.core.operation import Context, Outcome
 from trellis.core.undo.undelete import drop_lost_groups, existing_groups, find_placement, serialize_outcome
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
-from trellis.store import events, nodes, siblings, snapshots
+from trellis.store import events, nodes, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
@@ -98,11 +98,7 @@ def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapsh
 
 def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) -> None:
     """Refuse to revert a node with children to one that must not have any."""
-    if (
-        not kind.leaf_only(wanted.fields)
-        or kind.leaf_only(now.fields)
-        or not (count := siblings.count_children(context.tx, kind.name, now.id))
-    ):
+    if not (count := count_children_in_the_way(context.tx, kind, now, wanted.fields)):
         return
     raise Refused(
         "CHANGED_SINCE",

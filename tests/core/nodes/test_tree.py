@@ -1,10 +1,9 @@
-"""The arithmetic of trees: places beside siblings, cycles and paths."""
+"""The arithmetic of trees: places beside siblings, and paths."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.nodes.tree import format_path, makes_cycle, position_beside
+from trellis.core.nodes.tree import format_path, position_beside
 
 
 @given(st.integers(2, 12), st.booleans(), st.data())
@@ -15,11 +14,6 @@ def test_beside_is_the_place_next_to_the_sibling_once_the_node_has_left(count: i
     place = position_beside(sibling, own, behind=behind)
     siblings.insert(place, "me")
     assert siblings.index("me") - siblings.index(f"s{sibling}") == (1 if behind else -1)
-
-
-@pytest.mark.parametrize(("node", "line", "cycle"), [(1, (1,), True), (1, (3, 2, 1), True), (1, (3, 2), False), (1, (), False)])
-def test_a_node_cannot_go_under_itself_or_what_is_below_it(node: int, line: tuple[int, ...], cycle: bool) -> None:
-    assert makes_cycle(node, line) is cycle
 
 
 def test_a_path_names_everything_from_the_top_down() -> None:

@@ -6,10 +6,10 @@ from trellis.core.nodes.deletion import delete_rows
 from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.external import PUT_EXTERNAL
 from trellis.core.nodes.groups import drop_groups, find_naming, remove_group, without_groups
-from trellis.core.nodes.placement import Placement, apply_placement, children_go_too_deep, count_children_in_the_way, goes_too_deep
+from trellis.core.nodes.placement import Placement, Unfit, apply_placement, count_children_in_the_way, find_parent
 from trellis.core.nodes.record import serialize_node, serialize_nodes, serialize_target, slug
 from trellis.core.nodes.references import refuse_taken
-from trellis.core.nodes.tree import DEEPEST, makes_cycle, position_on_return
+from trellis.core.nodes.tree import DEEPEST, position_on_return
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -19,15 +19,14 @@ __all__ = [
     "Edits",
     "NodeKind",
     "Placement",
+    "Unfit",
     "Values",
     "apply_placement",
-    "children_go_too_deep",
     "count_children_in_the_way",
     "delete_rows",
     "drop_groups",
     "find_naming",
-    "goes_too_deep",
-    "makes_cycle",
+    "find_parent",
     "operations",
     "position_on_return",
     "refuse_taken",

@@ -7,14 +7,14 @@ from typing import Any, Final
 from trellis.core.fields import ChildrenFate, Field, invalid_id, isolate
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.groups import remove_group
-from trellis.core.nodes.placement import children_go_too_deep
+from trellis.core.nodes.placement import Unfit, find_parent
 from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
 from trellis.core.nodes.tree import DEEPEST
 from trellis.core.operation import Context, OneByOne, Outcome, Progress, check_weight
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import say, say_many
+from trellis.sentences import mark, say, say_many
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
@@ -77,7 +77,7 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
     direct = siblings.find_children(context.tx, kind.name, node.id) if below and fate != -1 else []
     if below and fate is None:
         raise _has_children(kind, node, len(direct), len(below))
-    target = None if fate in {None, -1} else _target(kind, context, node, fate, below)
+    target = None if fate in {None, -1} else _find_target(kind, context, node, fate)
     gone, moved = ([], direct) if target is not None else (below, [])
     _save_for_undo(kind, context, node)
     if target is not None and direct:
@@ -202,20 +202,20 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
     )
 
 
-def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list[int]) -> Node:
-    target, reach = nodes.find(context.tx, kind.name, fate), context.find_reach(kind)
-    if target is None or (reach is not None and not reach.contains(context.tx, fate)):
-        problem = say("there is no {singular} {fate}", singular=kind.singular, fate=fate)
-    elif target.id == node.id:
-        problem = say("it is the one being deleted")
-    elif target.id in below:
-        problem = say("{singular} {fate} is below the one being deleted", singular=kind.singular, fate=fate)
-    elif kind.leaf_only(target.fields):
-        problem = say("{singular} {fate} is a redirect and cannot have children", singular=kind.singular, fate=fate)
-    elif children_go_too_deep(context.tx, kind, node, target):
-        problem = say("there would be more than {deepest} levels", deepest=DEEPEST)
-    else:
-        return target
+_UNFIT: Final = {
+    Unfit.MISSING: mark("there is no {singular} {fate}"),
+    Unfit.LEAF_ONLY: mark("{singular} {fate} is a redirect and cannot have children"),
+    Unfit.ITSELF: mark("it is the one being deleted"),
+    Unfit.BELOW: mark("{singular} {fate} is below the one being deleted"),
+    Unfit.TOO_DEEP: mark("there would be more than {deepest} levels"),
+}
+
+
+def _find_target(kind: NodeKind, context: Context, node: Node, fate: int) -> Node:
+    found = find_parent(kind, context, fate, node, of_children=True)
+    if not isinstance(found, Unfit):
+        return found.node
+    problem = say(_UNFIT[found], singular=kind.singular, fate=fate, deepest=DEEPEST)
     fault = Fault(
         _FATE.name,
         "INVALID_TARGET",

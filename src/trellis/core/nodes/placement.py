@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import Final
 
 from trellis.core.bounds import Reach
@@ -10,10 +11,10 @@ from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes import tree
 from trellis.core.operation import Context
 from trellis.errors import Fault
-from trellis.sentences import say
+from trellis.sentences import mark, say
 from trellis.store import nodes, siblings
 from trellis.store.engine import Transaction
-from trellis.store.nodes import Node
+from trellis.store.nodes import Located, Node
 
 PLACES: Final = ("position", "before", "after")
 
@@ -34,6 +35,29 @@ class Placement:
     above: str = ""
 
 
+class Unfit(Enum):
+    """Why a node cannot be the parent of another one."""
+
+    MISSING = auto()
+    LEAF_ONLY = auto()
+    ITSELF = auto()
+    BELOW = auto()
+    TOO_DEEP = auto()
+
+
+_UNFIT: Final = {
+    Unfit.MISSING: mark(
+        "parentId: there is no {singular} {id}. Send the id of a {singular}, or null for the top level.",
+    ),
+    Unfit.LEAF_ONLY: mark("parentId: {singular} {id} is a redirect, and redirects cannot have children."),
+    Unfit.ITSELF: mark("parentId: a {singular} cannot be moved under itself."),
+    Unfit.BELOW: mark("parentId: a {singular} cannot be moved under {id}, which is below it."),
+    Unfit.TOO_DEEP: mark(
+        "parentId: under {singular} {id} there would be more than {deepest} levels. Choose a parent further up.",
+    ),
+}
+
+
 def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node | None) -> Placement:
     """Validate the placement of a new node (`node` is None) or of an existing one. Raises Refused (OUT_OF_BOUNDS)."""
     tx, reach = context.tx, context.find_reach(kind)
@@ -50,10 +74,11 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
         faults.extend(Fault(name, "INVALID_POSITION", detail) for name in wishes)
     parent, above = None, ""
     if parent_id is not None and parent_id != old_parent:
-        parent, told = _parent(tx, kind, node, parent_id, reach)
-        if parent is None:
-            return Placement(parent_id, faults=(Fault("parentId", "INVALID_PARENT", told), *faults))
-        above = told
+        found = find_parent(kind, context, parent_id, node)
+        if isinstance(found, Unfit):
+            detail = say(_UNFIT[found], singular=kind.singular, id=parent_id, deepest=tree.DEEPEST)
+            return Placement(parent_id, faults=(Fault("parentId", "INVALID_PARENT", detail), *faults))
+        parent, above = found.node, f"{found.above}{found.node.name} > "
     if faults:
         return Placement(parent_id, parent, faults=tuple(faults))
     place, faults = find_place(
@@ -83,41 +108,25 @@ def _check_reach(tx: Transaction, kind: NodeKind, reach: Reach, parent_id: int |
         raise reach.refuse(say("The top level is outside."))
 
 
-def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int, reach: Reach | None) -> tuple[Node | None, str]:
-    """Return a parent and the path of names down to its children, or None and a sentence that says what is wrong."""
-    found = nodes.find_with_path(tx, kind.name, parent_id)
-    if found is None or (reach is not None and not reach.contains(tx, parent_id)):
-        return (
-            None,
-            say(
-                "parentId: there is no {singular} {id}. Send the id of a {singular}, or null for the top level.",
-                singular=kind.singular,
-                id=parent_id,
-            ),
-        )
-    parent, above, line = found
-    if kind.leaf_only(parent.fields):
-        told = say(
-            "parentId: {singular} {id} is a redirect, and redirects cannot have children.", singular=kind.singular, id=parent_id
-        )
-        return None, told
-    if node is not None and tree.makes_cycle(node.id, nodes.find_ancestors(tx, kind.name, (parent_id,))):
-        if parent_id == node.id:
-            return None, say("parentId: a {singular} cannot be moved under itself.", singular=kind.singular)
-        told = say("parentId: a {singular} cannot be moved under {id}, which is below it.", singular=kind.singular, id=parent_id)
-        return None, told
-    if goes_too_deep(tx, kind, node, len(line) + 1):
-        told = say(
-            "parentId: under {singular} {id} there would be more than {deepest} levels. Choose a parent further up.",
-            singular=kind.singular,
-            id=parent_id,
-            deepest=tree.DEEPEST,
-        )
-        return None, told
-    return parent, f"{above}{parent.name} > "
+def find_parent(kind: NodeKind, context: Context, number: int, node: Node | None, *, of_children: bool = False) -> Located | Unfit:
+    """Return the node that is to be the parent of a node (None for a new one), or of its children, or why it cannot be."""
+    found, reach = nodes.find_with_path(context.tx, kind.name, number), context.find_reach(kind)
+    if found is None or (reach is not None and not reach.contains(context.tx, number)):
+        return Unfit.MISSING
+    if kind.leaf_only(found.node.fields):
+        return Unfit.LEAF_ONLY
+    if node is not None and number == node.id:
+        return Unfit.ITSELF
+    if node is not None and node.id in found.line:
+        return Unfit.BELOW
+    if node is not None and of_children:
+        is_too_deep = _children_go_too_deep(context.tx, kind, node, len(found.line) + 1)
+    else:
+        is_too_deep = _goes_too_deep(context.tx, kind, node, len(found.line) + 1)
+    return Unfit.TOO_DEEP if is_too_deep else found
 
 
-def goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int) -> bool:
+def _goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int) -> bool:
     """Return whether a node (None for a new one) and the nodes below it would be too deep under a parent on this level.
 
     A node that would be no deeper than it is now is not too deep: trees from before the limit can be corrected step by step.
@@ -128,10 +137,10 @@ def goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int
     return is_deeper and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST - level)
 
 
-def children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, to: Node) -> bool:
-    """Return whether the nodes below a node would be too deep below another one, and deeper than they are now."""
-    now, then = (nodes.find_level(tx, kind.name, one.id) for one in (node, to))
-    return then > now and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST + 1 - then)
+def _children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, level: int) -> bool:
+    """Return whether the nodes below a node would be too deep below one on this level, and deeper than they are now."""
+    is_deeper = level > nodes.find_level(tx, kind.name, node.id)
+    return is_deeper and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST + 1 - level)
 
 
 def count_children_in_the_way(tx: Transaction, kind: NodeKind, node: Node, fields: Values) -> int:

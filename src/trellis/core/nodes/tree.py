@@ -1,14 +1,9 @@
-"""The arithmetic of trees: positions, paths and cycles. Pure functions, without rows or requests."""
+"""The arithmetic of trees: positions and paths. Pure functions, without rows or requests."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 DEEPEST: Final = 100  # levels of a tree; limited because each record contains the names of all its ancestors
-
-
-def makes_cycle(node: int, line: Iterable[int]) -> bool:
-    """Return whether moving a node under a parent would create a cycle; `line` is the parent with all its ancestors."""
-    return node in line
 
 
 def position_beside(sibling: int, own: int | None, *, behind: bool) -> int:

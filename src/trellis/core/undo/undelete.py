@@ -10,9 +10,9 @@ from trellis.core.nodes import (
     DEEPEST,
     NodeKind,
     Placement,
+    Unfit,
     drop_groups,
-    goes_too_deep,
-    makes_cycle,
+    find_parent,
     position_on_return,
     refuse_taken,
     serialize_target,
@@ -21,7 +21,7 @@ from trellis.core.nodes import (
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import Sentence, advise, say
+from trellis.sentences import advise, mark, say
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
@@ -162,43 +162,32 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
 
 
 def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
-    parent, reach = nodes.find(context.tx, kind.name, parent_id), context.find_reach(kind)
-    line = nodes.find_ancestors(context.tx, kind.name, (parent_id,))  # includes the parent
-    if parent is None or (reach is not None and not reach.contains(context.tx, parent_id)):
-        problem = say("there is no {singular} {parent_id}", singular=kind.singular, parent_id=parent_id)
-    elif kind.leaf_only(parent.fields):
-        problem = say(
-            "{singular} {parent_id} is a redirect, and redirects cannot have children",
-            singular=kind.singular,
-            parent_id=parent_id,
-        )
-    elif now is not None and makes_cycle(now.id, line):
-        problem = say("{singular} {parent_id} is below it", singular=kind.singular, parent_id=parent_id)
-    elif goes_too_deep(context.tx, kind, now, len(line)):
-        problem = _too_deep(kind, parent_id)
-    else:
-        return parent
-    raise _refuse_parent(parent_id, problem, wanted=wanted)
+    found = find_parent(kind, context, parent_id, now)
+    if isinstance(found, Unfit):
+        raise _refuse_parent(kind, parent_id, found, wanted=wanted)
+    return found.node
 
 
 def _check_depth(kind: NodeKind, context: Context, node: Node) -> None:
     """Refuse if the nodes that were restored with a node are too deep."""
     level = nodes.find_level(context.tx, kind.name, node.parent_id)
     if node.parent_id is not None and nodes.reaches_down(context.tx, kind.name, node.id, DEEPEST - level):
-        raise _refuse_parent(node.parent_id, _too_deep(kind, node.parent_id), wanted="parentId" in context.input)
+        raise _refuse_parent(kind, node.parent_id, Unfit.TOO_DEEP, wanted="parentId" in context.input)
 
 
-def _too_deep(kind: NodeKind, parent_id: int) -> Sentence:
-    return say(
-        "under {singular} {parent_id} there would be more than {deepest} levels",
-        singular=kind.singular,
-        parent_id=parent_id,
-        deepest=DEEPEST,
-    )
+_BELOW: Final = mark("{singular} {parent_id} is below it")
+_UNFIT: Final = {
+    Unfit.MISSING: mark("there is no {singular} {parent_id}"),
+    Unfit.LEAF_ONLY: mark("{singular} {parent_id} is a redirect, and redirects cannot have children"),
+    Unfit.ITSELF: _BELOW,
+    Unfit.BELOW: _BELOW,
+    Unfit.TOO_DEEP: mark("under {singular} {parent_id} there would be more than {deepest} levels"),
+}
 
 
-def _refuse_parent(parent_id: int, problem: Sentence, *, wanted: bool) -> Refused:
+def _refuse_parent(kind: NodeKind, parent_id: int, unfit: Unfit, *, wanted: bool) -> Refused:
     """Return the refusal to restore a node under its old parent or, if `wanted`, under the requested one."""
+    problem = say(_UNFIT[unfit], singular=kind.singular, parent_id=parent_id, deepest=DEEPEST)
     if wanted:
         detail = say("parentId: {problem}. Send another id, or null for the top level.", problem=problem)
         return refuse_faults(Fault("parentId", "INVALID_PARENT", detail))

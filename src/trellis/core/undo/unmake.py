@@ -7,9 +7,10 @@ from typing import Any, Final
 from trellis.core.events import is_past_undo
 from trellis.core.nodes import (
     NodeKind,
-    children_go_too_deep,
+    Unfit,
     delete_rows,
     find_naming,
+    find_parent,
     remove_group,
     serialize_target,
 )
@@ -84,18 +85,13 @@ def _move_children_again(kind: NodeKind, context: Context, event: Event, root: N
         raise _no_longer_kept(kind, context, event, root)
     now = siblings.find_children(context.tx, kind.name, root.id)
     (target_id,) = {kept[child].parent_id for child in moved} if set(now) == set(moved) else {None}
-    target = nodes.find(context.tx, kind.name, target_id) if target_id is not None else None
-    if (
-        target is None
-        or kind.leaf_only(target.fields)
-        or target.id in nodes.find_descendants(context.tx, kind.name, root.id)
-        or children_go_too_deep(context.tx, kind, root, target)
-    ):
+    target = None if target_id is None else find_parent(kind, context, target_id, root, of_children=True)
+    if target is None or isinstance(target, Unfit):
         raise _refuse_children(kind, event, root, len(moved), len(now))
-    snapshots.save_moved_children(context.tx, kind.name, root.id, target.id)
-    others = siblings.count_children(context.tx, kind.name, target.id)
+    snapshots.save_moved_children(context.tx, kind.name, root.id, target.node.id)
+    others = siblings.count_children(context.tx, kind.name, target.node.id)
     positions = siblings.positions_after_return([kept[child].position for child in moved], others)
-    siblings.move_many(context.tx, kind.name, moved, root.id, target.id, context.at, positions)
+    siblings.move_many(context.tx, kind.name, moved, root.id, target.node.id, context.at, positions)
     return moved
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.api_fixtures import MakeApiClient, MakeService, make_api, serve
 from tests.fixture_types import MakeKey
+from tests.no_threads import without_new_threads
 from tests.service_process import Service, begin_post
 from tests.wait import wait_until
 from trellis import __version__
@@ -88,6 +89,18 @@ def test_a_log_that_nobody_reads_holds_up_nobody_and_says_later_what_was_left_ou
             log.warning("Later.")
             found += os.read(reader.fileno(), 65_536)
         assert b"Line 0. " in found
+        os.close(writes)
+
+
+def test_lines_for_which_no_thread_can_be_started_wait_and_fail_nobody(log_to: Callable[[int], logging.Logger]) -> None:
+    reads, writes = os.pipe()
+    log = log_to(writes)
+    with without_new_threads():
+        log.warning("First.")
+    log.warning("Second.")
+    with os.fdopen(reads, "rb") as reader:
+        assert b"First." in reader.readline()
+        assert b"Second." in reader.readline()
         os.close(writes)
 
 

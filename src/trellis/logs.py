@@ -7,6 +7,7 @@ import queue
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -110,8 +111,10 @@ class PatientHandler(logging.Handler):
             self.handleError(record)
             return
         if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="trellis-log", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._serve, name="trellis-log", daemon=True)
+            with suppress(RuntimeError):  # if the system allows no more threads now, the lines wait
+                thread.start()
+                self._thread = thread
         try:
             self._lines.put_nowait(line)
         except queue.Full:

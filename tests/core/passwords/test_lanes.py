@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.no_threads import without_new_threads
 from trellis.core.passwords import Lanes, chain
 from trellis.errors import Refused
 
@@ -135,3 +136,22 @@ def test_what_waits_for_its_second_step_can_be_cancelled_and_what_has_begun_that
     assert chained[1].result(_PATIENCE) == "done"
     seconds[2].cancel()
     assert chained[2].cancelled()
+
+
+def test_where_no_thread_can_be_started_work_is_refused_and_later_work_is_done() -> None:
+    lanes, done = Lanes(on_idle=lambda: None), list[str]()
+    with without_new_threads():
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                lanes.submit("people/1", lambda: done.append("refused"))
+    lanes.submit("people/1", lambda: done.append("later")).result(_PATIENCE)
+    assert done == ["later"]
+
+
+def test_where_no_second_thread_can_be_started_the_first_does_the_work() -> None:
+    lanes, go = Lanes(on_idle=lambda: None), threading.Event()
+    first = lanes.submit("people/1", lambda: go.wait(_PATIENCE))
+    with without_new_threads():
+        second = lanes.submit("people/2", lambda: "done")
+    go.set()
+    assert (first.result(_PATIENCE), second.result(_PATIENCE)) == (True, "done")

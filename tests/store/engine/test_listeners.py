@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.no_threads import without_new_threads
 from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store.counters import next_number
@@ -173,3 +174,13 @@ def test_where_nobody_can_be_asked_the_lease_ends_by_itself(processes: Processes
     version = there.store.data_version()
     here.store.write(change_key).result(30)
     assert there.store.data_version() is None or there.store.data_version() != version
+
+
+def test_where_no_thread_can_be_started_the_writer_itself_waits_for_the_others(processes: Processes) -> None:
+    here, there = processes.start(), processes.start()
+    here.store.write(lambda tx: next_number(tx, "tickets")).result(30)  # its writer has been started
+    version = there.store.data_version()
+    with without_new_threads():
+        here.store.write(change_key).result(30)
+    assert there.store.data_version() != version
+    here.store.write(change_key).result(30)

@@ -62,16 +62,26 @@ class Lanes:
         self._threads = 0
 
     def submit(self, lane: str, work: Callable[[], T]) -> Future[T]:
-        """Put a piece of work into a lane. Raises Refused (TOO_MANY_PASSWORDS) if the lane or its group is full."""
+        """Put a piece of work into a lane.
+
+        Raises Refused (TOO_MANY_PASSWORDS) if the lane or its group is full, and RuntimeError if no thread can be started for it.
+        """
         future: Future[T] = Future()
         with self._guard:
             self._require_room(lane)
+            if self._threads < _THREADS:
+                self._start_thread()
             self._groups.setdefault(_group(lane), {}).setdefault(lane, deque()).append((work, future))
-            start = self._threads < _THREADS
-            self._threads += start
-        if start:
-            threading.Thread(target=self._serve, name="trellis-passwords", daemon=True).start()
         return future
+
+    def _start_thread(self) -> None:
+        try:
+            threading.Thread(target=self._serve, name="trellis-passwords", daemon=True).start()
+        except RuntimeError:  # the system allows no more threads now
+            if self._threads == 0:
+                raise
+        else:
+            self._threads += 1
 
     def _require_room(self, lane: str) -> None:
         lanes = self._groups.get(_group(lane), {})

@@ -18,7 +18,6 @@ from trellis.settings import Settings
 FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "status", "ms", "address")
 
 _IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # fields that the message of a request contains already
-MOST_CHARACTERS: Final = 512  # of a path
 _LINK: Final = re.compile(r"(/(?:invitation|first-run)/)[\w-]{16,}")  # one-time links of the panel, which contain a secret
 _WAITING: Final = 10_000  # lines that may wait to be written; further ones are dropped and counted
 _PATIENCE: Final = 2.0  # seconds; see PatientHandler.close
@@ -30,8 +29,8 @@ REFUSED: Final = "trellis.server.refused"  # key in the scope: the status with w
 
 
 def log_refused(status: int, path: str, address: str) -> None:
-    """Log a request that the server refused before it reached the application. `path` is the part that was read, or ""."""
-    facts = {"path": redact_links(path)[:MOST_CHARACTERS] or None, "status": status, "address": address or None}
+    """Log a request that the server refused before it reached the application. `path` is what was read of it, without keys."""
+    facts = {"path": redact_links(path) or None, "status": status, "address": address or None}
     access_log.info("The server refused %s: %d", f"a request to {facts['path']}" if path else "what came", status, extra=facts)
 
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from trellis.core.keys import redact_keys
+from trellis.core.keys import redact_path
 from trellis.http.api import REQUEST, ApiRequest, Receive, Scope, Send
-from trellis.logs import MOST_CHARACTERS, REFUSED, access_log, redact_links
+from trellis.logs import REFUSED, access_log, redact_links
 from trellis.traces import find_traceparent, log_fields
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -34,7 +34,7 @@ async def run_logged(app: App, scope: Scope, receive: Receive, send: Send) -> No
         bearer = None if request is None else request.bearer
         facts = {
             "method": scope["method"][:16],
-            "path": redact_links(redact_keys(scope["path"]))[:MOST_CHARACTERS],
+            "path": redact_links(redact_path(scope["path"])),
             "status": scope.get(REFUSED, status),
             "ms": round((time.perf_counter_ns() - started) / 1e6, 3),
             "operation": None if request is None else request.operation,

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from time import perf_counter_ns
 from typing import Final, NamedTuple
 
-from trellis.core.keys import Bearer, redact_keys
+from trellis.core.keys import Bearer, redact_path
 from trellis.core.operation import Operation
 from trellis.errors import Refused
 from trellis.http.addresses import LONGEST_ADDRESS, rewrite_address
@@ -100,7 +100,7 @@ class Immediate(Reads):
             return None
         request_id = self._service.choose_request_id(headers)
         status, response = self._respond(cached, headers.get(b"if-none-match"), request_id, allowance)
-        path = redact_keys(scope["raw_path"].decode("latin-1"))[:512]
+        path = redact_path(scope["raw_path"].decode("latin-1"))
         of = now, _METHOD, path, operation.name, bearer.key.id, address
         self._record(Request(*of, status, (perf_counter_ns() - started) // 1000, request_id, None), is_logged=bearer.log_requests)
         return response

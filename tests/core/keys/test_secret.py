@@ -4,10 +4,11 @@ import hashlib
 import re
 from urllib.parse import unquote
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.keys.secret import ALPHABET, Secret, new_secret, parse_secret, redact_keys
+from trellis.core.keys.secret import ALPHABET, Secret, new_secret, parse_secret, redact_keys, redact_path
 
 secrets = st.builds(Secret, st.text(ALPHABET, min_size=8, max_size=8), st.text(ALPHABET, min_size=32, max_size=32))
 
@@ -130,6 +131,19 @@ def test_a_text_with_percent_signs_and_no_key_stays_as_it_is(text: str) -> None:
     assert redact_keys(text) == text
 
 
-def test_a_long_text_is_decoded_as_far_as_it_is_kept() -> None:
-    assert len(redact_keys("%" * 60_000 + str(new_secret()))) <= 60_060
-    assert len(redact_keys("%41" * 20_000)) == 60_000
+@pytest.mark.parametrize("length", [0, 4_070, 4_100, 60_000])
+def test_a_percent_encoded_key_is_hidden_however_far_into_a_text_it_stands(length: int) -> None:
+    secret = new_secret()
+    shown = redact_keys("/" * length + str(secret).replace("_", "%5F") + "/beside")
+    assert shown == f"{'/' * length}trl_{secret.public}_[hidden]/beside"
+
+
+def test_a_long_text_without_a_key_is_neither_cut_nor_decoded() -> None:
+    assert redact_keys("%41" * 20_000) == "%41" * 20_000
+
+
+@given(secrets, st.integers(0, 5_000), st.sampled_from(["_", "%5F", "%255f"]))
+def test_a_path_in_a_log_is_short_and_shows_no_key(secret: Secret, length: int, mark: str) -> None:
+    shown = redact_path("%2F" * length + str(secret).replace("_", mark))
+    assert len(shown) <= 512
+    assert not set(_pieces(secret.secret, 16)) & set(_pieces(shown, 16))

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from trellis.cli.limits.connections import Connections
 from trellis.cli.limits.limits import Limits
 from trellis.cli.limits.ready import ReadyRequests
-from trellis.core.keys import redact_keys
+from trellis.core.keys import redact_path
 from trellis.core.networks import write_plain
 from trellis.http.server import ServerHooks, ServerRefusal, Whole
 from trellis.logs import REFUSED, log_refused
@@ -331,4 +331,4 @@ class LimitedProtocol(HttpToolsProtocol):
             scope[REFUSED] = status.value
         elif self._limits.logs:
             url, is_known = getattr(self, "url", b""), self._step is not _Step.REQUEST
-            log_refused(status.value, redact_keys(url.partition(b"?")[0].decode("latin-1")) if is_known else "", self._address)
+            log_refused(status.value, redact_path(url.partition(b"?")[0].decode("latin-1")) if is_known else "", self._address)

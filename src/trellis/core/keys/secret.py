@@ -18,7 +18,8 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ROUNDS: Final = 8  # of decoding
 _HIDDEN_WHOLE: Final = f"trl_{'0' * 8}_{'0' * 16}"
 _LONGEST_REASON: Final = 500  # characters
-_LONGEST: Final = 4096  # characters that are decoded
+_LONGEST_PATH: Final = 512  # characters
+_DECODED: Final = 4096  # characters of a path that may be decoded for these
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,16 @@ def find_public_part(text: str) -> str:
 def redact_keys(text: str) -> str:
     """Replace the secret half of everything that looks like a key, so that it never reaches a log.
 
-    If percent-encoding may hide a key or a part of one, the text is returned decoded and cut to 4,096 characters.
+    If percent-encoding may hide a key or a part of one, the text is returned decoded.
     """
-    if "%" in text and _MARK.search(decoded := _decode(text[:_LONGEST])):
+    if "%" in text and _MARK.search(decoded := _decode(text)):
         text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", decoded)
     return _MARK.sub(r"trl_\1_[hidden]", text) if "trl_" in text else text
+
+
+def redact_path(path: str) -> str:
+    """Return a path as logs show it: with keys redacted, and cut to 512 characters."""
+    return redact_keys(path[:_DECODED])[:_LONGEST_PATH]
 
 
 def tidy_reason(typed: str) -> str:

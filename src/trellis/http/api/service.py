@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from trellis.core.gate import Gate, Result
-from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_keys
+from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_path
 from trellis.core.operation import Access, Call, Operation
 from trellis.errors import Refused
 from trellis.http.api.cache import CachedResponse, Name, ResponseCache
@@ -164,7 +164,7 @@ class Service:
             self.counts.count(request.prefix[1:], request.operation or "", status, duration, request.refused, key)
         if not request.logged or (request.bearer is not None and not request.bearer.log_requests):
             return
-        path = redact_keys(request.prefix + request.path + request.details)[:512]
+        path = redact_path(request.prefix + request.path + request.details)
         of = request.at, request.method[:16], path, request.operation, request.refused_key if key is None else key, request.address
         self.log.record(Request(*of, status, duration, request.request_id, error, is_example=key is None))
 

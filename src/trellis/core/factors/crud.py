@@ -47,7 +47,7 @@ def operations() -> tuple[Operation, ...]:
         _write(
             "admins.add_passkey",
             "Add a passkey",
-            "Adds a passkey that a browser created, and ends all other sessions. Adding the first second factor also returns "
+            "Adds a passkey that a browser created. Adding the first second factor also ends all other sessions, and returns "
             "recovery codes, once.",
             _add_passkey,
             PASSKEY_NAME,
@@ -69,8 +69,8 @@ def operations() -> tuple[Operation, ...]:
         _write(
             "admins.set_authenticator",
             "Set up an authenticator app",
-            "Requires codes from this app from now on, instead of any other app, and ends all other sessions. Adding the first "
-            "second factor also returns recovery codes, once.",
+            "Requires codes from this app from now on. Replacing another app or adding the first second factor also ends all other "
+            "sessions, and adding the first one returns recovery codes, once.",
             _set_authenticator,
             _SALT,
             CODE,

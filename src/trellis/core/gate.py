@@ -27,7 +27,7 @@ from trellis.core.passwords import Lanes, Plain, chain, check_number
 from trellis.core.verbs import Verb
 from trellis.errors import Refused
 from trellis.sentences import say
-from trellis.store.engine import Rollback, Shown, Store, Transaction
+from trellis.store.engine import Rollback, Shown, Store, Transaction, refuse_full
 
 log = logging.getLogger(__name__)
 
@@ -262,10 +262,10 @@ class Gate:
         self, operation: Operation, call: Call, given: Input, write: Callable[[Call, Input, Transaction], Result]
     ) -> Future[Result]:
         """Pass a write to the writer once digests replace its passwords. The operation itself refuses input with faults."""
-        inner = [] if given.faults else [one for one in self._list_inner(operation, call, given) if self._takes_password(one)]
         if operation.read_ahead is not None and not given.faults:
-            ahead = self.lanes.submit(call.lane, lambda: self._read_ahead(operation, call, given))
+            ahead = self.lanes.submit(call.lane, lambda: self._read_ahead(operation, call, given), refuse_full)
             return chain(ahead, lambda prepared: self.store.write(lambda tx: write(prepared, given, tx)))
+        inner = [] if given.faults else [one for one in self._list_inner(operation, call, given) if self._takes_password(one)]
         if given.faults or not (inner or _has_password(given)):
             return self.store.write(lambda tx: write(call, given, tx))
         check_number(len(inner))

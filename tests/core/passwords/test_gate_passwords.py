@@ -123,6 +123,17 @@ def test_the_requests_of_one_key_wait_behind_two_digests_and_no_other_does(gate:
     assert all(future.result(_PATIENCE).event for future in (*running, elsewhere))
 
 
+def test_an_approval_that_finds_no_room_is_told_of_no_passwords(gate: Gate, slow: Slow) -> None:
+    plugin = Actor("key", 7, "Plugin", frozenset({"forums.create", "proposals.approve"}))
+    running, _ = _submit_until_refused(gate, plugin)
+    with pytest.raises(Refused, match=r"^BUSY: Too many writes are already waiting") as refused:
+        gate.submit(_call("proposals.approve", 1, plugin))
+    assert refused.value.status == 503
+    slow.go.set()
+    for future in running:
+        future.result(_PATIENCE)
+
+
 def test_a_call_that_found_no_room_can_be_sent_again_under_its_idempotency_key(gate: Gate, slow: Slow) -> None:
     plugin = Actor("key", 7, "Plugin", frozenset({"forums.create"}))
     running, refused = _submit_until_refused(gate, plugin)

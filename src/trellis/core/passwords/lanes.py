@@ -49,6 +49,12 @@ def refuse_proposed() -> Refused:
     )
 
 
+def _refuse_waiting() -> Refused:
+    return Refused(
+        "TOO_MANY_PASSWORDS", say("Too many passwords are waiting to be checked or stored. Nothing was changed; try again.")
+    )
+
+
 class Lanes:
     """The lanes of one process, each named `group/caller`. Threads are started when there is work, and end when there is none.
 
@@ -61,14 +67,15 @@ class Lanes:
         self._guard = threading.Lock()
         self._threads = 0
 
-    def submit(self, lane: str, work: Callable[[], T]) -> Future[T]:
+    def submit(self, lane: str, work: Callable[[], T], refuse: Callable[[], Refused] = _refuse_waiting) -> Future[T]:
         """Put a piece of work into a lane.
 
-        Raises Refused (TOO_MANY_PASSWORDS) if the lane or its group is full, and RuntimeError if no thread can be started for it.
+        Raises what `refuse` returns, by default TOO_MANY_PASSWORDS, if the lane or its group is full, and RuntimeError if no thread
+        can be started for it.
         """
         future: Future[T] = Future()
         with self._guard:
-            self._require_room(lane)
+            self._require_room(lane, refuse)
             if self._threads < _THREADS:
                 self._start_thread()
             self._groups.setdefault(_group(lane), {}).setdefault(lane, deque()).append((work, future))
@@ -83,12 +90,10 @@ class Lanes:
         else:
             self._threads += 1
 
-    def _require_room(self, lane: str) -> None:
+    def _require_room(self, lane: str, refuse: Callable[[], Refused]) -> None:
         lanes = self._groups.get(_group(lane), {})
         if len(lanes.get(lane, ())) >= _LANE or sum(map(len, lanes.values())) >= _GROUP:
-            raise Refused(
-                "TOO_MANY_PASSWORDS", say("Too many passwords are waiting to be checked or stored. Nothing was changed; try again.")
-            )
+            raise refuse()
 
     def _serve(self) -> None:
         while (job := self._take()) is not None:

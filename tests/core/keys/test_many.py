@@ -66,3 +66,4 @@ def test_keys_must_be_named_and_not_too_many(run: Run) -> None:
 def test_keys_are_listed_by_their_ids(run: Run) -> None:
     numbers = [_make(run, name) for name in ("One", "Two", "Three")]
     assert [key["id"] for key in run("keys.list", ids=[numbers[0], numbers[2], 99])["results"]] == [numbers[0], numbers[2]]
+    assert run("keys.list", ids=[])["results"] == run("forums.list", ids=[])["results"] == []

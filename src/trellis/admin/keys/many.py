@@ -150,7 +150,7 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
     if (done := await find_done(request, action.describe, back, action.write)) is not None:
         return done
     ids = read_ids(request.form.all(IDS))
-    found = (await request.fetch("keys.list", {"ids": ids[:MOST], "perPage": MOST}))["results"] if ids else []
+    found = (await request.fetch("keys.list", {"ids": ids[:MOST], "perPage": MOST}))["results"]
     keys = [key for key in found if key["state"] != "revoked"]
     if not keys or len(ids) > MOST:
         if request.stale:

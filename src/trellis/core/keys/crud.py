@@ -149,9 +149,8 @@ def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 def _list(context: Context) -> Outcome:
     context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
-    filters = {
-        name: context.input.get(name) for name in ("search", "state", "preset", "operation", "ids") if context.input.get(name)
-    }
+    filters = {name: context.input.get(name) for name in ("search", "state", "preset", "operation") if context.input.get(name)}
+    filters |= {"ids": context.input.get("ids")} if "ids" in context.input else {}
     newest = context.input.get("order") == "newest"
     total, listed = keys.read_page(context.tx, per_page, (page - 1) * per_page, filters, now=context.now, newest_first=newest)
     return Outcome(serialize_page([serialize_key(key, context.now) for key in listed], total, page, per_page))

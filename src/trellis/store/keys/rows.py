@@ -96,8 +96,8 @@ def read_page(
 
 def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[bool]]:
     found: list[sa.ColumnElement[bool]] = []
-    if ids := filters.get("ids"):
-        found.append(_c.id.in_(ids))
+    if "ids" in filters:
+        found.append(_c.id.in_(filters["ids"]))
     if state := filters.get("state"):
         ended = _c.expires_at <= now
         unexpired = sa.or_(_c.expires_at.is_(None), sa.not_(ended))

@@ -72,6 +72,8 @@ def test_what_is_wrapped_is_connected_to_as_what_it_means() -> None:
 def test_what_is_reached_through_nat64_is_connected_to_through_it() -> None:
     """Whoever is given such an address has no other way: a machine without IPv4 cannot connect to what it stands for."""
     assert str(check_address(ip_address("64:ff9b::101:101"), ())) == "64:ff9b::101:101"
+    for allowed in ("10.0.0.0/8", "64:ff9b::/96"):
+        assert str(check_address(ip_address("64:ff9b::a00:1"), (ip_network(allowed),))) == "64:ff9b::a00:1"
 
 
 def test_the_operator_allows_networks_and_nothing_beside_them() -> None:

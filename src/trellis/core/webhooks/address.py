@@ -101,16 +101,16 @@ def _is_listed(host: str, hosts: tuple[str, ...]) -> bool:
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
     """Check an address and return the one to connect to: itself, or the one inside a mapped or 6to4 address. Raises NotAllowed.
 
-    A NAT64 address on the public internet is returned as it is: a machine without IPv4 has no other way to the address inside. If
-    the operator allows it, or the address inside, the address inside is returned.
+    A NAT64 address is returned as it is, though the address inside is checked: a machine without IPv4 has no other way to that.
     """
     unwrapped = _unwrap(address)
+    target = address if _is_nat64(address) else unwrapped
     if any(one in network for network in allowed for one in {address, unwrapped} if one.version == network.version):
-        return unwrapped
+        return target
     closed = any(unwrapped in network for network in _CLOSED if network.version == unwrapped.version)
     if closed or not unwrapped.is_global or unwrapped.is_multicast or unwrapped.is_reserved or unwrapped.is_link_local:
         raise NotAllowed(say(reasons.LOCAL_ADDRESS, address=address, how=say(reasons.HOW_TO_ALLOW)))
-    return address if _is_nat64(address) else unwrapped
+    return target
 
 
 def _unwrap(address: Address) -> Address:

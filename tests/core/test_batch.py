@@ -290,7 +290,26 @@ def test_copies_of_copies_end(run: Run, monkeypatch: pytest.MonkeyPatch, databas
         run("core.batch", operations=[double] * 1000)
     assert refused.value.message == "BATCH_TOO_LARGE"
     assert "The first 4 operations" in refused.value.detail
-    assert len(run("core.batch", operations=[double] * 4)["results"]) == 4
+    assert len(run("core.batch", operations=[double] * 3)["results"]) == 3
+
+
+def test_the_last_and_the_only_operation_count_too(run: Run, monkeypatch: pytest.MonkeyPatch, database: DatabaseState) -> None:
+    monkeypatch.setattr("trellis.core.batch.MOST_RECORDS", 2)
+    monkeypatch.setattr("trellis.core.batch.MOST_BYTES", 5_000)
+    top = run("forums.create", name="Top", description="x" * 2_000)["id"]
+    for name in "AB":
+        run("forums.create", name=name, parentId=top)
+    copy = {"operation": "forums.copy", "id": top, "body": {"withChildren": True}}
+    read = {"operation": "forums.get", "id": top}
+    for operations, told in (
+        ([copy], "The first operation changes more than 2 records"),
+        ([NEWS, copy], "The first 2 operations change"),
+        ([read, read, read], "The first 3 operations change"),
+    ):
+        with database.unchanged():
+            refused = refuse(run, *operations)
+        assert (refused.message, told in refused.detail) == ("BATCH_TOO_LARGE", True)
+    assert len(run("core.batch", operations=[NEWS, NEWS | {"as": "more"}])["results"]) == 2
 
 
 def test_orders_within_a_batch_are_counted_by_what_they_move(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +318,7 @@ def test_orders_within_a_batch_are_counted_by_what_they_move(run: Run, monkeypat
     orders = [{"operation": "calendars.order", "body": {"ids": which}} for which in (ids[::-1], ids, ids[::-1], ids)]
     with pytest.raises(Refused, match="BATCH_TOO_LARGE"):
         run("core.batch", operations=orders)
-    assert len(run("core.batch", operations=orders[:2])["results"]) == 2
+    assert len(run("core.batch", operations=orders[:1])["results"]) == 1
 
 
 def test_a_plan_within_a_batch_changes_nothing(gate: Gate, run: Run, database: DatabaseState) -> None:
@@ -354,9 +373,9 @@ def test_what_documents_change_within_a_batch_is_counted(run: Run, monkeypatch: 
         entries = [{"externalId": one, "name": one.title()} for one in external_ids]
         return {"format": "trellis/1", "name": "site", "calendars": entries}
 
-    steps = [{"operation": "structure.apply", "body": {"document": write(*ids)}} for ids in ("abc", "abcdef", "abcdef")]
+    steps = [{"operation": "structure.apply", "body": {"document": write(*ids)}} for ids in ("abc", "abcdef")]
     assert refuse(run, *steps).message == "BATCH_TOO_LARGE"
-    assert len(run("core.batch", operations=steps[:2])["results"]) == 2
+    assert len(run("core.batch", operations=steps[:1])["results"]) == 1
 
 
 @pytest.mark.parametrize("where", ["a list", "a document"])

@@ -10,14 +10,14 @@ from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
-from trellis.sentences import say
+from trellis.sentences import say, say_many
 from trellis.store import nodes
 from trellis.store.engine import Transaction
 
 MOST: Final = 1000  # operations in a batch
 # All other writes wait for a batch, and references and copies multiply what its request contains: copying the result of a copy
-# doubles it each time. So a batch runs no further operation once it has changed this many records or returned this many bytes, and
-# its references may stand for at most this many bytes.
+# doubles it each time. So a batch is refused after the operation with which it has changed more than this many records or returned
+# more than this many bytes, and its references may stand for at most this many bytes.
 MOST_RECORDS: Final = 10_000
 MOST_BYTES: Final = 8 * 2**20
 BATCH: Final = Verb(
@@ -166,8 +166,6 @@ def _batch(context: Context) -> Outcome:
     records = size = 0
     outcomes = _run_steps(context, steps, references)
     for index, step in enumerate(steps):
-        if records > MOST_RECORDS or size > MOST_BYTES:
-            raise _refuse_size(index)
         try:
             outcome = next(outcomes)
         except Refused as refused:
@@ -175,6 +173,8 @@ def _batch(context: Context) -> Outcome:
         last = outcome.event or last
         records += outcome.happened + len(outcome.touched)
         size += len(context.tx.encode(outcome.result))
+        if records > MOST_RECORDS or size > MOST_BYTES:
+            raise _refuse_size(index + 1)
         references.results[step.name] = outcome.result
         event = None if dry else outcome.event
         returned.append({"operation": step.operation, "event": event, "result": outcome.result})
@@ -308,10 +308,12 @@ def _refuse_step(index: int, step: Step, refused: Refused) -> Refused:
 def _refuse_size(done: int) -> Refused:
     return Refused(
         "BATCH_TOO_LARGE",
-        say(
-            "The first {done:,} operations change more than {most_records:,} records, or return more than {most_bytes} MiB, "
+        say_many(
+            done,
+            "The first operation changes more than {most_records:,} records, or returns more than {most_bytes} MiB, which is the "
+            "limit of a batch. Nothing was done. Send that operation alone, outside of a batch.",
+            "The first {count:,} operations change more than {most_records:,} records, or return more than {most_bytes} MiB, "
             "which is the limit of a batch. Nothing was done. Send fewer operations at once.",
-            done=done,
             most_records=MOST_RECORDS,
             most_bytes=MOST_BYTES >> 20,
         ),

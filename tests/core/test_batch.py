@@ -404,6 +404,31 @@ def test_references_do_not_multiply_what_was_sent(run: Run, verb: str, database:
         run("core.batch", operations=[first, *[again] * 999])
 
 
+@pytest.mark.parametrize("alike", ["the same record", "a result of the one before"])
+def test_a_reference_counts_once(run: Run, alike: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations that cannot run together with those before them are looked at twice."""
+    monkeypatch.setattr("trellis.core.batch.MOST_BYTES", 1_000_000)
+    long = run("forums.create", name="Long", description="x" * 50_000)["id"]
+    first = {"operation": "forums.get", "id": long, "as": "long"}
+    if alike == "the same record":
+        other = run("forums.create", name="Other")["id"]
+        again = {"operation": "forums.update", "id": other, "body": {"description": {"$ref": "long.description"}}}
+        operations = [again | {"body": {**again["body"], "name": f"N{number}"}} for number in range(15)]
+    else:
+        operations = [
+            {
+                "operation": "forums.create",
+                "as": f"n{number}",
+                "body": {
+                    "description": {"$ref": "long.description"},
+                    "name": {"$ref": f"n{number - 1}.name"} if number else "N",
+                },
+            }
+            for number in range(15)
+        ]
+    assert len(run("core.batch", operations=[first, *operations])["results"]) == 16
+
+
 def test_a_password_cannot_be_a_reference(run: Run, database: DatabaseState) -> None:
     """It is known only inside the transaction, and hashing it there would keep all other writes waiting."""
     secret = {"operation": "forums.create", "body": {"name": "Secret", "password": {"$ref": "news.name"}}}

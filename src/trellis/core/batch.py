@@ -1,6 +1,7 @@
 """The operation that carries out many others in one transaction: all of them, or none."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -205,14 +206,14 @@ def _build_alike(context: Context, steps: Sequence[Step], references: "_Referenc
     for step in steps[1:]:
         if step.operation != first.operation or alike(step.body) is None or alike(step.body) != alike(first.body):
             return
-        try:
-            call = _build_call(context, step, references)
-        except Refused:  # it will be refused when its turn comes, or it refers to a result of these calls
+        size, following = references.size, None
+        with suppress(Refused):  # it will be refused when its turn comes, or it refers to a result of these calls
+            following = _build_call(context, step, references)
+        if following is None or (following.target in targets and following.target is not None):
+            references.size = size  # its references are counted when its turn comes
             return
-        if call.target in targets and call.target is not None:
-            return
-        targets.add(call.target)
-        yield call
+        targets.add(following.target)
+        yield following
 
 
 def _list_calls(call: Call, given: Input) -> Iterator[Call]:
@@ -260,19 +261,22 @@ def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
 
 
 class _References:
-    """Resolves the references of a batch. `results` are the results of its operations, by the names that the request gives them."""
+    """Resolves the references of a batch. `results` are the results of its operations, by the names that the request gives them.
+
+    `size` is how many bytes the references that have been resolved stand for.
+    """
 
     def __init__(self, tx: Transaction) -> None:
         self.results: dict[str, Any] = {}
         self._tx = tx
-        self._size = 0
+        self.size = 0
 
     def resolve(self, value: Any) -> Any:
         """Replace references by what they refer to. Raises Refused if that is nothing, or too much in all."""
         if _is_reference(value):
             found = self._follow(value[_REFERENCE])
-            self._size += len(self._tx.encode(found))
-            if self._size > MOST_BYTES:
+            self.size += len(self._tx.encode(found))
+            if self.size > MOST_BYTES:
                 raise _refuse_references()
             return found
         if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from trellis.core.events import LONGEST, list_caused
+from trellis.core.events import LONGEST, list_caused, may_be_purged
 from trellis.core.fields import (
     PLAIN_ZONE,
     Choice,
@@ -37,6 +37,7 @@ from trellis.store.keys import Key
 from trellis.store.requests import LoggedRequest, LogPosition, Request
 
 DAYS: Final = 30
+_MOST_CHANGES: Final = 500  # of a key, which are read to tell what it could do in these days
 CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -289,10 +290,16 @@ class _Grants:
 
 
 def _find_unused(context: Context, key: Key, grants: _Grants) -> list[str] | None:
-    """Return the grants that a key has had for 30 days and cannot have used; None if its requests were not logged all the time."""
+    """Return the grants that a key has had for 30 days and cannot have used.
+
+    None if its requests were not logged all the time, or if not all changes of the key since then can be read.
+    """
     since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests
-    for event in events.search(context.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:
+    changes = events.search(context.tx, {"resource": "keys", "resource_id": key.id, "since": since}, _MOST_CHANGES)
+    if changes.next is not None or may_be_purged(context, since):
+        return None
+    for event in changes.found:
         before = event.before or {"grants": [], "logRequests": True}
         held &= set(before["grants"])
         logged = logged and before["logRequests"]

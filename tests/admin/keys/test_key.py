@@ -1,6 +1,8 @@
 """One key: its page, changing it, conflicts, rotating, taking grants away, revoking."""
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
@@ -16,6 +18,7 @@ from trellis.core.gate import Gate
 from trellis.core.keys.keyring import Keyring, authenticate
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.store.events import purge as purge_events
 from trellis.store.requests import Request, log
 
 
@@ -99,6 +102,26 @@ def test_what_was_held_for_30_days_without_use_can_be_taken_away(
     again = run("keys.get", 1)
     assert again["grants"] == ["blogs.delete", "forums.get", "forums.list"]
     assert again["bounds"]["blogs.delete"]["perDay"] == 3
+
+
+def test_what_a_key_could_do_is_judged_only_where_all_its_changes_are_read(
+    admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key(["forums.list"])
+    clock.move(days=40)
+    run("keys.update", 1, grants=["forums.list", "forums.get"])
+    for note in "ab":
+        run("keys.update", 1, note=note)
+    assert run("requests.summary", key=1)["unused"] == ["forums.list"]
+    admin.sign_in()
+    with monkeypatch.context() as fewer:
+        fewer.setattr("trellis.core.requests._MOST_CHANGES", 2)
+        assert run("requests.summary", key=1)["unused"] is None
+        assert "It is not known which grants are unused" in page_text(admin.get("/keys/1"))
+    clock.move(days=20)
+    gate.environment = replace(gate.environment, keep_events=14)
+    gate.store.write(lambda tx: purge_events(tx, gate.ago(timedelta(days=14)))).result(30)
+    assert run("requests.summary", key=1)["unused"] is None
 
 
 def test_a_grant_that_only_other_operations_need_is_used(admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, run: Run) -> None:

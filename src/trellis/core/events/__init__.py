@@ -1,7 +1,7 @@
 """The event log: one event for each successful write, read by programs as a feed and by administrators as a searchable log."""
 
 from trellis.core.events import audit, feed
-from trellis.core.events.audit import FILTERS
+from trellis.core.events.audit import FILTERS, may_be_purged
 from trellis.core.events.causes import LONGEST, list_caused
 from trellis.core.events.event import (
     PLACE,
@@ -37,6 +37,7 @@ __all__ = [
     "is_past_undo",
     "list_caused",
     "list_types",
+    "may_be_purged",
     "operations",
     "refuse_overdue",
     "serialize_event",

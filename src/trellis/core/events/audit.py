@@ -1,6 +1,6 @@
 """The event log for administrators: search by actor, operation, record and time; one event with its request."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from trellis.core.actor import ACTOR_TYPES
@@ -101,3 +101,11 @@ def _find_request(context: Context, event: Event) -> int | None:
     causes = list_causes(name, context.environment.load_operations())
     since = format_timestamp(datetime.fromisoformat(event.at) - LONGEST)
     return requests.find_by_request_id(context.tx, causes, by["id"], event.request_id, (since, event.at))
+
+
+def may_be_purged(context: Context, since: str) -> bool:
+    """Return whether events since a time may have been purged."""
+    oldest, _ = events.find_bounds(context.tx)
+    kept_since = datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_events)
+    first = events.find_timestamp(context.tx, oldest)
+    return oldest > 1 and datetime.fromisoformat(since) < kept_since and (first is None or since < first)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import Final
 
+from trellis.core.events import may_be_purged
 from trellis.core.fields import Boolean, Field, Integer, ListOf, NodeId, Text, Timestamp, invalid_id, require
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.undo.many import MOST, MOST_SINGLY, undo_events
@@ -122,16 +122,8 @@ def _restore_of_key(context: Context) -> Outcome:
     require((_SINCE,), context.input).raise_faults()
     since = context.input.get("since")
     found = events.find_of_key(context.tx, context.call.target or 0, since)
-    seqs, purged = _cut(context, found, None if _may_be_purged(context, since) else 0)
+    seqs, purged = _cut(context, found, None if may_be_purged(context, since) else 0)
     return undo_events(context, seqs, purged=purged)
-
-
-def _may_be_purged(context: Context, since: str) -> bool:
-    """Return whether events since a time may have been purged."""
-    oldest, _ = events.find_bounds(context.tx)
-    kept_since = datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_events)
-    first = events.find_timestamp(context.tx, oldest)
-    return oldest > 1 and datetime.fromisoformat(since) < kept_since and (first is None or since < first)
 
 
 def _cut(context: Context, found: Sequence[int], purged: int | None) -> tuple[Sequence[int], int | None]:

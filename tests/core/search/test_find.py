@@ -6,7 +6,9 @@ import pytest
 
 from tests.community import Community
 from tests.fixture_types import Clock, Events, MakeKey, Run
+from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.store import requests
 from trellis.store.requests import Request
@@ -55,6 +57,28 @@ def test_what_begins_with_the_text_comes_first(find: Any, run: Run) -> None:
     assert find("garden", limit=3) == {"forums": ["Garden", "Gardening", "Archive of garden 00"]}
     (found,) = run("search.find", text="garden", limit=3)["results"]
     assert found["total"] == 22
+
+
+def test_the_total_counts_the_record_with_the_number_and_those_with_the_name(run: Run, key: MakeKey) -> None:
+    for name in ("Alone", *(f"Season {number}" for number in range(1, 8))):
+        run("forums.create", name=name)
+        key("forums.list", name=name)
+    for text, limit in (("1", 1), ("1", 3), ("2", 1), ("2", 6)):  # 1 is called Alone, and 2 is called Season 1
+        found = run("search.find", text=text, limit=limit, resources=["forums", "keys"])["results"]
+        named = [one["id"] for one in run("keys.list")["results"] if text in one["name"] + one["public"]]
+        assert [(one["resource"], one["total"], one["records"][0]["id"]) for one in found] == [
+            ("forums", 2, int(text)),
+            ("keys", len({int(text), *named}), int(text)),
+        ]
+
+
+def test_events_that_somebody_may_see_are_found_behind_those_that_they_may_not(gate: Gate) -> None:
+    steps = [{"operation": f"{kind}.create", "body": {"name": "N"}} for kind in ("forums", *["calendars"] * 6)]
+    gate.run(Call("core.batch", TERMINAL, {"operations": steps}, request_id="a1b2c3d4e5f6"))
+    editor = Actor.administrator(1, "Mira", gate.environment.permits.find("structure-editor", "forums"))
+    for limit in (1, 6):
+        (found,) = gate.run(Call("search.find", editor, {"text": "a1b2c3d4e5f6", "limit": limit})).value["results"]
+        assert [(one["seq"], one["resource"]) for one in found["records"]] == [(1, "forums")]
 
 
 def test_a_whole_key_is_refused_and_not_repeated(run: Run, key: MakeKey) -> None:

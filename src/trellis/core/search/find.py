@@ -141,15 +141,18 @@ def _find_nodes(kind: NodeKind, context: Context, wanted: Wanted) -> Found:
     total, within = lists.read_page(tx, kind.name, query)
     found: dict[int, Node] = {node.id: node for node in (*((numbered,) if numbered else ()), *begin, *within)}
     shown = list(found.values())[: wanted.limit]
-    return Found(serialize_nodes(tx, kind, shown, context.environment.community_url), max(total, len(shown)))
+    total += numbered is not None and folded not in nodes.fold_name(numbered.name)
+    return Found(serialize_nodes(tx, kind, shown, context.environment.community_url), total)
 
 
 def _find_keys(context: Context, wanted: Wanted) -> Found:
     filters = {"search": wanted.public or wanted.text} if wanted.text else {}
     total, within = keys.read_page(context.tx, wanted.limit, 0, filters, now=context.now, newest_first=True)
     numbered = None if wanted.number is None else keys.find(context.tx, wanted.number)
+    if numbered is not None:
+        total += keys.read_page(context.tx, 1, 0, filters | {"ids": [numbered.id]}, now=context.now)[0] == 0
     found: dict[int, Key] = {one.id: one for one in (*((numbered,) if numbered else ()), *within)}
-    return Found([serialize_key(one, context.now) for one in list(found.values())[: wanted.limit]], max(total, len(found)))
+    return Found([serialize_key(one, context.now) for one in list(found.values())[: wanted.limit]], total)
 
 
 def _find_webhooks(context: Context, wanted: Wanted) -> Found:
@@ -171,13 +174,17 @@ def _find_requests(context: Context, wanted: Wanted) -> Found:
 
 
 def _find_events(context: Context, wanted: Wanted) -> Found:
-    found = []
-    if wanted.number is not None and (numbered := events.find(context.tx, wanted.number)) is not None:
+    found, actor = [], context.call.actor
+    if (
+        wanted.number is not None
+        and (numbered := events.find(context.tx, wanted.number)) is not None
+        and actor.sees(numbered.resource)
+    ):
         found.append(numbered)
     if _is_request_id(wanted):
-        found += events.search(context.tx, {"request_id": wanted.text}, wanted.limit).found
-    shown = [one for one in found if context.call.actor.sees(one.resource)]
-    return Found([show_event(one, context.call.actor) for one in shown[: wanted.limit]])
+        seen = {} if actor.permit is None else {"resources": actor.permit.resources}
+        found += events.search(context.tx, {"request_id": wanted.text, **seen}, wanted.limit).found
+    return Found([show_event(one, actor) for one in found[: wanted.limit]])
 
 
 def _is_request_id(wanted: Wanted) -> bool:

@@ -39,7 +39,7 @@ def test_events_are_found_by_who_made_them(api: ApiClient, database: DatabaseSta
     assert [event["operation"] for event in others] == ["keys.create"]
     assert api.get("/core/events", params={"actor": "service"}).json()["results"] == []
     assert api.get("/core/events", params={"actor": "key:999"}).json()["results"] == []
-    for wrong in ("keys", "terminal:1", "key:", "key:0", "nobody:1", "key:x"):
+    for wrong in ("keys", "terminal:1", "key:", "key:0", "nobody:1", "key:x", "key:007", "key:+7", "key: 7", "key:٧"):  # noqa: RUF001
         read_refusal(api.get("/core/events", params={"actor": wrong}), 400, "INVALID_VALUE")
 
 

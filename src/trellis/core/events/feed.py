@@ -56,8 +56,8 @@ class ActorReference:
         if isinstance(raw, str) and raw in ACTOR_TYPES:
             return ActorName(raw, None)
         kind, _, number = raw.partition(":") if isinstance(raw, str) else ("", "", "")
-        found = parse_whole_number(number) if number.isdigit() else None
-        if kind not in WITH_IDS or found is None or not 1 <= found <= MAX_ID:
+        found = parse_whole_number(number)
+        if kind not in WITH_IDS or found is None or number != str(found) or not 1 <= found <= MAX_ID:
             raise Invalid(
                 say("must be an actor, such as key:3, or a type of actor ({types}), not {raw}.", types=_TYPES, raw=quote(raw))
             )

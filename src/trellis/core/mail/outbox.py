@@ -54,19 +54,19 @@ def fill(tx: Transaction, environment: Environment, now: str) -> int:
     for reader, newest in mail.list_behind(tx):
         if mail.is_alarm_mail_pending(tx, reader.id, _earlier(now, _APART), now):
             continue
-        if _choose(tx, environment, reader, reader.alarms_mailed, newest):
+        if _choose(tx, environment, reader, (reader.alarms_mailed, newest), 1):
             mail.insert(tx, "alarms", reader.id, now, span=(reader.alarms_mailed, newest))
             made += 1
         mail.advance(tx, reader.id, newest)
     return made
 
 
-def _choose(tx: Transaction, environment: Environment, reader: Reader, first: int, last: int) -> list[Alarm]:
-    """Return the alarms between two events that somebody may see and wants to be mailed, the newest first."""
+def _choose(tx: Transaction, environment: Environment, reader: Reader, span: tuple[int, int], limit: int) -> list[Alarm]:
+    """Return at most so many alarms after one event, up to another, that somebody may see and wants to be mailed, newest first."""
     permit = environment.permits.find(reader.role, reader.kinds)
     wanted = reader.alarms.split(",")
     names, resources = None if ALL in wanted else wanted, None if permit is None else permit.resources
-    return alarms.read_newest(tx, resources, reader.id, MOST + 1, (first, last + 1), names=names)
+    return alarms.read_newest(tx, resources, reader.id, limit, (span[0], span[1] + 1), names=names)
 
 
 def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
@@ -100,7 +100,7 @@ def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader,
             return None
         # Each attempt makes a new link, since the previous one is not stored: only the link in the newest mail is valid.
         return write_invitation(environment, reader.name, *make_link(tx, reader.id, now))
-    chosen = _choose(tx, environment, reader, due.first or 0, due.last or 0)
+    chosen = _choose(tx, environment, reader, (due.first or 0, due.last or 0), MOST + 1)
     told = _find_events(tx, chosen[:MOST])
     return write_alarms(environment, chosen[:MOST], told, more=len(chosen) > MOST) if told else None
 

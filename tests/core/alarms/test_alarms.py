@@ -138,3 +138,9 @@ def test_another_secret_of_a_key_is_told_to_all_but_whoever_asked_for_it(gate: G
     told = view(gate, owner, limit=2)
     assert [(alarm["name"], alarm["isRead"]) for alarm in told] == [("rotated-key", False), ("rotated-key", True)]
     assert told[0]["sentence"] == "The terminal gave the API key Plugin a new secret."
+
+
+def test_an_alarm_names_a_service_by_what_it_does(gate: Gate, owner: Actor, run: Run) -> None:
+    ada = run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, role="auditor")["id"]
+    gate.run(Call("admins.set_role", Actor("service", None, "single sign-on"), {"role": "owner"}, ada))
+    assert view(gate, owner, limit=1)[0]["sentence"] == "Single sign-on gave Ada Berg another role."

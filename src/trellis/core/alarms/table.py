@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from trellis.core.actor import describe_actor
 from trellis.core.fields import isolate
 from trellis.core.keys import is_for_trying, is_key_widened
 from trellis.core.operation import Raised
@@ -156,7 +157,6 @@ ALARMS: Final = (
     ),
 )
 _RULES: Final = {rule.name: rule for rule in ALARMS}
-_WHO: Final = {"terminal": say("The terminal"), "service": say("The service")}
 
 
 def find_alarm(event: Event) -> Raised | None:
@@ -181,6 +181,5 @@ def tell_outside(name: str, event: Event) -> str:
 
 
 def _tell(name: str, event: Event, named: object) -> str:
-    who = _WHO.get(event.actor["type"]) or isolate(str(event.actor["name"]))
     sentence = _RULES[name].sentence if name in _RULES else mark("{actor} did something that raises an alarm in a newer release.")
-    return say(sentence, actor=who, name=isolate(str(named)))
+    return say(sentence, actor=isolate(describe_actor(event.actor)), name=isolate(str(named)))

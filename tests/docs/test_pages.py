@@ -14,7 +14,8 @@ import pytest
 from tests.community import CATALOGUE, CONTRACT, GRANTABLE
 from tests.service_process import Service, environment
 from trellis.compose import catalogue_of
-from trellis.core.events.event import event_types, singular_of
+from trellis.core.events.event import event_types
+from trellis.core.verbs import singular_of
 from trellis.kinds import KINDS
 from trellis.settings import Settings, definitions, description, variable
 

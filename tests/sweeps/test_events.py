@@ -15,10 +15,10 @@ from tests.rest.documented import Json
 from tests.sweeps.grantable import create_target
 from trellis.compose import catalogue_of
 from trellis.core.alarms import ALARM_TYPES, build_alarm_message
-from trellis.core.events import event_types, singular_of
+from trellis.core.events import event_types
 from trellis.core.gate import Gate
 from trellis.core.kind import NodeKind
-from trellis.core.verbs import CREATE, DELETE, UPDATE
+from trellis.core.verbs import CREATE, DELETE, UPDATE, singular_of
 from trellis.core.webhooks import TEST
 from trellis.core.webhooks.message import build_message, build_test_message
 from trellis.kinds import KINDS

@@ -106,6 +106,11 @@ def past_tense(name: str) -> str:
     return _past_tense_of(name) + underscore + rest
 
 
+def singular_of(resource: str) -> str:
+    """Return the singular of a resource: `forums` → `forum`, `categories` → `category`."""
+    return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
+
+
 def _past_tense_of(name: str) -> str:
     if name in _IRREGULAR:
         return _IRREGULAR[name]

@@ -16,8 +16,9 @@ from tests.fixture_types import Clock, Events, Run
 from tests.program import running
 from tests.service_process import environment
 from trellis.compose import compose
-from trellis.core.events.event import event_type, event_types, singular_of
+from trellis.core.events.event import event_type, event_types
 from trellis.core.gate import Gate
+from trellis.core.verbs import singular_of
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.settings import Settings

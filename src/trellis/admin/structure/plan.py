@@ -9,6 +9,7 @@ from trellis.admin.events import Change, Effort, compare_states
 from trellis.admin.nodes import fetch_groups, fetch_names
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
+from trellis.core.verbs import singular_of
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -129,7 +130,7 @@ def _describe(
     exists = change["action"] != "create" and change["id"] is not None
     return Row(
         action=change["action"],
-        noun=kind.singular if kind is not None else change["resource"].removesuffix("s"),
+        noun=kind.singular if kind is not None else singular_of(change["resource"]),
         path=change["path"],
         external_id=change["externalId"] or "",
         record=f"/{change['resource']}/{change['id']}" if exists else "",

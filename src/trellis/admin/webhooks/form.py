@@ -7,11 +7,11 @@ from typing import Any, Final
 from trellis.admin.forms import Form
 from trellis.admin.submitted import Submitted
 from trellis.core.alarms import ALARMS, alarm_type
-from trellis.core.events import singular_of
 from trellis.core.fields import EVERYONE
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Environment
 from trellis.core.subscriptions import EVERYTHING, is_alarm
+from trellis.core.verbs import singular_of
 from trellis.core.webhooks import SETTINGS
 from trellis.errors import Fault
 from trellis.sentences import join, say

@@ -9,11 +9,9 @@ from trellis.core.events.event import (
     changed_members,
     event_type,
     event_types,
-    is_caused_by,
     list_types,
     serialize_event,
     show_event,
-    singular_of,
 )
 from trellis.core.events.feed import EVENT_LIST, EVENTS
 from trellis.core.events.recorder import Overdue, Recorder, refuse_overdue
@@ -33,7 +31,6 @@ __all__ = [
     "event_type",
     "event_types",
     "find_undoing_events",
-    "is_caused_by",
     "is_past_undo",
     "list_caused",
     "list_types",
@@ -43,7 +40,6 @@ __all__ = [
     "serialize_event",
     "serialize_with_undo",
     "show_event",
-    "singular_of",
 ]
 
 

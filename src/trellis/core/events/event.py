@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core.actor import Actor
 from trellis.core.fields import Input, Invalid, Suggestions, TextList, quote
 from trellis.core.operation import Call, Operation, Outcome
-from trellis.core.verbs import SHARED, past_tense
+from trellis.core.verbs import SHARED, past_tense, singular_of
 from trellis.errors import Fault, raise_faults
 from trellis.sentences import mark, say
 from trellis.store.events import Event, Wanted
@@ -35,11 +35,6 @@ def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, cha
         proposal=call.approval and call.approval.proposal,
         approved_by=call.approval and call.approval.by.serialize(),
     )
-
-
-def is_caused_by(event: Event, actor: Actor) -> bool:
-    """Return whether an actor has caused an event."""
-    return actor.is_named(event.actor)
 
 
 def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
@@ -100,8 +95,7 @@ def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
         if operation.writes and not operation.is_plan:
             name = frozenset((operation.name,))
             resource, _, second = operation.name.partition(".")
-            shared = SHARED.get(second)
-            moved = shared.moved if shared is not None and operation.kind is not None and operation.kind.placement else ""
+            moved = _find_moved(operation)
             found[f"{singular_of(resource)}.{past_tense(second)}"] = (
                 nothing._replace(unless_only=name) if moved else nothing._replace(always=name)
             )
@@ -140,11 +134,6 @@ def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
 def _refuse_name(field: str, name: str, known: Iterable[str]) -> Fault:
     near = say(" Did you mean {near}?", near=near) if (near := Suggestions(sorted(known)).find(name)) else ""
     return Fault(field, "INVALID_VALUE", say(_UNKNOWN[field], name=quote(name), near=near))
-
-
-def singular_of(resource: str) -> str:
-    """Return the singular of a resource: `forums` → `forum`, `categories` → `category`."""
-    return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
 
 
 def show_event(event: Event, actor: Actor) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from trellis.core.operation.policies import (
     WebhookPolicy,
 )
 from trellis.core.roles import Permits
-from trellis.core.verbs import Body, Response, Verb
+from trellis.core.verbs import Body, Response, Verb, singular_of
 from trellis.refusals import REFUSALS
 from trellis.sentences import say
 from trellis.store.engine import Transaction
@@ -154,7 +154,7 @@ class Fork(NamedTuple):
 
 
 # The names of single records, where they are not the name of the resource without its final s.
-_SINGULARS: Final = {"admins": "administrator", "changesets": "change set", "deliveries": "delivery", "filters": "saved filter"}
+_SINGULARS: Final = {"admins": "administrator", "changesets": "change set", "filters": "saved filter"}
 DRY_RUN: Final = Field(
     "dryRun",
     Boolean(),
@@ -356,4 +356,4 @@ class Operation:
     @property
     def singular(self) -> str:
         """The name of a single record of its resource."""
-        return self.kind.singular if self.kind else say(_SINGULARS.get(self.resource) or self.resource.removesuffix("s"))
+        return self.kind.singular if self.kind else say(_SINGULARS.get(self.resource) or singular_of(self.resource))

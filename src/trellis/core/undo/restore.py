@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core import keys
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach, is_own_only
-from trellis.core.events import find_undoing_events, is_caused_by
+from trellis.core.events import find_undoing_events
 from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome
@@ -135,7 +135,7 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
         bounded, own_only = find_reach(actor, restore, event.resource), is_own_only(actor, restore)
     if bounded is None and not own_only and may_list_all(actor):
         return _check_seen(tx, seq, event, actor)
-    is_others = own_only and event is not None and not is_caused_by(event, actor)
+    is_others = own_only and event is not None and not actor.is_named(event.actor)
     if event is None or is_others or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
         detail = say(
             "There is no event {seq} that this key may undo. If the key is also granted {list}, and neither grant has bounds, the "
@@ -207,7 +207,7 @@ def _restore_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     first = contexts[0]
     actor = first.call.actor
     undone = events.find_many(first.tx, [context.call.target or 0 for context in contexts])
-    may_not = is_own_only(actor, f"{kind.name}.{RESTORE.name}") and not all(is_caused_by(event, actor) for event in undone)
+    may_not = is_own_only(actor, f"{kind.name}.{RESTORE.name}") and not all(actor.is_named(event.actor) for event in undone)
     sort = find_sort(kind, undone[0]) if len(undone) == len(contexts) else None
     if sort is None or may_not or first.find_reach(kind) is not None or not actor.sees(kind.name):
         raise OneByOne

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from trellis.core.alarms import ALARM_TYPES, MESSAGE
 from trellis.core.catalogue import Catalogue
-from trellis.core.events import EVENTS, event_types, list_types, singular_of
+from trellis.core.events import EVENTS, event_types, list_types
 from trellis.core.fields import Field
 from trellis.core.operation import Operation
+from trellis.core.verbs import singular_of
 from trellis.core.webhooks import MESSAGE_HEADERS, TEST
 from trellis.rest.docs.schemas import Schema, build_object, capitals, component_of, described, ref
 from trellis.store.events import Wanted

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -54,30 +54,13 @@ class Effects(NamedTuple):
         return not self.shown
 
 
-class _Undone(Exception):
-    """Raised to undo a call that was tried, with what it did."""
-
-    def __init__(self, outcome: Outcome, effects: Effects) -> None:
-        super().__init__()
-        self.outcome = outcome
-        self.effects = effects
-
-
 def try_call(context: Context, call: Call, given: Input | None) -> tuple[Outcome, Effects]:
     """Run a call, undo it, and return what it did. `given` is its input, if it was read before. Raises Refused as the call does."""
-    newest = context.tx.newest_event_at
-    try:
-        with context.tx.savepoint():
-            revision = events.find_newest_number(context.tx)
-            outcome = context.run_apart(call, given)
-            _undo(outcome, collect_effects(context.tx, call, revision))
-    except _Undone as undone:
-        context.tx.newest_event_at = newest
-        return undone.outcome, undone.effects
-
-
-def _undo(outcome: Outcome, effects: Effects) -> NoReturn:
-    raise _Undone(outcome, effects)
+    with context.tx.trial():
+        revision = events.find_newest_number(context.tx)
+        outcome = context.run_apart(call, given)
+        effects = collect_effects(context.tx, call, revision)
+    return outcome, effects
 
 
 def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:

@@ -6,7 +6,7 @@ from typing import Final
 
 _ISOLATE, _END = "\u2068", "\u2069"
 _ISOLATES: Final = "\u2066\u2067\u2068"
-_DIRECTIONS: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+DIRECTIONS: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _ZERO_WIDTH: Final = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -63,7 +63,7 @@ def isolate(text: str) -> str:
 
     A name without characters that change the direction is returned unchanged.
     """
-    if not _DIRECTIONS.search(text):
+    if not DIRECTIONS.search(text):
         return text
     kept: list[str] = []
     opened = 0

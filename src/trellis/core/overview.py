@@ -7,7 +7,8 @@ from typing import Any, Final
 from trellis.core.fields import format_timestamp
 from trellis.core.keys import serialize_key
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.core.webhooks import serialize_webhook as webhook_written
+from trellis.core.requests import CLASSES
+from trellis.core.webhooks import serialize_webhook
 from trellis.store import moments, overview
 from trellis.store.webhooks import endpoints
 
@@ -16,7 +17,6 @@ _SOON: Final = timedelta(days=30)
 _UNUSED: Final = timedelta(days=30)
 _BRIEF: Final = timedelta(hours=1)  # a key made for so short a time, to try something, needs no reminder
 _FEW: Final = 5
-_CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 
 
 def operations() -> tuple[Operation, ...]:
@@ -51,7 +51,7 @@ def _requests_by_hour(context: Context) -> list[dict[str, Any]]:
     first = datetime.fromisoformat(context.now).replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     counted = overview.count_requests_by_hour(context.tx, format_timestamp(first))
     hours = [format_timestamp(first + timedelta(hours=number)) for number in range(HOURS)]
-    return [{"at": hour, **{name: counted.get((hour[:13], int(name[0])), 0) for name in _CLASSES}} for hour in hours]
+    return [{"at": hour, **{name: counted.get((hour[:13], int(name[0])), 0) for name in CLASSES}} for hour in hours]
 
 
 def _find_expiring(context: Context) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _find_unused(context: Context) -> dict[str, Any]:
 
 def _find_failing(context: Context) -> dict[str, Any]:
     found = endpoints.list_failing(context.tx)
-    return {"count": len(found), "webhooks": [webhook_written(one, context.now) for one in found[:_FEW]]}
+    return {"count": len(found), "webhooks": [serialize_webhook(one, context.now) for one in found[:_FEW]]}
 
 
 def _find_backup(context: Context) -> dict[str, Any]:

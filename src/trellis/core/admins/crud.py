@@ -218,7 +218,7 @@ def _judge_new_password(context: Context) -> dict[str, str | None]:
     """Refuse a password that is easy to guess. Administrators who set their own may not keep the one that they have."""
     admin = find_administrator(context)
     require_strong(context, admin.name, admin.login)
-    if _is_own(context) and password_matches(admin.digest if admin.has_password else None, context.input.get("password").text):
+    if is_own(context) and password_matches(admin.digest if admin.has_password else None, context.input.get("password").text):
         raise refuse_faults(Fault("password", "INVALID_VALUE", say("password is the one that you already have: choose another.")))
     return {}
 
@@ -230,7 +230,7 @@ def require_strong(context: Context, *words: str) -> None:
         raise refuse_faults(Fault("password", "INVALID_VALUE", say("password {weakness}", weakness=weakness)))
 
 
-def _is_own(context: Context) -> bool:
+def is_own(context: Context) -> bool:
     """Return whether the caller is the administrator that the call targets."""
     return (context.call.actor.type, context.call.actor.id) == ("admin", context.call.target)
 
@@ -328,10 +328,10 @@ def _set_password(context: Context) -> Outcome:
     old = find_administrator(context)
     given = require((PASSWORD,), context.input)
     given.raise_faults()
-    own = signing.find_own_session(context) if context.input.get(signing.GOES_ON.name) and _is_own(context) else None
+    own = signing.find_own_session(context) if context.input.get(signing.GOES_ON.name) and is_own(context) else None
     sessions.end_all(context.tx, old.id)
     invitations.withdraw(context.tx, old.id)
-    new = replace(old, digest=given.get("password"), must_change=not _is_own(context))
+    new = replace(old, digest=given.get("password"), must_change=not is_own(context))
     outcome = save_administrator(context, old, new, also=("password",))
     result = {**outcome.result, "secondFactors": find_kinds(context.tx, [old.id]).get(old.id, [])}
     if own is None:
@@ -342,7 +342,7 @@ def _set_password(context: Context) -> Outcome:
 def _disable(context: Context) -> Outcome:
     old = find_administrator(context)
     context.input.raise_faults()
-    if _is_own(context):
+    if is_own(context):
         raise Refused("OWN_ACCOUNT", say("You cannot disable yourself. Ask another administrator to do it."))
     require_other_owner(context, old)
     sessions.end_all(context.tx, old.id)

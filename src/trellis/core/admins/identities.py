@@ -14,6 +14,7 @@ from trellis.core.admins.crud import (
     add_administrator,
     change_role,
     find_administrator,
+    is_own,
     save_administrator,
     updating_operation,
 )
@@ -300,9 +301,7 @@ def _link(context: Context) -> Outcome:
     policy = context.environment.sign_on
     other = identities.find(context.tx, given.get("issuer"), given.get("subject"))
     if other is not None and other.admin_id != admin.id:
-        raise Refused(
-            "IDENTITY_TAKEN", say("This account at {name} is linked to another administrator.", name=isolate(policy.name))
-        )
+        raise _refuse_taken(policy)
     if any(one.issuer == policy.issuer for one in identities.find_by_admin(context.tx, admin.id)):
         raise Refused("IDENTITY_TAKEN", say("An account at {name} is already linked. Unlink it first.", name=isolate(policy.name)))
     identity = _build_identity(context, given, admin.id, request.state)
@@ -311,14 +310,16 @@ def _link(context: Context) -> Outcome:
     return Outcome({**after, "provider": policy.name}, admin.id, after=after)
 
 
+def _refuse_taken(policy: SignOnPolicy) -> Refused:
+    return Refused("IDENTITY_TAKEN", say("This account at {name} is linked to another administrator.", name=isolate(policy.name)))
+
+
 def _accept(context: Context) -> Outcome:
     given, request = _read(context, Purpose.ACCEPT)
     require((LINK,), context.input).raise_faults()
     policy, old = context.environment.sign_on, find_by_link(context)
     if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
-        raise Refused(
-            "IDENTITY_TAKEN", say("This account at {name} is linked to another administrator.", name=isolate(policy.name))
-        )
+        raise _refuse_taken(policy)
     if policy.roles and policy.find_role(given.get("groups", ())) is None:
         raise _no_group(policy)
     invitations.withdraw(context.tx, old.id)
@@ -328,8 +329,7 @@ def _accept(context: Context) -> Outcome:
 
 def _find_own(context: Context) -> Administrator:
     """Return the calling administrator. Refuses any other target: whoever owns a linked account can sign in with it."""
-    actor = context.call.actor
-    if (actor.type, actor.id) != ("admin", context.call.target):
+    if not is_own(context):
         raise Refused("NO_PERMISSION", say("Administrators can link accounts only for themselves."))
     return find_administrator(context)
 
@@ -338,9 +338,8 @@ def _unlink(context: Context) -> Outcome:
     admin = find_administrator(context)
     context.input.raise_faults()
     found = identities.find_by_admin(context.tx, admin.id)
-    actor = context.call.actor
     if found and not admin.has_password:
-        if (actor.type, actor.id) == ("admin", admin.id):
+        if is_own(context):
             raise Refused("SIGN_ON_REFUSED", say("You would no longer be able to sign in. Choose a password first."))
         require_other_owner(context, admin)
     for identity in found:

@@ -239,9 +239,9 @@ def _browser(token: str, login: str) -> str:
 
 # --- the events of failed sign-ins ---------------------------------------------------------------------------------
 
-_MINUTE: Final = 16  # characters of a timestamp up to its minute
+MINUTE: Final = 16  # characters of a timestamp up to its minute
 _FAILED: Final = (
-    Field("minute", Text(_MINUTE, _MINUTE), "The minute, such as 2026-01-31T09:30 (UTC).", required=True),
+    Field("minute", Text(MINUTE, MINUTE), "The minute, such as 2026-01-31T09:30 (UTC).", required=True),
     Field("address", Text(100, 1), "The address that the sign-in comes from.", required=True),
 )
 
@@ -269,7 +269,7 @@ def operation() -> Operation:
 def find_failed_sign_ins(gate: Gate) -> list[Call]:
     """Return the calls that report the sign-ins that failed in minutes that are over: at most 21 for each minute."""
     with gate.store.reading() as tx:
-        found = attempts.find_failed(tx, gate.now()[:_MINUTE])
+        found = attempts.find_failed(tx, gate.now()[:MINUTE])
         raws = [{"minute": one.minute, "address": one.address, "administrator": one.admin_id} for one in found]
     return [Call("admins.refuse_sign_in", _SERVICE, raw) for raw in raws]
 
@@ -285,4 +285,4 @@ def _tell_failed(context: Context) -> Outcome:
 
 def _count_failure(tx: Transaction, credentials: Credentials, now: str) -> None:
     admin = administrators.find_by_login(tx, credentials.login)
-    attempts.count_failed(tx, now[:_MINUTE], find_network(credentials.address), admin.id if admin else 0)
+    attempts.count_failed(tx, now[:MINUTE], find_network(credentials.address), admin.id if admin else 0)

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 import orjson
 
-from trellis.core.admins.sign_in import count_wrong, find_browser, find_wait_of_address
+from trellis.core.admins.sign_in import MINUTE, count_wrong, find_browser, find_wait_of_address
 from trellis.core.factors import decode, encode, find_service_key, has_factor, is_live_challenge, issue_challenge, issued_at, sign
 from trellis.core.gate import Gate
 from trellis.core.networks import find_network
@@ -26,7 +26,6 @@ from trellis.store.engine import Transaction
 _STATE_HOLDS: Final = timedelta(minutes=15)  # long enough for people to find their telephone
 SIGN_ON_LOGIN: Final = "\n"  # nobody's login: it marks browsers in which somebody has signed in at the provider
 _WHAT: Final = "sign-on"  # names the counter of failures
-_MINUTE: Final = 16  # characters of a timestamp up to its minute
 
 
 class Purpose(StrEnum):
@@ -176,7 +175,7 @@ def count_failed_sign_on(gate: Gate, address: str, browser: str, admin: int = 0)
 
     def count(tx: Transaction) -> None:
         count_wrong(tx, _find_what(tx, browser, now), address, now)
-        attempts.count_failed(tx, now[:_MINUTE], find_network(address), admin)
+        attempts.count_failed(tx, now[:MINUTE], find_network(address), admin)
 
     return gate.store.write(count, quiet=True)
 

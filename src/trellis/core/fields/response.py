@@ -8,16 +8,20 @@ from trellis.core.fields.type import Invalid, Type
 from trellis.sentences import say
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectOf:
-    """An object of these fields."""
-
-    fields: tuple[Field, ...]
-    widget: str = "text"
+class _Returned:
+    __slots__ = ()
 
     def parse(self, raw: Any) -> Any:
         del raw
         raise Invalid(say("is only returned, never accepted."))
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOf(_Returned):
+    """An object of these fields."""
+
+    fields: tuple[Field, ...]
+    widget: str = "text"
 
     def schema(self) -> dict[str, Any]:
         if not self.fields:  # an object of any shape
@@ -31,29 +35,21 @@ class ObjectOf:
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(_Returned):
     """A list of objects of these fields."""
 
     fields: tuple[Field, ...]
     widget: str = "text"
-
-    def parse(self, raw: Any) -> Any:
-        del raw
-        raise Invalid(say("is only returned, never accepted."))
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": ObjectOf(self.fields).schema()}
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(_Returned):
     """A record of any kind."""
 
     widget: str = "text"
-
-    def parse(self, raw: Any) -> Any:
-        del raw
-        raise Invalid(say("is only returned, never accepted."))
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object"}

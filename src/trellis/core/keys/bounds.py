@@ -144,6 +144,7 @@ def settle_bounds(
     The field `bounds` replaces all existing bounds, `bound` only those that it names. A bound is removed with its grant.
     """
     faults: list[Fault] = []
+    operations = {one.name: one for one in context.environment.load_operations()}
     settled = {} if "bounds" in given else {name: bound for name, bound in old.items() if name in grants}
     for field in ("bounds", "bound"):
         for pattern, members in given.get(field, {}).items():
@@ -156,7 +157,7 @@ def settle_bounds(
                 )
                 faults.append(Fault(field, "UNKNOWN_OPERATION", detail))
             for name in names:
-                operation = next((one for one in context.environment.load_operations() if one.name == name), None)
+                operation = operations.get(name)
                 ended = old.get(name, {}).get("until")  # may stay, so that a key with a grant that has ended can be changed
                 bound = None if members is None or operation is None else _settle(operation, members, context, field, ended, faults)
                 if bound is None or bound == Bound():

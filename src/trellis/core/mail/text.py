@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from trellis.core.alarms import tell_outside
 from trellis.core.operation import Environment
-from trellis.invisible import remove_invisible
+from trellis.invisible import DIRECTIONS, remove_invisible
 from trellis.sentences import Sentence, adapt, join, mark, say
 from trellis.store.alarms import Alarm
 from trellis.store.events import Event
@@ -17,7 +17,6 @@ from trellis.store.events import Event
 PANEL: Final = "/admin"
 MOST: Final = 20  # alarms that one mail lists
 _LONGEST_SUBJECT: Final = 150
-_DIRECTIONS: Final = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LINE_ENDS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 
 
@@ -30,7 +29,7 @@ class Text(NamedTuple):
 
 def _one_line(text: str) -> str:
     """Return a text without characters that could end the line, or hide or reverse a part of it."""
-    return _LINE_ENDS.sub(" ", remove_invisible(_DIRECTIONS.sub("", text))).strip()
+    return _LINE_ENDS.sub(" ", remove_invisible(DIRECTIONS.sub("", text))).strip()
 
 
 def _subject(environment: Environment, sentence: str) -> Sentence:

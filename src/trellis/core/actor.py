@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, Self
 
 from trellis.core.bounds import NO_BOUNDS, WHOLE, Bound, read_bounds
+from trellis.core.fields import Choice, Field, NodeId, ObjectOf, Text
 from trellis.core.roles import Permit
 from trellis.sentences import say
 from trellis.store.keys import Key
@@ -88,6 +89,15 @@ ACTOR_TYPES: Final = {
     "terminal": "The terminal.",
     "service": "The service itself.",
 }
+SERIALIZED: Final = ObjectOf(
+    (
+        Field("type", Choice(ACTOR_TYPES), "What kind of actor."),
+        Field("id", NodeId(nullable=True), "The id of the key or administrator; null for the terminal and the service."),
+        Field("name", Text(), "The actor's name at that time."),
+    )
+)
+"""What `Actor.serialize` returns."""
+
 WITH_IDS: Final = ("key", "admin")
 """The types of actors that have an id, since there are several of each."""
 

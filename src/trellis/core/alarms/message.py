@@ -2,26 +2,16 @@
 
 from typing import Any, Final
 
-from trellis.core.actor import ACTOR_TYPES
+from trellis.core.actor import SERIALIZED
 from trellis.core.alarms.table import ALARMS, tell_outside
-from trellis.core.fields import Choice, Field, NodeId, ObjectOf, Text
+from trellis.core.fields import Field, NodeId, Text
 from trellis.core.subscriptions import ALARM
 from trellis.store.events import Event
 
 MESSAGE: Final = (
     Field("event", NodeId(), "The number of the event that raised it, by which the panel shows more.", example=17),
     Field("sentence", Text(), "What has happened, for people.", example="Mira Holm made the API key Plugin."),
-    Field(
-        "actor",
-        ObjectOf(
-            (
-                Field("type", Choice(ACTOR_TYPES), "What kind of actor."),
-                Field("id", NodeId(nullable=True), "The key's or the administrator's id; null for the terminal."),
-                Field("name", Text(), "The actor's name at that time."),
-            )
-        ),
-        "Who did it.",
-    ),
+    Field("actor", SERIALIZED, "Who did it."),
     Field("resource", Text(), "What the alarm is about: keys, webhooks or admins.", example="keys"),
     Field("resourceId", NodeId(nullable=True), "The id of the record that the operation is about.", example=3),
 )

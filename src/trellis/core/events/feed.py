@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from trellis.core.actor import ACTOR_TYPES, WITH_IDS
+from trellis.core.actor import ACTOR_TYPES, SERIALIZED, WITH_IDS
 from trellis.core.bounds import is_own_only
 from trellis.core.events.event import EventTypes, find_wanted, show_event
 from trellis.core.events.within import hide_outside
@@ -17,7 +17,6 @@ from trellis.core.fields import (
     ListOf,
     NodeId,
     Nullable,
-    ObjectOf,
     Record,
     Text,
     TextList,
@@ -186,13 +185,6 @@ def _check_cursor(after: int, oldest: int, newest: int) -> None:
         raise refuse_faults(Fault("after", "INVALID_VALUE", detail))
 
 
-_ACTOR: Final = ObjectOf(
-    (
-        Field("type", Text(), "The type of actor: an API key, an administrator, the terminal, or the service itself."),
-        Field("id", NodeId(nullable=True), "The id of the key or administrator."),
-        Field("name", Text(), "Its name at the time of the event."),
-    )
-)
 _TOUCHED: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
@@ -205,7 +197,7 @@ EVENTS: Final = (
     Field("type", Text(), "The type of event: forum.created, forum.updated, forum.moved, forum.deleted, …."),
     Field("at", Timestamp(), "When."),
     Field("operation", Text(), "The operation that was run."),
-    Field("actor", _ACTOR, "Who ran it."),
+    Field("actor", SERIALIZED, "Who ran it."),
     Field("requestId", Nullable(Text()), "The `X-Request-Id` of the request."),
     Field("traceparent", Nullable(Text()), "The trace of the request, as the header `traceparent` of W3C Trace Context names it."),
     Field("idempotencyKey", Nullable(Text()), "The `Idempotency-Key` of the request, by which its sender can recognise it."),
@@ -219,7 +211,7 @@ EVENTS: Final = (
     Field("undoes", NodeId(nullable=True), "The event that this one undid."),
     Field("changeSet", NodeId(nullable=True), "The id of the change set that it belongs to."),
     Field("proposal", NodeId(nullable=True), "The proposal that caused the event, if it needed approval."),
-    Field("approvedBy", Nullable(_ACTOR), "Who approved the proposal; `actor` is who made it."),
+    Field("approvedBy", Nullable(SERIALIZED), "Who approved the proposal; `actor` is who made it."),
 )
 EVENT_LIST: Final = ListOf(EVENTS)
 _EXAMPLE: Final = {

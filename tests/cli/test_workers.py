@@ -103,6 +103,22 @@ def test_sighup_replaces_every_worker_and_no_request_is_lost(serve: MakeService,
     assert [f"to replace {pid}" in service.output for pid in old] == [True, True]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_worker_that_dies_while_it_is_replaced_has_one_successor(serve: MakeService, tmp_path: Path) -> None:
+    (tmp_path / "first").touch()
+    service = serve(options=TWO, program=partial(serve_with, {"STEADY": 0.0, "_serve": serve_when_told}))
+    old = serving(service, 2)
+    (tmp_path / "first").unlink()  # so that the next one waits
+    service.process.send_signal(signal.SIGHUP)
+    wait_until((tmp_path / "first").exists)
+    killed = int(re.findall(r"to replace (\d+)", service.output)[0])
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: f"Worker {killed} ended by itself (SIGKILL)" in service.output)
+    (tmp_path / "go").touch()
+    wait_until(lambda: not any(map(runs, old)))
+    assert len(list(filter(runs, pids(service.output, "started")))) == 2
+
+
 def test_sighup_with_one_worker_is_not_its_end(serve: MakeService) -> None:
     service = serve()
     service.process.send_signal(signal.SIGHUP)

@@ -187,6 +187,9 @@ class Workers:
     def _bury(self, worker: Worker) -> None:
         self._workers.remove(worker)
         worker.beats.close()
+        for other in self._workers:
+            if other.replaces is worker:
+                other.replaces = None  # it takes the place of the one that ended, so that no third one is started
         how = _how_ended(worker.process.exitcode)
         if worker.leaving or self._ending:
             log.info("Worker %d ended.", worker.pid)

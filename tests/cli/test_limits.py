@@ -2,6 +2,7 @@
 
 import logging
 import re
+import resource
 import socket
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
+from trellis.cli import main
 from trellis.cli.limits import OncePerMinute
 from trellis.http.policy import NO_SNIFFING, POLICY
 
@@ -91,6 +93,27 @@ def test_the_soft_limit_of_descriptors_is_raised(serve: MakeService) -> None:
     found = re.search(r"Max open files +(\d+) +(\d+)", limits)
     assert found is not None
     assert found[1] == found[2]
+
+
+def serve_as_on_macos() -> None:
+    """Run the command with an infinite hard limit of descriptors, which macOS rejects as the soft limit."""
+    limits = [256, resource.RLIM_INFINITY]
+
+    def set_limit(_: int, wanted: tuple[int, int]) -> None:
+        if wanted[0] == resource.RLIM_INFINITY:
+            raise ValueError("current limit exceeds maximum limit")
+        limits[:] = wanted
+
+    changes = {"getrlimit": lambda _: tuple(limits), "setrlimit": set_limit}
+    for name, value in changes.items():
+        setattr(resource, name, value)
+    main()
+
+
+def test_an_infinite_limit_of_descriptors_is_enough(serve: MakeService) -> None:
+    service = serve(connections=8, program=serve_as_on_macos)
+    with connected(service, STRANGER) as connection:
+        ask(connection)
 
 
 def test_connections_beyond_the_bound_are_refused_and_the_others_are_not(serve: MakeService) -> None:

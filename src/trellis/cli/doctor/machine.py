@@ -2,7 +2,6 @@
 
 import asyncio
 import platform
-import resource
 import shutil
 import stat
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from urllib.parse import urlsplit
 
 from trellis import __version__
 from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
-from trellis.cli.limits import count_descriptors
+from trellis.cli.limits import count_descriptors, find_most_descriptors
 from trellis.health import LEAST_DISK
 from trellis.settings import DOTENV, Settings, definitions, holds_secrets, variable
 from trellis.store.condition import find_file
@@ -103,12 +102,11 @@ def look_at_mail(settings: Settings) -> Iterator[Finding]:
 
 def look_at_descriptors(settings: Settings) -> Iterator[Finding]:
     """Check how many connections a process may have open."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = count_descriptors(settings)
-    if hard not in {resource.RLIM_INFINITY, -1} and hard < needed:
+    most, needed = find_most_descriptors(), count_descriptors(settings)
+    if most < needed:
         yield doubtful(
             "descriptors",
-            f"A process may open {hard:,} files and connections; {settings.connections:,} connections need {needed:,}.",
+            f"A process may open {most:,} files and connections; {settings.connections:,} connections need {needed:,}.",
             f"Raise the limit (ulimit -Hn, LimitNOFILE= of systemd), or lower {variable('connections')}.",
         )
     else:

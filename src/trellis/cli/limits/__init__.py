@@ -6,7 +6,7 @@ descriptor and memory forever. The callbacks of the parser tell what a connectio
 
 from trellis.cli.limits.accepting import Acceptor
 from trellis.cli.limits.heap import keep_heap_small
-from trellis.cli.limits.limits import Limits, count_descriptors, limits_of, raise_descriptors
+from trellis.cli.limits.limits import Limits, count_descriptors, find_most_descriptors, limits_of, raise_descriptors
 from trellis.cli.limits.once_per_minute import OncePerMinute
 from trellis.cli.limits.protocol import make_protocol
 
@@ -15,6 +15,7 @@ __all__ = [
     "Limits",
     "OncePerMinute",
     "count_descriptors",
+    "find_most_descriptors",
     "keep_heap_small",
     "limits_of",
     "make_protocol",

@@ -1,7 +1,6 @@
 """The limits, taken from the settings and from the number of descriptors that the process may have."""
 
 import resource
-import sys
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +8,7 @@ from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.settings import Settings
 
 _OTHERS: Final = 96  # descriptors kept for logs, webhooks, static files and refusals
+_OPEN_MAX: Final = 10_240  # of macOS, where an infinite hard limit is usual, but setrlimit(2) rejects an infinite soft limit
 _FOR_METRICS: Final = 16  # connections to the metrics where they have a port of their own, however many the other port has
 
 
@@ -34,9 +34,16 @@ class Limits:
 def raise_descriptors() -> int:
     """Raise the limit of descriptors as far as this process may; return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    most = find_most_descriptors()
+    if soft != most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return most
+
+
+def find_most_descriptors() -> int:
+    """Return the number to which this process may raise its limit of descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(soft, _OPEN_MAX) if hard == resource.RLIM_INFINITY else hard
 
 
 def count_descriptors(settings: Settings) -> int:

@@ -20,6 +20,7 @@ from tests.held_port import held_port
 from tests.rest.conftest import StoppedTime
 from tests.wait import wait_until
 from trellis.http.api import limits, shared_windows
+from trellis.http.api.limits import Throttle
 from trellis.http.api.shared_windows import SharedWindows
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
@@ -95,6 +96,19 @@ def test_requests_while_throttled_do_not_make_it_longer(make_api: MakeApiClient,
         assert api.get(LIST, address="203.0.113.9").status_code == 429
     stopped_time.now += 1
     assert api.get(LIST, address="203.0.113.9").status_code == 200
+
+
+def test_an_address_passes_again_when_its_throttle_is_over(stopped_time: StoppedTime, monkeypatch: pytest.MonkeyPatch) -> None:
+    throttle = Throttle("memory://", 1)
+    asyncio.run(throttle.count_bad_key("203.0.113.8"))
+    stopped_time.now += 30
+    asyncio.run(throttle.count_bad_key("203.0.113.9"))
+    stopped_time.now += 30
+    assert [throttle.may_pass(f"203.0.113.{number}") for number in (7, 8, 9)] == [True, True, False]
+    stopped_time.now += 30
+    monkeypatch.setattr(limits, "find_network", lambda _: pytest.fail("an address is looked at though none has to wait"))
+    assert throttle.may_pass("203.0.113.9")
+    asyncio.run(throttle.admit_address("203.0.113.7"))
 
 
 def test_what_a_known_key_is_refused_does_not_count(make_api: MakeApiClient, community: Community, key: MakeKey) -> None:

@@ -36,19 +36,16 @@ class Throttle:
         self._bad = RateWindows(_ADDRESSES)
         self._bad_until = 0.0  # when the last window in Redis in which this process has counted an invalid key ends
         self._throttled: dict[str, float] = {}  # network → when its window ends, on the monotonic clock
+        self._throttled_until = 0.0  # when the last of these ends
 
     async def admit_address(self, address: str) -> None:
         """Refuse an address that has sent too many requests without a valid key until its window is over; it is never banned."""
-        if not self._throttled and (self._shared is None or self._bad_until < time.monotonic()):
+        if self._is_quiet():
             return
         network = find_network(address)
-        if self._shared is not None and network not in self._throttled:
-            count, left = await self._shared.look(f"bad/{network}")
-            self._throttle(network, count, left)
-        if (end := self._throttled.get(network)) is None:
-            return
-        if (left := end - time.monotonic()) <= 0:
-            del self._throttled[network]
+        if self._shared is not None and self._find_wait(network) <= 0:
+            self._throttle(network, *await self._shared.look(f"bad/{network}"))
+        if (left := self._find_wait(network)) <= 0:
             return
         wait = max(1, int(left) + 1)
         raise Refused(
@@ -63,10 +60,18 @@ class Throttle:
 
     def may_pass(self, address: str) -> bool:
         """Return whether `admit_address` admits an address without asking Redis. This is quick even if others have to wait."""
-        if not self._throttled and (self._shared is None or self._bad_until < time.monotonic()):
+        if self._is_quiet():
             return True
         network = find_network(address)
-        return network not in self._throttled and (self._shared is None or not self._shared.has(f"bad/{network}"))
+        return self._find_wait(network) <= 0 and (self._shared is None or not self._shared.is_open(f"bad/{network}"))
+
+    def _is_quiet(self) -> bool:
+        """Return whether no address has to wait, as far as this process can know."""
+        return max(self._throttled_until, self._bad_until) <= time.monotonic()
+
+    def _find_wait(self, network: str) -> float:
+        """Return the number of seconds for which a network still has to wait; 0 or less if it does not."""
+        return self._throttled.get(network, 0.0) - time.monotonic()
 
     async def count_bad_key(self, address: str) -> None:
         """Count a request without a valid key from an address."""
@@ -87,6 +92,7 @@ class Throttle:
         if len(self._throttled) >= _ADDRESSES:
             del self._throttled[next(iter(self._throttled))]
         self._throttled[network] = now + left
+        self._throttled_until = max(self._throttled_until, now + left)
 
     async def admit_key(self, public: str, limit: int) -> Allowance:
         """Count a request of a key; refuse it if the key has none left in this window."""

@@ -83,9 +83,10 @@ class SharedWindows:
         self._tell_soon(window, behind)
         return self._read(name, window)
 
-    def has(self, name: str) -> bool:
-        """Return whether this process has counted in a window of this name, even if the window is over."""
-        return name in self._open
+    def is_open(self, name: str) -> bool:
+        """Return whether this process has counted in a window of this name that is not over."""
+        window = self._open.get(name)
+        return window is not None and window.end > time.monotonic()
 
     async def look(self, name: str) -> tuple[int, float]:
         """Return what `count` does, at most 100 ms old, for a window with counts of this process; 0 and 0 if there is none."""

@@ -1,5 +1,6 @@
 """`trellis backup FOLDER --every …`: copies again and again, of which the newest stay."""
 
+import errno
 import signal
 import subprocess
 import sys
@@ -54,6 +55,41 @@ def test_what_a_killed_process_has_left_is_no_copy(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [left, f"{left}-journal"]
     make_one(schedule, lambda target: target.touch(), NOON + timedelta(hours=1))
     assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T130000Z.db"]
+
+
+def test_two_schedules_leave_each_others_copies_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    schedule = Schedule(tmp_path, timedelta(hours=1), 2)
+
+    def be_slow(target: Path) -> None:
+        target.touch()
+        make_one(schedule, lambda target: target.touch(), NOON + timedelta(minutes=1))
+
+    make_one(schedule, be_slow, NOON)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trellis-20261122T120000Z.db", "trellis-20261122T120100Z.db"]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("call", ["stat", "iterdir"])
+def test_an_error_of_the_file_system_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, call: str
+) -> None:
+    schedule = Schedule(tmp_path, timedelta(hours=1), 1)
+    make_one(schedule, lambda target: target.touch(), NOON)
+
+    def fail(_path: Path, **_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+
+        def copy(target: Path) -> None:
+            target.touch()
+            patch.setattr(Path, call, fail)
+
+        make_one(schedule, copy, NOON + timedelta(hours=1))
+    assert "Input/output error" in caplog.messages[-1]
+    assert "trellis-20261122T120000Z.db" in {path.name for path in tmp_path.iterdir()}
+    make_one(schedule, lambda target: target.touch(), NOON + timedelta(hours=2))
+    assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T140000Z.db"]
 
 
 def test_a_copy_that_fails_is_told_and_deletes_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,10 +1,13 @@
 """Makes copies on a schedule in one folder, in which the newest ones are kept."""
 
+import fcntl
 import logging
+import os
 import re
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,19 +48,43 @@ def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> 
     target = schedule.folder / f"trellis-{at:%Y%m%dT%H%M%SZ}.db"
     try:
         schedule.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for left in schedule.folder.glob(f"trellis-*Z.db{DRAFT}*"):  # and its journal
-            left.unlink()
-        copy(draft := target.with_name(target.name + DRAFT))
-        draft.rename(target)
+        with _without_leftovers(schedule.folder):
+            copy(draft := target.with_name(target.name + DRAFT))
+            size = draft.stat().st_size
+            draft.rename(target)
     except (Failure, OSError) as error:
         log.error("No copy was made: %s", error)  # noqa: TRY400  # the sentence says it; a traceback would not help
         return
-    log.info("Copied the database to %s (%d bytes).", target, target.stat().st_size)
-    for old in _list_oldest_first(schedule.folder, target)[: -schedule.keep]:
+    log.info("Copied the database to %s (%d bytes).", target, size)
+    try:
+        surplus = _list_oldest_first(schedule.folder, target)[: -schedule.keep]
+    except OSError as error:
+        log.error("Older copies cannot be listed, and none was deleted: %s", error)  # noqa: TRY400  # as above
+        return
+    for old in surplus:
         try:
-            old.unlink()
+            old.unlink(missing_ok=True)  # another schedule may have been quicker
         except OSError as error:
             log.error("%s could not be deleted: %s", old, error.strerror)  # noqa: TRY400  # as above
+
+
+@contextmanager
+def _without_leftovers(folder: Path) -> Iterator[None]:
+    """Delete what killed processes have left in a folder, unless another process is copying to it, and keep others from doing so.
+
+    In a file system without locks, nothing is deleted.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for left in folder.glob(f"trellis-*Z.db{DRAFT}*"):  # and its journal
+                left.unlink()
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _list_oldest_first(folder: Path, newest: Path) -> list[Path]:

@@ -1,6 +1,7 @@
 """Calls of tools: what they return, what is refused and how, and that they are judged like requests to the API."""
 
 import asyncio
+import threading
 from typing import Any, Final
 
 import orjson
@@ -12,6 +13,7 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
+from trellis.core.version import encode_json
 from trellis.mcp import results
 
 FORUMS: Final = "/forums/forums"
@@ -421,6 +423,26 @@ def test_a_resource_holds_what_its_operation_returns(agent: AgentClient, api: Ap
         assert (held["uri"], held["mimeType"], result["ttlMs"], result["cacheScope"]) == (uri, "application/json", 0, "private")
         assert orjson.loads(held["text"]) == api.get(path).json()
     assert community.news
+
+
+def test_what_may_be_large_is_not_encoded_on_the_event_loop(
+    agent: AgentClient, api: ApiClient, monkeypatch: pytest.MonkeyPatch, community: Community
+) -> None:
+    encoded = list[str]()
+
+    def note_thread(value: Any) -> bytes:
+        if "News" in str(value):
+            encoded.append(threading.current_thread().name)
+        return encode_json(value)
+
+    for module in ("mcp.results", "rest.dialect.translator"):
+        monkeypatch.setattr(f"trellis.{module}.encode_json", note_thread)
+    steps = {"operations": [{"operation": "forums.get", "id": community.news}]}
+    agent.ask("resources/read", {"uri": "trellis://tree/forums"})
+    agent.value("core.batch", steps)
+    assert api.post("/core/batch", steps).status_code == 200
+    assert len(encoded) >= 5
+    assert threading.main_thread().name not in encoded
 
 
 def test_the_guide_is_a_page(agent: AgentClient, key: MakeKey) -> None:

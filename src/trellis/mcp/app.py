@@ -22,6 +22,7 @@ from trellis.http.api import (
     Send,
     Service,
     build_call,
+    encode_written,
     may_be_larger,
     receive_body,
     refuse_method,
@@ -49,7 +50,7 @@ from trellis.mcp.messages import (
     find_object,
     read_message,
 )
-from trellis.mcp.resources import Resources
+from trellis.mcp.resources import Resource, Resources
 from trellis.mcp.schemas import build_output_schema
 from trellis.mcp.tools import Tools
 from trellis.sentences import say
@@ -197,11 +198,9 @@ class Mcp:
         operation = self.gate.catalogue.find(resource.operation)
         request.operation = operation.name
         try:
-            read = await self._read(request, operation, actor, None, resource.arguments)
+            return (await self._read(request, operation, None, resource.arguments, 0, resource)).body
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets an error with the id of its message
             raise self._fail(request, raised) from None
-        text = orjson.loads(read.body)["content"][0]["text"]
-        return results.encode_contents(resource.uri, resource.media_type, text, 0)
 
     def _fail(self, request: ApiRequest, raised: Exception) -> ProtocolError:
         """Return the error of the protocol that reports an exception."""
@@ -226,7 +225,7 @@ class Mcp:
             target, given = take_target(operation, arguments)
             if operation.writes:
                 return await self._write(request, operation, actor, target, given, size)
-            read = await self._read(request, operation, actor, target, given)
+            read = await self._read(request, operation, target, given, size)
             self.service.under_way.admit(request.caller, read.body)  # not the result of a write, which is done
             return read.body
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a result
@@ -241,24 +240,34 @@ class Mcp:
         return summarize(arguments, self._secrets)
 
     async def _read(
-        self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any]
+        self,
+        request: ApiRequest,
+        operation: Operation,
+        target: int | None,
+        given: Mapping[str, Any],
+        size: int,
+        resource: Resource | None = None,
     ) -> CachedResponse:
+        """Run an operation that reads, with arguments of about so many bytes; return the result of its tool, or the resource."""
         call = Call(
             operation.name,
-            actor,
+            require_bearer(request).agent,
             given,
             target,
             request_id=request.request_id,
             traceparent=request.traceparent,
             address=request.address,
         )
-        sent = encode_arguments(target, given)
-        name = f"{PREFIX} {operation.name}", sent, *request.name[2:]  # and what else it depends on: base URL, view
+        sent = await run_by_size(size, encode_arguments, target, given)
+        path = operation.name if resource is None else resource.uri
+        name = f"{PREFIX} {path}", sent, *request.name[2:]  # and what else it depends on: base URL, view
         slow = operation.slow or operation.slow_with in given
-        return await self.service.read(request, operation, name, partial(self._run_read, call), slow=slow, size=len(sent))
+        run = partial(self._run_read, call, resource)
+        return await self.service.read(request, operation, name, run, slow=slow, size=len(sent))
 
-    def _run_read(self, call: Call) -> CachedResponse:
-        return results.encode_read(self.gate.run(call).value)
+    def _run_read(self, call: Call, resource: Resource | None) -> CachedResponse:
+        value = self.gate.run(call).value
+        return results.encode_read(value) if resource is None else results.encode_resource(resource.uri, resource.media_type, value)
 
     async def _write(
         self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any], size: int
@@ -271,7 +280,7 @@ class Mcp:
         result = await self.service.write(request, size, partial(self._submit, request, operation, actor, target, given))
         if (verb := result.verb or operation.verb) is None:
             raise LookupError(f"{operation.name} has no verb")
-        return results.encode_write(verb, result)
+        return await encode_written(verb, results.encode_write, verb, result)
 
     def _submit(
         self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any]

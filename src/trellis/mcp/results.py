@@ -42,6 +42,13 @@ def encode_read(value: Any) -> CachedResponse:
     return CachedResponse(_encode(body.decode(), body, {"etag": version}), version.encode())
 
 
+def encode_resource(uri: str, media_type: str, value: Any) -> CachedResponse:
+    """Return the contents of a resource that an operation has read. Raises Refused (PAGE_TOO_LARGE)."""
+    body = encode_json(value)
+    _check_size(len(body))
+    return CachedResponse(encode_contents(uri, media_type, body.decode(), 0), b"")
+
+
 def _check_size(size: int) -> None:
     """Refuse a result that is too large. The response contains it twice, once as text in JSON."""
     if size > MOST_BYTES:

@@ -10,7 +10,7 @@ from trellis.core.actor import Actor
 from trellis.core.fields import MAX_ID, invalid_id, quote
 from trellis.core.gate import Result
 from trellis.core.operation import Call, Operation, RawText
-from trellis.core.verbs import Response
+from trellis.core.verbs import Response, Verb
 from trellis.core.version import compute_version
 from trellis.errors import Refused
 from trellis.http.api import (
@@ -22,6 +22,7 @@ from trellis.http.api import (
     Scope,
     Send,
     Service,
+    encode_written,
     may_be_larger,
     receive_body,
     refuse_method,
@@ -90,6 +91,9 @@ class Rest:
         submit = partial(self._submit, request, operation, require_bearer(request).actor, target, body)
         result = await self.service.write(request, len(request.query) + len(body), submit)
         verb = result.verb or route.verb
+        return await encode_written(verb, self._respond_to_write, request, route, operation, verb, result)
+
+    def _respond_to_write(self, request: ApiRequest, route: Route, operation: Operation, verb: Verb, result: Result) -> ApiResponse:
         translator = None if verb.records_at else TRANSLATORS.get(request.dialect)  # a dialect has no form for proposals
         # Nothing is read here: if a read failed, the client would repeat a write that is done. Keys write no kind that shows
         # groups.

@@ -1,16 +1,21 @@
 """Receives the bodies of requests, and builds the calls of operations that write from the input and the headers."""
 
-from collections.abc import Mapping
-from typing import Any
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
 
 from trellis.core.actor import Actor
 from trellis.core.keys import redact_keys
 from trellis.core.operation import Call, Operation
+from trellis.core.verbs import Response, Verb
 from trellis.core.version import find_own_version
 from trellis.errors import Refused
 from trellis.http.api.headers import audit_reason, change_set_name, expected_versions, fingerprint, idempotency_token
 from trellis.http.api.request import ApiRequest
 from trellis.sentences import say
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: int | None, raw: Mapping[str, Any]) -> Call:
@@ -85,3 +90,9 @@ def require_size(size: int, limit: int) -> None:
     """Refuse a body that is larger than `limit` bytes."""
     if size > limit:
         raise Refused("BODY_TOO_LARGE", say("The body is larger than {limit:,} bytes, the limit of this service.", limit=limit))
+
+
+async def encode_written(verb: Verb, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function that encodes what a write has returned: in a thread if it may be large, as what a batch returns."""
+    large = verb.response is Response.ANSWER
+    return await asyncio.to_thread(function, *args, **kwargs) if large else function(*args, **kwargs)

@@ -341,6 +341,34 @@ def test_a_log_that_cannot_be_written_stops_no_request(
     assert len(flushed(api, database)) == 1, "the next batch is written again"
 
 
+def test_uses_and_counts_are_written_though_requests_cannot_be_and_the_other_way_round(
+    api: ApiClient,
+    key: MakeKey,
+    run: Run,
+    database: DatabaseState,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = key([], name="Used")
+
+    def ask_while_it_fails(name: str) -> list[dict[str, Any]]:
+        api.get("/core/hello", key=text)
+        api.get("/core/hello", key=None, address="203.0.113.9")
+        with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
+            patch.setattr(requests, name, Mock(side_effect=ValueError))
+            api.do(api.application.service.log.flush())
+        return database.requests()
+
+    assert ask_while_it_fails("append") == []
+    assert key_named(run, "Used")["lastUsedAt"] is not None
+    assert [one["times"] for one in run("requests.keyless")["results"]] == [1]
+    assert len(ask_while_it_fails("append_keyless")) == 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "2 requests could not be written to the request log.",
+        "The last uses of 0 keys and the counts of 1 requests without a valid key could not be written.",
+    ]
+
+
 def test_what_finds_no_table_of_the_log_waits_for_it(
     api: ApiClient, gate: Gate, database: DatabaseState, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from trellis.core.gate import Gate
@@ -49,34 +50,48 @@ class RequestLog:
             self.urgent.set()
 
     async def flush(self) -> None:
-        """Write everything collected so far."""
+        """Write everything collected so far. What is refused is kept for the next time; the store has logged why."""
+        with suppress(Refused):
+            await self._write_counts()
+            while self._waiting:
+                await self._write_batch()
+
+    async def _write_counts(self) -> None:
+        """Write the uses of keys and the counts of requests without one, by themselves: they must not be lost with a batch."""
         uses, counted = self._keyring.take_uses(), self._keyless.take()
-        while self._waiting or uses or counted:
-            batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+        if not uses and not counted:
+            return
 
-            def write(
-                tx: Transaction,
-                batch: list[Request] = batch,
-                uses: list[tuple[int, str]] = uses,
-                counted: list[KeylessCount] = counted,
-            ) -> None:
-                requests.append(tx, batch)
-                requests.append_keyless(tx, counted)
-                requests.trim(tx, self._most_bytes)
-                keys.record_uses(tx, uses)
+        def write(tx: Transaction) -> None:
+            requests.append_keyless(tx, counted)
+            keys.record_uses(tx, uses)
 
-            try:
-                await asyncio.wrap_future(self._gate.store.write(write, quiet=True))
-            except Refused:  # the store has logged why; the requests are kept for the next flush, as far as there is room
-                room = _MAX_WAITING - len(self._waiting)
-                self._waiting.extendleft(reversed(batch[max(0, len(batch) - room) :]))
-                self._keyring.put_back(uses)
-                self._keyless.put_back(counted)
-                return
-            except Exception:
-                log.exception("%d requests could not be written to the request log.", len(batch))
-                return
-            uses, counted = [], []
+        try:
+            await asyncio.wrap_future(self._gate.store.write(write, quiet=True))
+        except Refused:
+            self._keyring.put_back(uses)
+            self._keyless.put_back(counted)
+            raise
+        except Exception:
+            told = "The last uses of %d keys and the counts of %d requests without a valid key could not be written."
+            log.exception(told, len(uses), sum(one.times for one in counted))
+
+    async def _write_batch(self) -> None:
+        """Write the oldest requests. Those that are refused are kept as far as there is room."""
+        batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+
+        def write(tx: Transaction) -> None:
+            requests.append(tx, batch)
+            requests.trim(tx, self._most_bytes)
+
+        try:
+            await asyncio.wrap_future(self._gate.store.write(write, quiet=True))
+        except Refused:
+            room = _MAX_WAITING - len(self._waiting)
+            self._waiting.extendleft(reversed(batch[max(0, len(batch) - room) :]))
+            raise
+        except Exception:
+            log.exception("%d requests could not be written to the request log.", len(batch))
 
 
 class KeylessTally:

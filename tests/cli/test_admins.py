@@ -1,6 +1,7 @@
 """The commands on administrators."""
 
 import json
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -13,7 +14,8 @@ from trellis.core.admins import find_invited
 from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.store.admins import Identity, identities
+from trellis.store.admins import Identity, administrators, identities
+from trellis.store.engine import Transaction
 
 
 def test_creating_shows_a_made_up_password_once(trellis: Trellis) -> None:
@@ -40,6 +42,20 @@ def test_a_password_is_reset_by_login(trellis: Trellis) -> None:
     nobody = trellis("admins", "reset-password", "nobody")
     assert nobody.exit_code == 1
     assert "no administrator with the login 'nobody'" in nobody.stderr
+
+
+def test_of_more_than_a_thousand_administrators_the_last_is_found(trellis: Trellis, gate: Gate) -> None:
+    trellis("admins", "create", "mira")
+
+    def write_many(tx: Transaction) -> None:
+        mira = administrators.find(tx, 1)
+        assert mira is not None
+        for number in range(2, 1002):
+            administrators.insert(tx, replace(mira, id=number, name=f"Mira {number}", login=f"mira{number}"))
+
+    gate.store.write(write_many).result(60)
+    assert len(json.loads(trellis("admins", "list", "--json").stdout)) == 1001
+    assert trellis("admins", "disable", "mira1001").stdout == "Mira 1001 can no longer sign in.\n"
 
 
 def test_a_second_factor_is_taken_away_from_whoever_is_locked_out(trellis: Trellis, gate: Gate, run: Run) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from trellis.admin import PREFIX
-from trellis.cli.community import act, community
+from trellis.cli.community import act, community, list_all
 from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, show_table
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
@@ -66,7 +66,7 @@ def invite(
     """
     settings = Settings.load()
     with community(settings) as gate:
-        before = next((one for one in _all(gate) if one["login"].casefold() == login.strip().casefold()), None)
+        before = _find(gate, login)
         if before is None and role is None:
             raise Failure(
                 f"{login} is not an administrator yet. Choose what they may do with --role, one of {', '.join(ROLES)}.", MISUSED
@@ -114,7 +114,7 @@ def withdraw_invitation(login: Login, json: Json = False) -> None:
 def list_admins(json: Json = False) -> None:
     """List all administrators, including disabled ones."""
     with community(Settings.load()) as gate:
-        found = _all(gate)
+        found = list(list_all(gate, "admins.list"))
     if json:
         show_json(found, plain=True)
     elif found:
@@ -238,17 +238,15 @@ def _describe_role(admin: dict[str, Any]) -> str:
     return f"{admin['role']} ({', '.join(admin['kinds'])})" if admin["kinds"] else str(admin["role"])
 
 
-def _all(gate: Gate) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = act(gate, "admins.list", {"perPage": 1000}).value["results"]
-    return found
+def _find(gate: Gate, login: str) -> dict[str, Any] | None:
+    wanted = login.strip().casefold()
+    return next((one for one in list_all(gate, "admins.list") if one["login"].casefold() == wanted), None)
 
 
 def _id_of(gate: Gate, login: str) -> int:
-    wanted = login.strip().casefold()
-    for admin in _all(gate):
-        if admin["login"].casefold() == wanted:
-            return int(admin["id"])
-    raise Failure(f"There is no administrator with the login '{login}'. `trellis admins list` lists them.")
+    if (admin := _find(gate, login)) is None:
+        raise Failure(f"There is no administrator with the login '{login}'. `trellis admins list` lists them.")
+    return int(admin["id"])
 
 
 def _password(from_stdin: bool) -> str:

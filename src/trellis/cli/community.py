@@ -12,6 +12,7 @@ from trellis.core.fields import MAX_ID, invalid_id
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import tidy_reason
 from trellis.core.operation import Call
+from trellis.core.paging import MOST_PER_PAGE
 from trellis.errors import Refused
 from trellis.settings import Settings, SettingsError
 from trellis.store.condition import Condition, describe_database, explain_condition, explain_error, find_condition, find_file
@@ -83,3 +84,14 @@ def act(
         raise invalid_id(found.singular, target, found.missing_code)
     why = tidy_reason(reason) or None if reason else None
     return gate.run(Call(operation, TERMINAL, raw or {}, target, request_id=uuid4().hex, reason=why, progress=progress))
+
+
+def list_all(gate: Gate, operation: str) -> Iterator[dict[str, Any]]:
+    """Yield all records of an operation that lists them in pages."""
+    page = 1
+    while True:
+        found = act(gate, operation, {"page": page, "perPage": MOST_PER_PAGE}).value
+        yield from found["results"]
+        if page >= found["totalPages"]:
+            return
+        page += 1

@@ -1,15 +1,14 @@
 """The commands about API keys."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
-from trellis.cli.community import act, community
+from trellis.cli.community import act, community, list_all
 from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, show_table
 from trellis.core.bounds import PROPOSE
 from trellis.core.dialect import DIALECTS, TRELLIS
-from trellis.core.gate import Gate
 from trellis.core.keys import PRESETS, describe_bounds
 from trellis.settings import Settings
 
@@ -20,7 +19,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-_PAGE = 1000
 _FEW = 3  # the most grants that a list names; more are counted
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The key's id; see `trellis keys list`.", show_default=False)]
@@ -126,7 +124,7 @@ def create(
 def list_keys(json: Json = False) -> None:
     """List all keys, including revoked ones."""
     with community(Settings.load()) as gate:
-        keys = list(every_key(gate))
+        keys = list(list_all(gate, "keys.list"))
     if json:
         show_json(keys, plain=True)
     elif keys:
@@ -303,17 +301,6 @@ def _describe_bound(under: list[str] | None, until: str | None, per_day: int | N
     """Return the bound that the options ask for; empty if they ask for none."""
     members = {"under": under or None, "until": until, "perDay": per_day, "dryRunOnly": dry_run_only or None}
     return {name: value for name, value in members.items() if value is not None}
-
-
-def every_key(gate: Gate) -> Iterator[dict[str, Any]]:
-    """Return all keys, page by page."""
-    page = 1
-    while True:
-        found = act(gate, "keys.list", {"page": page, "perPage": _PAGE}).value
-        yield from found["results"]
-        if page >= found["totalPages"]:
-            return
-        page += 1
 
 
 def _change(key: int, raw: dict[str, Any], json: bool) -> None:

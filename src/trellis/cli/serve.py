@@ -20,10 +20,9 @@ import uvicorn
 
 from trellis import __version__
 from trellis.admin import first_run_link
-from trellis.cli.community import act, community, explaining
+from trellis.cli.community import act, community, explaining, list_all
 from trellis.cli.demo import load_sample
 from trellis.cli.doctor import State, judge_clocks
-from trellis.cli.keys import every_key
 from trellis.cli.limits import OncePerMinute, limits_of, make_protocol, raise_descriptors
 from trellis.cli.loading import uncollected
 from trellis.cli.terminal import MISUSED, Failure, progress_of, show
@@ -178,7 +177,7 @@ def _demonstrate(gate: Gate) -> tuple[str, str]:
 
 
 def _demo_key(gate: Gate) -> tuple[str, str]:
-    mine = [key["id"] for key in every_key(gate) if key["name"] == _DEMO and key["state"] == "active"]
+    mine = [key["id"] for key in list_all(gate, "keys.list") if key["name"] == _DEMO and key["state"] == "active"]
     if not mine:
         return str(act(gate, "keys.create", {"name": _DEMO, "grants": ["*"]}).value["key"]), "may do everything"
     act(gate, "keys.update", {"grants": ["*"]}, mine[-1])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from trellis.cli.community import act
+from trellis.cli.community import act, list_all
 from trellis.cli.demo.sample import BLOGS, CALENDARS, CATEGORIES, FORUMS, GROUPS, Seed, Who
 from trellis.core.gate import Gate
 
@@ -32,8 +32,7 @@ class _Loading:
         self._progress = progress
         self._done = 0
         self._total = sum(seed.count() for seeds in _PARTS.values() for seed in seeds)
-        listed = self._do("groups.list", perPage=1000)["results"]
-        self._groups: dict[str, int] = {group["name"]: group["id"] for group in listed}
+        self._groups: dict[str, int] = {group["name"]: group["id"] for group in list_all(gate, "groups.list")}
 
     def load(self) -> dict[str, int]:
         for kind, seeds in _PARTS.items():

@@ -4,14 +4,18 @@ import os
 import pty
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Trellis
 from tests.fixture_types import Events, Run
+from trellis.cli.secrets import take_secrets
+from trellis.compose import catalogue_of
 from trellis.core.admins import Credentials, check_password
 from trellis.core.gate import Gate
+from trellis.kinds import KINDS
 from trellis.settings import Settings
 
 _PASSWORD = "kept in a tin box"
@@ -41,6 +45,12 @@ def test_it_is_read_from_a_file(trellis: Trellis, gate: Gate, mira: int, tmp_pat
     file.write_text(_PASSWORD + "\n")
     assert trellis("run", "admins.set_password", mira, f"password=@{file}").exit_code == 0
     assert _has(gate, _PASSWORD)
+
+
+def test_standard_input_stays_open_for_what_is_read_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("first\nsecond\n"))
+    operation = catalogue_of(KINDS)["admins.create"]
+    assert [take_secrets(operation, {"password": "@-"})["password"] for _ in range(2)] == ["first", "second"]
 
 
 @pytest.mark.parametrize(("content", "said"), [(None, "could not be read"), (b"\n", "is empty"), (b"\xff\n", "could not be read")])

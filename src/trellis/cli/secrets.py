@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ def _read_file(name: str, value: object) -> str:
         raise _refuse(name)
     path = value.removeprefix("@")
     try:
-        with sys.stdin if path == _STDIN else Path(path).open(encoding="utf-8") as file:
+        with nullcontext(sys.stdin) if path == _STDIN else Path(path).open(encoding="utf-8") as file:
             line = file.readline().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         raise Failure(f"{name} could not be read from '{path}': {error}", MISUSED) from None

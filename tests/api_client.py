@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 
 from trellis.asgi import Application
-from trellis.http.api import Receive, Scope, Send
+from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.server import Whole
 from trellis.refusals import REFUSALS
 

@@ -13,10 +13,10 @@ from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.health import Health
 from trellis.housekeeping import Housekeeping
-from trellis.http.access_log import App, run_logged
+from trellis.http.access_log import run_logged
 from trellis.http.addresses import LONGEST_ADDRESS, rewrite_address
-from trellis.http.api import Receive, Scope, Send, Service
-from trellis.http.ending import ENDING
+from trellis.http.api import Service
+from trellis.http.asgi import ENDING, App, Receive, Scope, Send
 from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.http.routes import REFERENCE
 from trellis.http.server import ServerHooks

@@ -39,6 +39,7 @@ from trellis.core.news import format_position, read_position
 from trellis.core.proposals import count_open
 from trellis.errors import Refused
 from trellis.http.api import PAGE, PAGE_REFUSED, RequestCounts
+from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
 from trellis.openid import Provider
@@ -47,9 +48,6 @@ from trellis.settings import Settings
 
 log = logging.getLogger(__name__)
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _MAX_PATH: Final = 1000  # characters; no page has a longer path, and Python does not convert numbers of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # parameters that select an older part of a list, to which nothing is added

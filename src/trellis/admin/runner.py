@@ -11,9 +11,10 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call, SessionEnded
 from trellis.errors import Refused
+from trellis.http.asgi import Receive
 from trellis.http.large import run_by_size
 from trellis.http.reading import SharedRead, read_in_thread
-from trellis.http.withdrawal import Receive, wait_for_write
+from trellis.http.withdrawal import wait_for_write
 from trellis.sentences import say
 from trellis.settings import Settings
 

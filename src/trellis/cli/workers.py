@@ -21,7 +21,7 @@ from typing import Final
 import uvicorn
 
 from trellis.cli.limits import Acceptor, keep_heap_small
-from trellis.http.ending import ENDING
+from trellis.http.asgi import ENDING
 
 log = logging.getLogger(__name__)
 

@@ -1,15 +1,14 @@
 """Writes a line to the log for each request over HTTP, if the operator asks for it."""
 
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, Final
 
 from trellis.core.keys import redact_path
-from trellis.http.api import REQUEST, ApiRequest, Receive, Scope, Send
+from trellis.http.api import REQUEST, ApiRequest
+from trellis.http.asgi import App, Receive, Scope, Send
 from trellis.logs import REFUSED, access_log, redact_links
 from trellis.traces import find_traceparent, log_fields
-
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _REQUEST: Final = b"x-request-id"
 

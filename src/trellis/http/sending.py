@@ -5,17 +5,16 @@ once, here, however many callers read it, and the server keeps two parts for eac
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from trellis.errors import Refused
+from trellis.http.asgi import Send
 from trellis.sentences import say
 
 PART: Final = 65_536  # bytes; smaller answers are sent whole, and not counted
 _SHARE: Final = 4  # all answers to one caller may take a quarter of the limit
-
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 async def send_body(send: Send, body: bytes) -> None:

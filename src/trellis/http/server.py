@@ -5,10 +5,11 @@ apart from headers of its own.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
 from enum import Enum
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from trellis.http.asgi import App, Scope
 
 
 class ServerRefusal(Enum):
@@ -42,7 +43,7 @@ class Writes:
         """Return whether a request writes."""
         return False
 
-    def refuse(self, scope: MutableMapping[str, Any]) -> bytes | None:  # noqa: ARG002
+    def refuse(self, scope: Scope) -> bytes | None:  # noqa: ARG002
         """Return the whole response to the write with this ASGI scope if too many are under way, else None."""
         return None
 
@@ -55,9 +56,6 @@ class Whole(NamedTuple):
     body: bytes
 
 
-App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]  # an ASGI application
-
-
 class Reads:
     """Responses to reads that can be sent at once. This class has none."""
 
@@ -66,7 +64,7 @@ class Reads:
     def begin(self) -> None:
         """Prepare for calls of `find` for requests that have all arrived by now."""
 
-    def find(self, scope: MutableMapping[str, Any]) -> Whole | App | None:  # noqa: ARG002
+    def find(self, scope: Scope) -> Whole | App | None:  # noqa: ARG002
         """Return the response that the application would send to the request with this ASGI scope; None if it has to answer itself.
 
         The application's other work, such as counting and logging the request, has been done if a response is returned, and only

@@ -1,12 +1,11 @@
 """Records a span for each request over HTTP, if tracing is on."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, Final
 
-from trellis.http.api import PAGE, REQUEST, ApiRequest, Receive, Scope, Send
+from trellis.http.api import PAGE, REQUEST, ApiRequest
+from trellis.http.asgi import App, Receive, Scope, Send
 from trellis.traces import TRACEPARENT, Span, Traces, find_traceparent
-
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _METHODS: Final = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
 _STREAM: Final = b"text/event-stream; charset=utf-8"  # as Starlette writes it

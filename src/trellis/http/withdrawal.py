@@ -1,14 +1,14 @@
 """Withdraws a write that waits for its turn if its client has gone, or if it has waited too long."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from trellis.http.asgi import Receive
 from trellis.store.engine import refuse_late
 
 T = TypeVar("T")
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 async def wait_for_write(future: Future[T], waiting: Awaitable[T], receive: Receive, seconds: float) -> T:

@@ -17,9 +17,6 @@ from trellis.http.api import (
     ApiRequest,
     ApiResponse,
     CachedResponse,
-    Receive,
-    Scope,
-    Send,
     Service,
     build_call,
     encode_written,
@@ -30,6 +27,7 @@ from trellis.http.api import (
     require_size,
     respond_to_options,
 )
+from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.large import run_by_size
 from trellis.http.problems import encode_problem_headers, format_problem
 from trellis.mcp import results

@@ -11,7 +11,8 @@ from typing import Final
 from trellis import __version__
 from trellis.core.networks import is_address_allowed
 from trellis.errors import Refused
-from trellis.http.api import Scope, Service
+from trellis.http.api import Service
+from trellis.http.asgi import Scope
 from trellis.http.reading import SharedRead
 from trellis.http.server import ServerRefusal
 from trellis.metrics.sample import Sample, sum_up, take_sample

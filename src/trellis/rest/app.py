@@ -18,9 +18,6 @@ from trellis.http.api import (
     ApiResponse,
     CachedResponse,
     Headers,
-    Receive,
-    Scope,
-    Send,
     Service,
     encode_written,
     may_be_larger,
@@ -30,6 +27,7 @@ from trellis.http.api import (
     respond_to_options,
     respond_to_preflight,
 )
+from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.json_body import LINES, accepts_lines, encode_lines
 from trellis.http.large import run_by_size
 from trellis.http.routes import Route, build_routes

@@ -19,14 +19,14 @@ from trellis.http.api import (
     Allowance,
     ApiRequest,
     CachedResponse,
-    Scope,
     Service,
     build_headers,
     find_key,
     is_not_modified,
 )
+from trellis.http.asgi import App, Scope, receive_nothing
 from trellis.http.sending import PART
-from trellis.http.server import App, Reads, Whole
+from trellis.http.server import Reads, Whole
 from trellis.rest.app import Rest
 from trellis.rest.responses import respond_to_read
 from trellis.store.requests import Request
@@ -167,7 +167,7 @@ class Immediate(Reads):
     def _read(self, scope: Scope, bearer: Bearer, started: int) -> Whole | App | None:
         """Read what a request asks for, if that may be done in this thread; else return None. Raises Refused, _ForApplication."""
         rewrite_address(scope, self._prefix)
-        request = self._service.read_request(scope, _receive, self._prefix)
+        request = self._service.read_request(scope, receive_nothing, self._prefix)
         request.bearer, request.version = bearer, self._version
         if request.query and find_key(request.headers, request.query)[1]:
             return None
@@ -205,10 +205,6 @@ class Immediate(Reads):
             self._service.log.record(request)
 
 
-async def _receive() -> dict[str, object]:  # ASGI's receive
-    return {}
-
-
 class _Form(NamedTuple):
     """A response with a `%` placeholder for each header value that differs; `limited` are the headers of one with an allowance."""
 
@@ -235,7 +231,7 @@ def _prepare_headers(service: Service, prefix: str, status: HTTPStatus, allowanc
     """Return the headers that the application would send, with `%` placeholders for the values that differ."""
     tag = b"-"
     asked = {b"if-none-match": b'"%b"' % tag} if status is HTTPStatus.NOT_MODIFIED else {}
-    request = ApiRequest(_METHOD, prefix, "", b"", asked, "", "", "-", "", _receive)
+    request = ApiRequest(_METHOD, prefix, "", b"", asked, "", "", "-", "", receive_nothing)
     request.allowance = allowance
     headers = build_headers(request, respond_to_read(request, CachedResponse(b"", tag)), None, service.settings.transport_headers)
     if [name for name, _ in headers if name in _MARKS] != [name for name in _MARKS if name in dict(headers)]:

@@ -5,9 +5,10 @@ time for those that are done.
 """
 
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
-from trellis.http.api import ApiRequest, Scope, Service, build_headers
+from trellis.http.api import ApiRequest, Service, build_headers
+from trellis.http.asgi import Scope, receive_nothing
 from trellis.http.server import Writes
 from trellis.rest.responses import respond_to_refusal
 from trellis.store.engine import refuse_full
@@ -39,13 +40,9 @@ class Overload(Writes):
         return response.replace(_BASE.encode(), base).replace(_ID.encode(), request_id)
 
 
-async def _receive() -> dict[str, Any]:  # ASGI's receive
-    return {}
-
-
 def _prepare(service: Service, prefix: str) -> tuple[bytes, int]:
     """Return the response with placeholders for what differs, and the length of its body without them."""
-    request = ApiRequest("POST", prefix, "", b"", {}, _BASE, "", _ID, "", _receive)
+    request = ApiRequest("POST", prefix, "", b"", {}, _BASE, "", _ID, "", receive_nothing)
     response = respond_to_refusal(request, refuse_full())
     headers = build_headers(request, response, None, service.settings.transport_headers)
     lines = [b"%b: %b" % (name, _LENGTH if name == b"content-length" else value) for name, value in headers]

@@ -1,7 +1,7 @@
 """A stream of server-sent events to one page: https://html.spec.whatwg.org/multipage/server-sent-events.html."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import orjson
@@ -9,9 +9,7 @@ from starlette.responses import StreamingResponse
 
 from trellis.admin.live.watcher import Stream
 from trellis.core.news import News, format_position
-
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+from trellis.http.asgi import Receive, Scope, Send
 
 _BEAT_EVERY: Final = 20.0  # seconds: proxies close a response that sends nothing, most of them after a minute
 _BEAT: Final = b"event: beat\ndata: 1\n\n"  # no comment: the page receives it and knows that the stream is alive
@@ -31,7 +29,7 @@ class EventStream(StreamingResponse):
         self._stream = stream
         self._close = close
 
-    async def __call__(self, _: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         watching = asyncio.create_task(_watch(receive, self._stream))
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

@@ -10,7 +10,8 @@ from typing import Any, Final, Protocol, cast
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from trellis.http.server import App, Reads, ServerHooks, Whole
+from trellis.http.asgi import App
+from trellis.http.server import Reads, ServerHooks, Whole
 
 log = logging.getLogger(__name__)
 

@@ -15,9 +15,6 @@ from trellis.http.api.request import (
     ApiRequest,
     ApiResponse,
     Headers,
-    Receive,
-    Scope,
-    Send,
     build_headers,
 )
 from trellis.http.api.service import Service, require_bearer
@@ -33,11 +30,8 @@ __all__ = [
     "CachedResponse",
     "Headers",
     "Name",
-    "Receive",
     "RequestCounts",
     "RequestLog",
-    "Scope",
-    "Send",
     "Service",
     "build_call",
     "build_headers",

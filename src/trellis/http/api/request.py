@@ -1,19 +1,17 @@
 """A request with a key, and its response, in the form that REST and MCP share."""
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from trellis.core.dialect import TRELLIS
 from trellis.core.keys import Bearer
 from trellis.http.api.limits import Allowance
+from trellis.http.asgi import Receive
 from trellis.http.json_body import find_pretty
 from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.traces import find_traceparent, log_fields
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 
 # Names in the scope of a request: of its ApiRequest; of the route of the panel page that it is for; of the reason for its refusal.

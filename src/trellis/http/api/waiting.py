@@ -8,18 +8,17 @@ requests of all.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from trellis.errors import Refused
+from trellis.http.asgi import Receive
 from trellis.sentences import say
 
 _LOOK_EVERY: Final = 0.1  # seconds
 _LONGEST_PAUSE: Final = 1.0  # seconds between two reads of one request, if the changes do not concern it
-
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 @dataclass(slots=True, eq=False)

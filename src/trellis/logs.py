@@ -25,7 +25,7 @@ _LEFT_OUT: Final = "%d lines of the log were left out, since nobody has read the
 _STDERR: Final = 2
 
 access_log: Final = logging.getLogger("trellis.access")
-REFUSED: Final = "trellis.server.refused"  # key in the scope: the status with which the server responded instead of the application
+SERVER_STATUS: Final = "trellis.server.status"  # key in the scope: the status that the server has sent instead of the application
 
 
 def log_refused(status: int, path: str, address: str) -> None:

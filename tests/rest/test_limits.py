@@ -325,13 +325,13 @@ def test_a_window_in_redis_that_has_lost_its_end_gets_one(make_api: MakeApiClien
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """An entry for each round trip to Redis that has begun."""
     begun: list[None] = []
-    ask = SharedWindows._ask
+    run_round_trip = SharedWindows._run_round_trip
 
     async def counted(windows: SharedWindows) -> None:
         begun.append(None)
-        await ask(windows)
+        await run_round_trip(windows)
 
-    monkeypatch.setattr(SharedWindows, "_ask", counted)
+    monkeypatch.setattr(SharedWindows, "_run_round_trip", counted)
     return begun
 
 

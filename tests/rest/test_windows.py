@@ -12,9 +12,8 @@ def test_a_window_counts_until_its_end_and_begins_anew(stopped_time: StoppedTime
     assert [counted.count("a", 60) for _ in range(3)] == [(1, 60), (2, 60), (3, 60)]
     assert counted.count("b", 60) == (1, 60)
     stopped_time.now += 59.5
-    assert counted.seen("a") == (3, 0.5)
+    assert counted.count("a", 60) == (4, 0.5)
     stopped_time.now += 0.5
-    assert counted.seen("a") == (0, 0)
     assert counted.count("a", 60) == (1, 60)
 
 
@@ -33,12 +32,12 @@ def test_there_are_never_more_windows_than_the_most_and_the_oldest_go_first(stop
     for number in range(100_000):
         counted.count(f"2001:db8:0:{number:x}::/64", 60)
     assert len(counted._open) == 100  # nothing else tells of memory
-    assert counted.seen("2001:db8:0:0::/64")[0] == 0
-    assert counted.seen(f"2001:db8:0:{99_999:x}::/64")[0] == 1
+    assert counted.count(f"2001:db8:0:{99_999:x}::/64", 60)[0] == 2
+    assert counted.count("2001:db8:0:0::/64", 60)[0] == 1
     stopped_time.now += 61
     counted.count(f"2001:db8:0:{99_999:x}::/64", 60)
     counted.count("new", 60)
-    assert counted.seen(f"2001:db8:0:{99_999:x}::/64")[0] == 1, "a window that has begun anew is not the oldest"
+    assert counted.count(f"2001:db8:0:{99_999:x}::/64", 60)[0] == 2, "a window that has begun anew is not the oldest"
 
 
 def test_windows_that_are_over_are_thrown_out_and_open_ones_are_not(
@@ -51,5 +50,5 @@ def test_windows_that_are_over_are_thrown_out_and_open_ones_are_not(
     stopped_time.now += 61
     for number in range(40):
         counted.count(f"new {number}", 60)
-    assert {counted.seen(f"new {number}")[0] for number in range(40)} == {1}
+    assert {counted.count(f"new {number}", 60)[0] for number in range(40)} == {2}
     assert len(counted._open) == 40  # nothing else tells of memory

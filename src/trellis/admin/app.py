@@ -38,7 +38,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.news import format_position, read_position
 from trellis.core.proposals import count_open
 from trellis.errors import Refused
-from trellis.http.api import PAGE, PAGE_REFUSED, RequestCounts
+from trellis.http.api import PAGE, PAGE_REFUSAL, RequestCounts
 from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
@@ -136,7 +136,7 @@ class Panel:
             page = outer[PAGE] = scope.get(PAGE, "")
             if self.counts is not None and status:
                 duration = (answered - started) // 1000
-                self.counts.count(PREFIX[1:], page.removeprefix(PREFIX), status, duration, scope.get(PAGE_REFUSED), None)
+                self.counts.count(PREFIX[1:], page.removeprefix(PREFIX), status, duration, scope.get(PAGE_REFUSAL), None)
 
     # --- one page -------------------------------------------------------------------------------------------------
 
@@ -304,7 +304,7 @@ class Panel:
     # --- refusals -------------------------------------------------------------------------------------------------
 
     def _refusal(self, request: PageRequest, refused: Refused, title: str = "") -> Response:
-        request.http.scope[PAGE_REFUSED] = refused.message
+        request.http.scope[PAGE_REFUSAL] = refused.message
         if request.wants_json:
             faults = [{"field": fault.field, "detail": fault.detail} for fault in refused.faults]
             told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}

@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core.keys import redact_path
 from trellis.http.api import REQUEST, ApiRequest
 from trellis.http.asgi import App, Receive, Scope, Send
-from trellis.logs import REFUSED, access_log, redact_links
+from trellis.logs import SERVER_STATUS, access_log, redact_links
 from trellis.traces import find_traceparent, log_fields
 
 _REQUEST: Final = b"x-request-id"
@@ -34,7 +34,7 @@ async def run_logged(app: App, scope: Scope, receive: Receive, send: Send) -> No
         facts = {
             "method": scope["method"][:16],
             "path": redact_links(redact_path(scope["path"])),
-            "status": scope.get(REFUSED, status),
+            "status": scope.get(SERVER_STATUS, status),
             "ms": round((time.perf_counter_ns() - started) / 1e6, 3),
             "operation": None if request is None else request.operation,
             "key": None if bearer is None else bearer.actor.id,

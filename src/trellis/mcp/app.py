@@ -296,7 +296,7 @@ def _check_type(request: ApiRequest) -> None:
     if kind != b"application/json":
         raise Refused(
             "UNSUPPORTED_MEDIA_TYPE",
-            say("Send Content-Type: application/json, not {decode}.", decode=quote(kind.decode("latin-1"))),
+            say("Send Content-Type: application/json, not {type}.", type=quote(kind.decode("latin-1"))),
         )
 
 

@@ -233,9 +233,9 @@ class Rest:
         self, request: ApiRequest, response: ApiResponse, started: int, _scope: Scope, _receive: Receive, send: Send
     ) -> None:
         """Send a response that `read_at_once` has made and that is too large to be sent in one piece."""
-        await self.service.answer(request, send, self._hold(request, response), self._refuse, started)
+        await self.service.answer(request, send, self._admit(request, response), self._refuse, started)
 
-    async def _hold(self, request: ApiRequest, response: ApiResponse) -> ApiResponse:
+    async def _admit(self, request: ApiRequest, response: ApiResponse) -> ApiResponse:
         self.service.under_way.admit(request.caller, response.body)
         return response
 

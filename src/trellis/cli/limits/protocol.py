@@ -18,7 +18,7 @@ from trellis.cli.limits.ready import ReadyRequests
 from trellis.core.keys import redact_path
 from trellis.core.networks import write_plain
 from trellis.http.server import ServerHooks, ServerRefusal, Whole
-from trellis.logs import REFUSED, log_refused
+from trellis.logs import SERVER_STATUS, log_refused
 
 HEAD: Final = 65_536  # bytes of a request's first line and headers
 RATE: Final = 10_240  # bytes per second at which a body must arrive, and an answer be read, on average
@@ -328,7 +328,7 @@ class LimitedProtocol(HttpToolsProtocol):
         status = refusal.status
         if self._is_answering():
             scope: Any = self.cycle.scope
-            scope[REFUSED] = status.value
+            scope[SERVER_STATUS] = status.value
         elif self._limits.logs:
             url, is_known = getattr(self, "url", b""), self._step is not _Step.REQUEST
             log_refused(status.value, redact_path(url.partition(b"?")[0].decode("latin-1")) if is_known else "", self._address)

@@ -10,7 +10,7 @@ from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options, respond_to_preflight
 from trellis.http.api.request import (
     PAGE,
-    PAGE_REFUSED,
+    PAGE_REFUSAL,
     REQUEST,
     ApiRequest,
     ApiResponse,
@@ -22,7 +22,7 @@ from trellis.http.api.service import Service, require_bearer
 __all__ = [
     "BOUNDS",
     "PAGE",
-    "PAGE_REFUSED",
+    "PAGE_REFUSAL",
     "REQUEST",
     "Allowance",
     "ApiRequest",

@@ -44,7 +44,7 @@ class Throttle:
             return
         network = find_network(address)
         if self._shared is not None and self._find_wait(network) <= 0:
-            self._throttle(network, *await self._shared.look(f"bad/{network}"))
+            self._throttle(network, *await self._shared.fetch(f"bad/{network}"))
         if (left := self._find_wait(network)) <= 0:
             return
         wait = max(1, int(left) + 1)

@@ -17,7 +17,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 # Names in the scope of a request: of its ApiRequest; of the route of the panel page that it is for; of the reason for its refusal.
 REQUEST: Final = "trellis.request"
 PAGE: Final = "trellis.page"
-PAGE_REFUSED: Final = "trellis.refused"
+PAGE_REFUSAL: Final = "trellis.page.refusal"
 JSON: Final = b"application/json"
 _BODILESS: Final = frozenset((204, 304))
 _ALWAYS: Final[Headers] = (

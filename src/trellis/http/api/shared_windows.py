@@ -29,13 +29,17 @@ _PREFIX: Final = "trellis/"
 class _Window:
     """The state of a window in a process: the count from Redis, the process's own counts since, and when the window ends."""
 
-    __slots__ = ("end", "heard_at", "told", "untold")
+    __slots__ = ("end", "fetched_at", "total", "unreported")
 
     def __init__(self, end: float) -> None:
-        self.told = 0  # the count of all processes, as Redis has returned it
-        self.untold = 0  # counts of this process that are not reported yet
+        self.total = 0  # the count of all processes, as Redis has returned it
+        self.unreported = 0  # counts of this process that are not reported yet
         self.end = end  # on the monotonic clock
-        self.heard_at = -math.inf
+        self.fetched_at = -math.inf
+
+    @property
+    def count(self) -> int:
+        return self.total + self.unreported
 
 
 class SharedWindows:
@@ -48,7 +52,7 @@ class SharedWindows:
         self._seconds = seconds
         self._open: dict[str, _Window] = {}
         self._changed: dict[str, _Window] = {}  # windows for the next round trip
-        self._exchange: asyncio.Task[None] | None = None
+        self._round_trip: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._warned_at = -math.inf
         self._silent_until = -math.inf
@@ -65,22 +69,22 @@ class SharedWindows:
         is_new = window is None or window.end <= now
         if window is None or is_new:
             window = self._begin(name, now)
-        window.untold += 1
+        window.unreported += 1
         self._changed[name] = window
-        if is_new or window.untold > behind:
-            await self._tell()
+        if is_new or window.unreported > behind:
+            await self._report()
         else:
-            self._tell_soon(window, behind)
+            self._report_soon(window, behind)
         return self._read(name, window)
 
     def count_below(self, name: str, limit: int, behind: int) -> tuple[int, float] | None:
         """Add one as `count` does; return None, counting nothing, if that would have to wait or the window is full."""
         window = self._open.get(name)
-        if window is None or window.end <= time.monotonic() or window.untold >= behind or window.told + window.untold >= limit:
+        if window is None or window.end <= time.monotonic() or window.unreported >= behind or window.count >= limit:
             return None
-        window.untold += 1
+        window.unreported += 1
         self._changed[name] = window
-        self._tell_soon(window, behind)
+        self._report_soon(window, behind)
         return self._read(name, window)
 
     def is_open(self, name: str) -> bool:
@@ -88,14 +92,14 @@ class SharedWindows:
         window = self._open.get(name)
         return window is not None and window.end > time.monotonic()
 
-    async def look(self, name: str) -> tuple[int, float]:
+    async def fetch(self, name: str) -> tuple[int, float]:
         """Return what `count` does, at most 100 ms old, for a window with counts of this process; 0 and 0 if there is none."""
         now = time.monotonic()
         if (window := self._open.get(name)) is None or window.end <= now:
             return 0, 0.0
-        if now - window.heard_at > _EVERY:
+        if now - window.fetched_at > _EVERY:
             self._changed[name] = window
-            await self._tell()
+            await self._report()
         return self._read(name, window)
 
     def _begin(self, name: str, now: float) -> _Window:
@@ -110,20 +114,20 @@ class SharedWindows:
     def _read(self, name: str, window: _Window) -> tuple[int, float]:
         if self._open.get(name) is not window:  # Redis did not answer
             return 0, float(self._seconds)
-        return window.told + window.untold, max(0.0, window.end - time.monotonic())
+        return window.count, max(0.0, window.end - time.monotonic())
 
-    def _tell_soon(self, window: _Window, behind: int) -> None:
-        if 2 * window.untold > behind:
+    def _report_soon(self, window: _Window, behind: int) -> None:
+        if 2 * window.unreported > behind:
             self._start()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
 
     # --- the round trip -----------------------------------------------------------------------------------------------
 
-    async def _tell(self) -> None:
+    async def _report(self) -> None:
         """Wait until all counts so far are reported."""
-        if self._exchange is not None:  # it may have begun before the latest counts
-            await asyncio.shield(self._exchange)
+        if self._round_trip is not None:  # it may have begun before the latest counts
+            await asyncio.shield(self._round_trip)
         if not self._is_silent():
             await asyncio.shield(self._start())
 
@@ -136,13 +140,13 @@ class SharedWindows:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._exchange is None:
-            self._exchange = asyncio.get_running_loop().create_task(self._ask())
-        return self._exchange
+        if self._round_trip is None:
+            self._round_trip = asyncio.get_running_loop().create_task(self._run_round_trip())
+        return self._round_trip
 
-    async def _ask(self) -> None:
+    async def _run_round_trip(self) -> None:
         changed, self._changed = self._changed, {}
-        sent = {name: window.untold for name, window in changed.items()}
+        sent = {name: window.unreported for name, window in changed.items()}
         try:
             pipeline = self._redis.pipeline(transaction=False)
             for name, more in sent.items():
@@ -160,11 +164,11 @@ class SharedWindows:
         else:
             now = time.monotonic()
             for (name, window), count, left in zip(changed.items(), answers[1::3], lefts, strict=True):
-                window.told, window.heard_at = int(count), now
-                window.untold -= sent[name]
+                window.total, window.fetched_at = int(count), now
+                window.unreported -= sent[name]
                 window.end = now + max(0, int(left)) / 1000
         finally:
-            self._exchange = None
+            self._round_trip = None
             if self._changed and self._timer is None:  # counted meanwhile
                 self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
 
@@ -189,7 +193,7 @@ class SharedWindows:
         """Report the remaining counts, and close the connections."""
         if self._timer is not None:
             with suppress(Exception):
-                await self._tell()
-        if self._exchange is not None:
-            await asyncio.shield(self._exchange)
+                await self._report()
+        if self._round_trip is not None:
+            await asyncio.shield(self._round_trip)
         await self._redis.aclose()

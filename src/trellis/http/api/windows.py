@@ -43,9 +43,3 @@ class RateWindows:
             return None
         window[0] += 1
         return int(window[0]), window[1] - now
-
-    def seen(self, name: str) -> tuple[int, float]:
-        """Return the count of the open window and the seconds until it ends; 0 and 0 if there is none."""
-        now = time.monotonic()
-        count, end = self._open.get(name, (0, now))
-        return (int(count), end - now) if end > now else (0, 0.0)

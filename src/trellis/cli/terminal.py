@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Annotated, Any, Final
@@ -152,6 +152,11 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
     finally:
         over.set()
         thread.join()
+
+
+def progress_at_terminal(what: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show progress at a terminal only: elsewhere stderr gets nothing but refusals, for a log or a comment."""
+    return progress_of(what) if sys.stderr.isatty() else nullcontext(lambda _done, _all: None)
 
 
 @dataclass(slots=True)

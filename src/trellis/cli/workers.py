@@ -57,7 +57,7 @@ class Worker:
     process: SpawnProcess
     beats: Connection
     replaces: "Worker | None"
-    heard: float = field(default_factory=time.monotonic)
+    last_sign: float = field(default_factory=time.monotonic)
     serves: bool = False
     since: float = 0.0  # when it began to serve
     leaving: bool = False
@@ -74,7 +74,7 @@ class Worker:
     @property
     def late(self) -> bool:
         now = time.monotonic()
-        return now - self.dismissed > END if self.leaving else now - self.heard > (SILENT if self.serves else START)
+        return now - self.dismissed > END if self.leaving else now - self.last_sign > (SILENT if self.serves else START)
 
 
 class Workers:
@@ -101,7 +101,7 @@ class Workers:
             while not self._ending:
                 self._start_missing()
                 self._wait()
-                self._see_to_workers()
+                self._check_workers()
         finally:
             self._end_all()
 
@@ -144,22 +144,22 @@ class Workers:
         """Wait for a sign of life, a death or a signal, or until something is due."""
         pause = self._next_start - time.monotonic()
         due = pause if 0 < pause < BEAT else BEAT
-        heard = wait([self._awake, *(w.process.sentinel for w in self._workers), *(w.beats for w in self._workers)], due)
-        if self._awake in heard:
+        ready = wait([self._awake, *(w.process.sentinel for w in self._workers), *(w.beats for w in self._workers)], due)
+        if self._awake in ready:
             os.read(self._awake, 4096)
         for worker in self._workers:
-            if worker.beats in heard:
-                self._hear(worker)
+            if worker.beats in ready:
+                self._receive_sign(worker)
 
-    def _hear(self, worker: Worker) -> None:
+    def _receive_sign(self, worker: Worker) -> None:
         try:
             worker.beats.recv_bytes()
         except (EOFError, OSError):
             worker.process.join(BEAT)  # the other end is closed: the process is about to end
             return
-        worker.heard = time.monotonic()
+        worker.last_sign = time.monotonic()
         if not worker.serves:
-            worker.serves, worker.since = True, worker.heard
+            worker.serves, worker.since = True, worker.last_sign
             log.info("Worker %d serves.", worker.pid)
             if worker.replaces is not None:
                 self._dismiss(worker.replaces)
@@ -172,19 +172,19 @@ class Workers:
 
     # --- ending -------------------------------------------------------------------------------------------------------
 
-    def _see_to_workers(self) -> None:
+    def _check_workers(self) -> None:
         for worker in tuple(self._workers):
             if worker.process.is_alive() and worker.late:
                 log.error(_NO_END if worker.leaving else _NO_SIGN, worker.pid)
                 worker.process.kill()
                 worker.process.join()
             if not worker.process.is_alive():
-                self._bury(worker)
+                self._remove_ended(worker)
         staying = [worker for worker in self._workers if not worker.leaving]
         if len(staying) >= self._count and all(worker.steady for worker in staying):
             self._failed = 0
 
-    def _bury(self, worker: Worker) -> None:
+    def _remove_ended(self, worker: Worker) -> None:
         self._workers.remove(worker)
         worker.beats.close()
         for other in self._workers:

@@ -39,29 +39,29 @@ _STAFF: Final[May] = dict.fromkeys(_FORUM_OPTIONS, STAFF)
 _REPORTS: Final[May] = {"view": "*", "read": "*", "add": (*TEAM, "Observers"), "reply": MEMBERS, "attachments": "*"}
 
 
-def _forum(name: str, about: str, *children: Seed, may: May | None = None, **fields: Any) -> Seed:
+def _node(name: str, about: str, *children: Seed, may: May | None = None, **fields: Any) -> Seed:
     return Seed(name, {"description": f"<p>{about}</p>"} | fields, may, children)
 
 
 def _section(name: str, about: str, *children: Seed, may: May) -> Seed:
-    return _forum(name, about, *children, may=may, type="category")
+    return _node(name, about, *children, may=may, type="category")
 
 
 FORUMS: Final = (
     _section(
         "The Association",
         "What happens in and around the association.",
-        _forum("Announcements", "News from the board. Members may answer.", may=_NEWS, sitemapPriority=9),
-        _forum("Ground rules", "How we treat each other here.", may=_RULES, sitemapPriority=2),
-        _forum("Introduce yourself", "Say hello: where you observe, and with what.", may=_OPEN),
-        _forum(
+        _node("Announcements", "News from the board. Members may answer.", may=_NEWS, sitemapPriority=9),
+        _node("Ground rules", "How we treat each other here.", may=_RULES, sitemapPriority=2),
+        _node("Introduce yourself", "Say hello: where you observe, and with what.", may=_OPEN),
+        _node(
             "Feedback",
             "About this site: what is missing, what is broken.",
-            _forum("Ideas", "What you would like to see.", type="questions"),
-            _forum("Something is broken", "Please say what you did and what you saw."),
+            _node("Ideas", "What you would like to see.", type="questions"),
+            _node("Something is broken", "Please say what you did and what you saw."),
             may=_OPEN,
         ),
-        _forum(
+        _node(
             "Library catalogue",
             "Books and charts that members may borrow.",
             type="redirect",
@@ -73,94 +73,94 @@ FORUMS: Final = (
     _section(
         "Observing",
         "Under the sky, with and without an instrument.",
-        _forum(
+        _node(
             "The Solar System",
             "Everything that goes round the Sun, and the Sun.",
-            _forum(
+            _node(
                 "The Moon",
                 "Craters, rilles, libration, occultations.",
-                _forum("Lunar 100 challenge", "Your progress through the list."),
-                _forum("Occultations", "Predictions, timings and results.", may=_REPORTS),
+                _node("Lunar 100 challenge", "Your progress through the list."),
+                _node("Occultations", "Predictions, timings and results.", may=_REPORTS),
             ),
-            _forum("The Sun", "Spots, prominences, eclipses. <strong>Never without a filter.</strong>", may=_REPORTS),
-            _forum("Planets", "Opposition reports, drawings, strip charts."),
-            _forum("Comets and asteroids", "What is bright now, and where to look."),
+            _node("The Sun", "Spots, prominences, eclipses. <strong>Never without a filter.</strong>", may=_REPORTS),
+            _node("Planets", "Opposition reports, drawings, strip charts."),
+            _node("Comets and asteroids", "What is bright now, and where to look."),
         ),
-        _forum(
+        _node(
             "Deep sky",
             "Beyond the Solar System.",
-            _forum(
+            _node(
                 "Galaxies",
                 "From Andromeda to the faint fuzzies.",
-                _forum("Galaxy of the month", "One target a month, observed by everybody."),
-                _forum("Supernova patrol", "New candidates and confirmations.", may=_REPORTS, minContent=10),
+                _node("Galaxy of the month", "One target a month, observed by everybody."),
+                _node("Supernova patrol", "New candidates and confirmations.", may=_REPORTS, minContent=10),
             ),
-            _forum("Nebulae", "Emission, reflection, planetary, dark."),
-            _forum("Star clusters", "Open and globular."),
-            _forum("Double stars", "Splitting, measuring, colours."),
+            _node("Nebulae", "Emission, reflection, planetary, dark."),
+            _node("Star clusters", "Open and globular."),
+            _node("Double stars", "Splitting, measuring, colours."),
         ),
-        _forum("Variable stars", "Estimates, light curves, campaigns.", may=_REPORTS),
-        _forum("Meteors and fireballs", "Counts and sightings."),
-        _forum("Naked-eye sky", "Constellations, aurorae, noctilucent clouds."),
-        _forum("Light pollution", "Measuring it, and doing something about it."),
+        _node("Variable stars", "Estimates, light curves, campaigns.", may=_REPORTS),
+        _node("Meteors and fireballs", "Counts and sightings."),
+        _node("Naked-eye sky", "Constellations, aurorae, noctilucent clouds."),
+        _node("Light pollution", "Measuring it, and doing something about it."),
         may=_OPEN,
     ),
     _section(
         "Equipment",
         "What we look through and what it stands on.",
-        _forum(
+        _node(
             "Telescopes",
             "Choosing, using and repairing them.",
-            _forum(
+            _node(
                 "Refractors",
                 "Lenses in tubes.",
-                _forum("Apochromats", "Colour-free, and what it costs."),
-                _forum("Classic long tubes", "f/15 and proud of it."),
+                _node("Apochromats", "Colour-free, and what it costs."),
+                _node("Classic long tubes", "f/15 and proud of it."),
             ),
-            _forum("Reflectors", "Newtonians and Dobsonians; collimation."),
-            _forum("Catadioptrics", "Schmidt–Cassegrains, Maksutovs and the rest."),
+            _node("Reflectors", "Newtonians and Dobsonians; collimation."),
+            _node("Catadioptrics", "Schmidt–Cassegrains, Maksutovs and the rest."),
         ),
-        _forum("Mounts and tripods", "Alignment, guiding, wobbling."),
-        _forum("Eyepieces and filters", "The other half of the telescope."),
-        _forum("Binoculars", "The best first instrument."),
-        _forum("Which one should I buy?", "Ask before you pay.", type="questions", may=_OPEN, sitemapPriority=8),
-        _forum("Building it yourself", "Mirrors, mounts, observatories."),
+        _node("Mounts and tripods", "Alignment, guiding, wobbling."),
+        _node("Eyepieces and filters", "The other half of the telescope."),
+        _node("Binoculars", "The best first instrument."),
+        _node("Which one should I buy?", "Ask before you pay.", type="questions", may=_OPEN, sitemapPriority=8),
+        _node("Building it yourself", "Mirrors, mounts, observatories."),
         may=_OPEN,
     ),
     _section(
         "Astrophotography",
         "From a phone at the eyepiece to a remote observatory.",
-        _forum("Gallery", "Your pictures, with the details.", sitemapPriority=7),
-        _forum("Technique", "Exposure, guiding, focus.", type="questions"),
-        _forum(
+        _node("Gallery", "Your pictures, with the details.", sitemapPriority=7),
+        _node("Technique", "Exposure, guiding, focus.", type="questions"),
+        _node(
             "Processing",
             "Stacking, stretching, noise.",
-            _forum("Processing contest", "One data set, many results.", minContent=5),
+            _node("Processing contest", "One data set, many results.", minContent=5),
         ),
-        _forum("Cameras", "Cooled, modified, borrowed."),
+        _node("Cameras", "Cooled, modified, borrowed."),
         may=_OPEN,
     ),
     _section(
         "Members",
         "For members of the association.",
-        _forum("Star parties", "Who drives, who brings soup.", may=_INSIDE),
-        _forum(
+        _node("Star parties", "Who drives, who brings soup.", may=_INSIDE),
+        _node(
             "Dark sites",
             "Where they are, and the code of the gate.",
             may=_INSIDE,
             password="polaris-2026",  # noqa: S106  # the sample's own
         ),
-        _forum("For sale and wanted", "Between members only; no dealers.", may=_MARKET),
-        _forum("Youth group", "For members under 18 and those who look after them.", may=_INSIDE),
-        _forum("Supporters' lounge", "With thanks to those who keep the lights off.", may=_CIRCLE),
-        _forum("Ask the board", "Only you and the board see what you write.", may=_INSIDE, canSeeOthers=False),
+        _node("For sale and wanted", "Between members only; no dealers.", may=_MARKET),
+        _node("Youth group", "For members under 18 and those who look after them.", may=_INSIDE),
+        _node("Supporters' lounge", "With thanks to those who keep the lights off.", may=_CIRCLE),
+        _node("Ask the board", "Only you and the board see what you write.", may=_INSIDE, canSeeOthers=False),
         may=_INSIDE,
     ),
     _section(
         "Staff",
         "Moderators and administrators.",
-        _forum("Moderation", "Reports and decisions."),
-        _forum("Site work", "Plugins, updates, backups."),
+        _node("Moderation", "Reports and decisions."),
+        _node("Site work", "Plugins, updates, backups."),
         may=_STAFF,
     ),
 )
@@ -210,61 +210,57 @@ _FREE: Final[May] = _FILES | {"add": TEAM, "download": "*"}
 _PAPERS: Final[May] = {**dict.fromkeys(_FILES, MEMBERS), "add": STAFF}
 
 
-def _category(name: str, about: str, *children: Seed, may: May | None = None, **fields: Any) -> Seed:
-    return Seed(name, {"description": f"<p>{about}</p>"} | fields, may, children)
-
-
 CATEGORIES: Final = (
-    _category(
+    _node(
         "Charts and lists",
         "To print, or to take along on a tablet.",
-        _category(
+        _node(
             "Star charts",
             "All scales.",
-            _category("Finder charts", "For single objects."),
-            _category("Atlases", "Whole-sky sets."),
+            _node("Finder charts", "For single objects."),
+            _node("Atlases", "Whole-sky sets."),
         ),
-        _category("Observing lists", "Messier, Caldwell, Herschel and our own."),
-        _category("Moon maps", "With and without labels."),
-        _category("Log sheets", "For drawings and estimates."),
+        _node("Observing lists", "Messier, Caldwell, Herschel and our own."),
+        _node("Moon maps", "With and without labels."),
+        _node("Log sheets", "For drawings and estimates."),
         may=_FREE,
     ),
-    _category(
+    _node(
         "Software",
         "Written by members, free to use.",
-        _category("Planning", "What is up tonight."),
-        _category(
+        _node("Planning", "What is up tonight."),
+        _node(
             "Processing",
             "Scripts and presets.",
-            _category("Scripts", "Tested by somebody else first.", moderation=True, moderationEdits=True),
-            _category("Presets", "Small, but useful."),
+            _node("Scripts", "Tested by somebody else first.", moderation=True, moderationEdits=True),
+            _node("Presets", "Small, but useful."),
         ),
-        _category("Instrument control", "Drivers and configurations.", moderation=True),
-        _category("Data reduction", "Photometry and astrometry."),
+        _node("Instrument control", "Drivers and configurations.", moderation=True),
+        _node("Data reduction", "Photometry and astrometry."),
         may=_FILES,
     ),
-    _category(
+    _node(
         "Images",
         "In full resolution.",
-        _category("Solar System", "The Sun included."),
-        _category("Deep sky", "With the details of the exposure.", requireScreenshots=True),
-        _category("Raw data", "To practise with.", allowScreenshots=False, may=_FILES | {"download": CIRCLE}),
-        _category("Wallpapers", "For screens of all sizes."),
+        _node("Solar System", "The Sun included."),
+        _node("Deep sky", "With the details of the exposure.", requireScreenshots=True),
+        _node("Raw data", "To practise with.", allowScreenshots=False, may=_FILES | {"download": CIRCLE}),
+        _node("Wallpapers", "For screens of all sizes."),
         may=_FILES,
     ),
-    _category(
+    _node(
         "Plans",
         "To build from.",
-        _category("Telescopes", "Mirrors, tubes, rockers."),
-        _category("Observatories", "Sheds with roofs that move."),
-        _category("3D models", "Adapters, caps, brackets.", reviewsDownload=True),
+        _node("Telescopes", "Mirrors, tubes, rockers."),
+        _node("Observatories", "Sheds with roofs that move."),
+        _node("3D models", "Adapters, caps, brackets.", reviewsDownload=True),
         may=_FILES,
     ),
-    _category(
+    _node(
         "Papers of the association",
         "Minutes, forms and the statutes.",
-        _category("Minutes", "Of the yearly meeting.", comments=False, reviews=False),
-        _category("Forms", "Membership, loans, keys.", comments=False, reviews=False),
+        _node("Minutes", "Of the yearly meeting.", comments=False, reviews=False),
+        _node("Forms", "Membership, loans, keys.", comments=False, reviews=False),
         may=_PAPERS,
     ),
 )

@@ -4,9 +4,8 @@ import math
 import os
 import re
 import shlex
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -15,7 +14,7 @@ import typer
 from trellis.cli.community import act, community
 from trellis.cli.invision.key import read_key
 from trellis.cli.structure import export, write_whole
-from trellis.cli.terminal import Failure, progress_of, say, show
+from trellis.cli.terminal import Failure, progress_at_terminal, say, show
 from trellis.core.kind import NodeKind
 from trellis.invision import (
     Answers,
@@ -163,7 +162,7 @@ def export_invision(
     """
     try:
         check_folder(folder)
-        with community(Settings.load()) as gate, _progress_of("Exporting") as progress:
+        with community(Settings.load()) as gate, progress_at_terminal("Exporting") as progress:
             count = _write_folder(folder, export_answers(lambda name, raw: act(gate, name, raw).value, KINDS, per_page, progress))
     except ReadingFailed as failed:
         raise Failure(str(failed)) from None
@@ -223,7 +222,7 @@ def _read_live(
     if (private := find_private_address(address)) is not None:
         say(f"{address} is {private}, an address of this machine or of a private network.")
     with (
-        _progress_of(f"Reading {address}") as progress,
+        progress_at_terminal(f"Reading {address}") as progress,
         closing(Client(address, key, rate=pace.rate, timeout=pace.timeout, tell=say)) as client,
     ):
         return Reader(client, pace.per_page, progress).read(lists), address
@@ -238,11 +237,6 @@ class _Pace(NamedTuple):
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
-
-
-def _progress_of(what: str) -> AbstractContextManager[Callable[[int, int], None]]:
-    """Show progress at a terminal only."""
-    return progress_of(what) if sys.stderr.isatty() else nullcontext(lambda _done, _all: None)
 
 
 def _write_folder(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:

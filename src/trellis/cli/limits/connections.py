@@ -18,7 +18,7 @@ class Connection(Protocol):
 
     loop: asyncio.AbstractEventLoop
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Close it if it has taken too long."""
 
 
@@ -45,7 +45,7 @@ class Connections:
         """
         if not self._watching:
             self._watching = True
-            connection.loop.call_later(_TICK, self._look, connection.loop)
+            connection.loop.call_later(_TICK, self._check_all, connection.loop)
         share = max(1, self._most // 2)
         if len(self._admitted) < self._most and (self._by_address[address] < share or self._is_proxy(address)):
             self._admitted.add(connection)
@@ -85,8 +85,8 @@ class Connections:
         except ValueError:  # a socket without addresses
             return False
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check_all(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
         for connection in tuple(self._admitted):
-            connection.look(now)
-        loop.call_later(_TICK, self._look, loop)
+            connection.check(now)
+        loop.call_later(_TICK, self._check_all, loop)

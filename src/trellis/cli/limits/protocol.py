@@ -74,10 +74,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._until: float | None = None
         self._head = 0  # bytes of the head, as far as it has come in chunks of its own
         self._chunk = 0
-        self._came = 0  # bytes of the body since the last check
+        self._received = 0  # bytes of the body since the last check
         self._unsent = 0  # bytes, when they were last counted
-        self._went = 0  # bytes of answers that were read since the last check
-        self._looked = 0.0
+        self._delivered = 0  # bytes of answers that were read since the last check
+        self._checked_at = 0.0
         self._body_patience = limits.body
         self._send_patience = limits.send
         self._refused = False
@@ -102,8 +102,8 @@ class LimitedProtocol(HttpToolsProtocol):
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
         if self.client is not None:  # trusted proxies are configured by IPv4 addresses, as in all other settings
             self.client = write_plain(self.client[0]), self.client[1]
-        self._looked = self.loop.time()
-        self._until = self._looked + self._limits.head
+        self._checked_at = self.loop.time()
+        self._until = self._checked_at + self._limits.head
         self._connections = self._ports.get(self.server[1] or 0, self._connections) if self.server else self._connections
         if not self._connections.add(self, self._address):
             self._refuse(ServerRefusal.CONNECTIONS)
@@ -152,7 +152,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._refused:
             return
         self._step, self._until = _Step.BODY, None
-        self._came, self._body_patience = 0, self._limits.body
+        self._received, self._body_patience = 0, self._limits.body
         if max(self._head, self._chunk) > HEAD and self._size_of_head() > HEAD:
             self._refuse(ServerRefusal.LARGE_HEAD, after_another=self._is_answering())
             return
@@ -168,7 +168,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:
-            self._came += len(body)
+            self._received += len(body)
             if self._response is None:
                 super().on_body(body)
 
@@ -235,7 +235,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _count_unsent(self) -> None:
         unsent = self.transport.get_write_buffer_size()
-        self._went += max(0, self._unsent - unsent)
+        self._delivered += max(0, self._unsent - unsent)
         self._unsent = unsent
 
     def _begin(self) -> None:
@@ -247,11 +247,11 @@ class LimitedProtocol(HttpToolsProtocol):
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
-    # --- what is looked at twice a second -----------------------------------------------------------------------------
+    # --- what is checked twice a second -----------------------------------------------------------------------------
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Close the connection if it has taken too long."""
-        passed, self._looked = now - self._looked, now
+        passed, self._checked_at = now - self._checked_at, now
         if self._is_read_too_slowly(passed):
             self.transport.abort()
         elif self._refused:
@@ -259,7 +259,7 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self.flow.read_paused:  # it is the service that does not read
             self._until = now + self._limits.head if self._step is _Step.HEAD else None
         elif self._step is _Step.BODY:
-            self._look_at_body(passed)
+            self._check_body(passed)
         elif self._step is _Step.REQUEST and self._is_answering():
             self._until = None
         elif self._until is None:
@@ -267,22 +267,22 @@ class LimitedProtocol(HttpToolsProtocol):
         elif now >= self._until:
             self._give_up()
 
-    def _look_at_body(self, passed: float) -> None:
+    def _check_body(self, passed: float) -> None:
         cycle: Any = self.cycle if self._response is None else None
         if cycle is not None and cycle.waiting_for_100_continue:  # nobody has asked for the body yet
             return
-        came, self._came = self._came, 0
-        self._body_patience = min(self._limits.body, self._body_patience - passed + came / RATE)
+        received, self._received = self._received, 0
+        self._body_patience = min(self._limits.body, self._body_patience - passed + received / RATE)
         if self._body_patience <= 0:
             self._refuse(ServerRefusal.SLOW_BODY, after_another=cycle is not None and cycle.response_started)
 
     def _is_read_too_slowly(self, passed: float) -> bool:
         self._count_unsent()
-        went, self._went = self._went, 0
+        delivered, self._delivered = self._delivered, 0
         if not self._unsent:
             self._send_patience = self._limits.send
         else:
-            self._send_patience = min(self._limits.send, self._send_patience - passed + went / RATE)
+            self._send_patience = min(self._limits.send, self._send_patience - passed + delivered / RATE)
         return self._send_patience <= 0
 
     def _give_up(self) -> None:

@@ -34,27 +34,27 @@ class ReadyRequests:
 
     def __init__(self, hooks: ServerHooks, proxies: Sequence[str]) -> None:
         self._hooks = hooks
-        self._came: list[tuple[Connection, Any, Any]] = []
+        self._arrived: list[tuple[Connection, Any, Any]] = []
         self._proxies = ProxyHeadersMiddleware(_pass, list(proxies)) if proxies else None
 
     def add(self, connection: Connection, cycle: Any, app: Any) -> bool:
         """Take a request, or return False if it cannot be answered at once."""
         if self._hooks.reads.is_empty or cycle.scope["method"] != "GET":
             return False
-        if not self._came:
+        if not self._arrived:
             connection.loop.call_soon(self._answer)
-        self._came.append((connection, cycle, app))
+        self._arrived.append((connection, cycle, app))
         return True
 
     def _answer(self) -> None:
-        came, self._came = self._came, []
+        arrived, self._arrived = self._arrived, []
         reads = self._hooks.reads
         try:
             reads.begin()
         except Exception:
             log.exception("What is in memory could not be looked at.")
             reads = Reads()
-        for connection, cycle, app in came:
+        for connection, cycle, app in arrived:
             try:
                 # Only what can be sent is asked for: a caller who does not read, or has gone, is left to the application.
                 found = None if cycle.disconnected or connection.flow.write_paused else self._find(reads, cycle.scope)

@@ -3,8 +3,7 @@
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -18,7 +17,7 @@ from trellis.cli.structure.files import Documents, read_files, write_whole
 from trellis.cli.structure.keys_file import KeysFile, open_keys_file
 from trellis.cli.structure.labels import Labels
 from trellis.cli.structure.report import show_changes, show_hints, show_summary
-from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, say, show, show_document, show_json
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_at_terminal, say, show, show_document, show_json
 from trellis.core.gate import Gate, Result
 from trellis.core.structure import build_schema
 from trellis.errors import Refused
@@ -28,6 +27,7 @@ from trellis.settings import Settings, SettingsError
 CHANGES: Final = 2  # the exit code of a plan with changes
 _TOKEN: Final = re.compile(r"[0-9]+-[0-9a-f]+", re.ASCII)
 _STDIN: Final = "-"
+_MAX_DELETES: Final = 10
 
 
 class ApplyCommand(TyperCommand):
@@ -95,7 +95,7 @@ def export(
     raw: dict[str, Any] = {"externalIds": external_ids.value, "format": "json" if json else "yaml"}
     raw |= {"sections": section} if section else {}
     raw |= {"under": under} if under is not None else {}
-    with community(Settings.load()) as gate, _progress_of("Exporting"):
+    with community(Settings.load()) as gate, progress_at_terminal("Exporting"):
         value = act(gate, "structure.export", raw).value
     text = dumps(value, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode() if json else value.text
     if output is not None:
@@ -117,7 +117,7 @@ def schema() -> None:
 def plan(
     files: Files,
     prune: Prune = False,
-    max_deletes: MaxDeletes = 10,
+    max_deletes: MaxDeletes = _MAX_DELETES,
     allow_empty: AllowEmpty = False,
     adopt: Adopt = False,
     json: Json = False,
@@ -146,7 +146,7 @@ def plan(
 def apply(  # noqa: PLR0917  # Typer needs one parameter per option
     files: Files,
     prune: Prune = False,
-    max_deletes: MaxDeletes = 10,
+    max_deletes: MaxDeletes = _MAX_DELETES,
     allow_empty: AllowEmpty = False,
     adopt: Adopt = False,
     plan: Annotated[
@@ -198,7 +198,7 @@ def _run(gate: Gate, operation: str, documents: Documents, options: Mapping[str,
     what = "Planning" if documents.faults or operation.endswith("plan") else "Applying"
     name = "structure.plan" if documents.faults else operation  # with faults nothing is applied, but a plan may find others
     try:
-        with _progress_of(what) as progress:
+        with progress_at_terminal(what) as progress:
             raw = {**options, "document": documents.sent}
             raw = raw if name == operation else {name: value for name, value in raw.items() if name != "plan"}
             result = act(gate, name, raw, reason=reason, progress=progress)
@@ -209,11 +209,6 @@ def _run(gate: Gate, operation: str, documents: Documents, options: Mapping[str,
     if documents.faults:
         raise Failure("\n".join(documents.faults))
     return result
-
-
-def _progress_of(what: str) -> AbstractContextManager[Callable[[int, int], None]]:
-    """Show progress at a terminal only: elsewhere stderr gets nothing but refusals, for a log or a comment."""
-    return progress_of(what) if sys.stderr.isatty() else nullcontext(lambda _done, _all: None)
 
 
 def _explain(refused: Refused, documents: Documents) -> Failure:
@@ -276,5 +271,5 @@ def _read_token(plan: str) -> str:
 def _command(files: Sequence[str], options: Mapping[str, Any], output: Path | None, token: str) -> str:
     """Return the command that applies a plan."""
     flags = [flag for flag, name in (("--prune", "prune"), ("--allow-empty", "allowEmpty"), ("--adopt", "adopt")) if options[name]]
-    flags += ["--max-deletes", str(options["maxDeletes"])] if options["maxDeletes"] != 10 else []
+    flags += ["--max-deletes", str(options["maxDeletes"])] if options["maxDeletes"] != _MAX_DELETES else []
     return shlex.join(["trellis", "apply", *files, *flags, "--plan", str(output) if output is not None else token])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from email.message import EmailMessage
 from pathlib import Path
 from subprocess import run as run_program
 from typing import Any, Final
@@ -275,6 +276,13 @@ def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(ru
     assert receiver.received == []
 
 
+def accept(gate: Gate, invited: int, mail: EmailMessage) -> None:
+    """Accept an invitation with the link in a mail."""
+    link = text_of(mail).partition("/admin/invitation/")[2].split()[0]
+    ada = Actor.administrator(invited, "Ada Berg", gate.environment.permits.find("auditor"))
+    gate.run(Call("admins.accept_invitation", ada, {"password": PASSWORD, "link": link}, invited))
+
+
 def test_an_invitation_is_mailed_and_no_database_has_its_link(
     gate: Gate, run: Run, receiver: MailReceiver, send: Send, clock: Clock
 ) -> None:
@@ -284,11 +292,30 @@ def test_an_invitation_is_mailed_and_no_database_has_its_link(
     assert send() == 0
     clock.move(minutes=3)
     assert (send(), receiver.recipients) == (1, ["ada@lantern.example"])
-    link = text_of(receiver.received[0]).partition("/admin/invitation/")[2].split()[0]
-    raw = {"password": PASSWORD, "link": link}
-    ada = Actor.administrator(invited["id"], "Ada Berg", gate.environment.permits.find("auditor"))
-    gate.run(Call("admins.accept_invitation", ada, raw, invited["id"]))
+    accept(gate, invited["id"], receiver.received[0])
     assert run("admins.get", invited["id"])["isInvited"] is False
+
+
+def test_the_link_of_the_last_attempt_stays_valid_if_the_process_ended_before_it_has_recorded_the_mail(
+    gate: Gate, settings: Settings, run: Run, receiver: MailReceiver, send: Send, clock: Clock
+) -> None:
+    class Interrupted(MailServer):
+        def send(self, to: str, subject: str, body: str, identity: str) -> None:
+            super().send(to, subject, body, identity)
+            raise RuntimeError("interrupted")
+
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ada@lantern.example")["id"]
+    receiver.answers = ["451 Not now"] * 9
+    for _ in range(9):
+        assert send() == 0
+        clock.move(hours=14)
+    with pytest.raises(RuntimeError, match="interrupted"):
+        Mailer(gate, Interrupted(settings)).work()
+    clock.move(hours=14)
+    assert send() == 0
+    assert last_mail(run, invited)["state"] == "failed"
+    accept(gate, invited, receiver.received[0])
+    assert run("admins.get", invited)["isInvited"] is False
 
 
 def test_an_invitation_is_shown_where_it_cannot_be_mailed_or_is_not_to_be(run: Run, send: Send, receiver: MailReceiver) -> None:

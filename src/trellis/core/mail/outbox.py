@@ -75,17 +75,18 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
     Mail that has nothing left to report, or nobody to report it to, is settled as failed on the way.
     """
     while (due := mail.find_due(tx, now, _ahead(now))) is not None:
-        wait = timedelta(minutes=_MINUTES[min(due.attempts, len(_MINUTES) - 1)] * random.uniform(1, 1 + _JITTER))  # noqa: S311
+        if due.attempts >= len(_MINUTES):  # a process ended during the last attempt: the mail, and the link in it, may have arrived
+            mail.settle(tx, due, "failed", say(reasons.GIVEN_UP))
+            continue
+        wait = timedelta(minutes=_MINUTES[due.attempts] * random.uniform(1, 1 + _JITTER))  # noqa: S311
         mail.claim(tx, due, now, format_timestamp(datetime.fromisoformat(now) + wait))
         due.attempts += 1
         reader = mail.find_reader(tx, due.admin_id)
         to = due.recipient or (reader.email if reader is not None else None)
-        text = _write(tx, environment, due, reader, now) if reader is not None and to else None
-        if reader is not None and text is not None and to and due.attempts <= len(_MINUTES):
+        if reader is not None and to and (text := _write(tx, environment, due, reader, now)) is not None:
             identity = blake2b(f"{due.id} {due.created_at} {to}".encode(), digest_size=16).hexdigest()
             return Draft(due, to, text, _find_language(tx, due, reader), identity)
-        why = due.error or say(reasons.NOTHING_TO_TELL) if text is None else say(reasons.GIVEN_UP)
-        mail.settle(tx, due, "failed", why)
+        mail.settle(tx, due, "failed", due.error or say(reasons.NOTHING_TO_TELL))
     return None
 
 

@@ -44,7 +44,7 @@ _DUE = Statement(
 )
 _CLAIM = Statement(
     sa.update(mails)
-    .where(_c.id == sa.bindparam("mail"), _c.state == "waiting", _c.attempts == sa.bindparam("seen"))
+    .where(_c.id == sa.bindparam("mail"))
     .values(attempts=_c.attempts + 1, attempted_at=sa.bindparam("now"), due_at=sa.bindparam("due"))
 )
 _SETTLE = Statement(
@@ -70,12 +70,12 @@ def find_due(tx: Transaction, now: str, ahead: str) -> Mail | None:
     return Mail(*rows[0]) if rows else None
 
 
-def claim(tx: Transaction, mail: Mail, now: str, due: str) -> bool:
-    """Begin an attempt, and return whether it may be made: False if another process has begun one.
+def claim(tx: Transaction, mail: Mail, now: str, due: str) -> None:
+    """Begin an attempt to send a mail that was found in this transaction.
 
     If this process ends before it records the result, the mail is due again at `due`.
     """
-    return tx.execute(_CLAIM, mail=mail.id, seen=mail.attempts, now=now, due=due) == 1
+    tx.execute(_CLAIM, mail=mail.id, now=now, due=due)
 
 
 def settle(tx: Transaction, mail: Mail, state: str, why: str | None = None) -> None:

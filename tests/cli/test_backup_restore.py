@@ -284,6 +284,32 @@ def test_a_restore_that_is_interrupted_leaves_the_database_as_it_was(live: Trell
     assert has_forum(live, "WAL")
 
 
+@pytest.mark.parametrize("is_readable", [True, False])
+def test_a_restore_that_is_interrupted_once_the_copy_is_in_place_loses_neither_database(
+    live: Trellis, monkeypatch: pytest.MonkeyPatch, is_readable: bool
+) -> None:
+    if is_readable:
+        crash()
+    else:
+        crash_unreadable(monkeypatch)
+    rename = Path.rename
+
+    def interrupt(path: Path, target: Path) -> Path:
+        renamed = rename(path, target)
+        if target.name == LIVE.name:
+            raise KeyboardInterrupt
+        return renamed
+
+    monkeypatch.setattr(Path, "rename", interrupt)
+
+    assert live("backup", "restore", "copy.db").exit_code != 0
+
+    assert has_forum(live, "Betas")
+    assert not has_forum(live, "Later")
+    (aside,) = [name for name in names() if name.endswith("Z")]
+    assert count_in_wal(aside) == 1
+
+
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_nor_does_it_change_one_that_cannot_be_read(live: Trellis, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     files = crash_unreadable(monkeypatch)

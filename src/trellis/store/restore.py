@@ -49,7 +49,8 @@ class Candidate:
             _sync(self.database.parent)
             self.file.rename(self.database)
         except BaseException:
-            aside.unlink()
+            if self.file.exists():  # otherwise it was renamed just before an interrupt
+                aside.unlink()
             raise
         return (aside,)
 
@@ -64,7 +65,7 @@ class Candidate:
             _sync(self.database.parent)
             self.file.rename(self.database)
         except BaseException:
-            for old, new in reversed(moved):
+            for old, new in reversed(moved) if self.file.exists() else ():
                 with suppress(FileNotFoundError):  # this is the file whose move failed
                     new.rename(old)
             raise

@@ -17,7 +17,7 @@ from trellis import housekeeping
 from trellis.core.gate import Gate
 from trellis.core.proposals import find_overdue
 from trellis.housekeeping import Purges
-from trellis.store import lists
+from trellis.store import lists, moments
 from trellis.store.admins import Attempts, Session, attempts, sessions
 from trellis.store.engine import Transaction
 from trellis.store.lists import journal, search
@@ -217,6 +217,28 @@ def test_requests_are_logged_while_much_is_purged_and_the_service_can_be_stopped
 
     monkeypatch.setattr(running, "purge", purge_for_ever)
     api.do(watch())
+
+
+def test_an_error_in_a_round_is_logged_and_ends_nothing(
+    api: ApiClient, gate: Gate, database: DatabaseState, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(housekeeping, "_INTERVAL", 0.01)
+    monkeypatch.setattr(housekeeping, "_PURGE_INTERVAL", 0.01)
+    running = api.application.housekeeping
+
+    def fail(_tx: Transaction, _name: str) -> int | None:
+        raise LookupError
+
+    async def watch() -> None:
+        running.start()
+        await wait_in_loop_until(lambda: caplog.text.count("Old rows could not be deleted.") > 1)
+        api.application.service.log.record(made(gate, 200))
+        await wait_in_loop_until(lambda: len(database.requests()) == 1)
+        await running.stop()
+
+    monkeypatch.setattr(moments, "find", fail)
+    api.do(watch())
+    assert "The first purge could not be noted." in caplog.text
 
 
 # --- the index for searching --------------------------------------------------------------------------------------

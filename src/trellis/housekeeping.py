@@ -6,8 +6,8 @@ Several processes may do this at the same time. Work that one has finished, the 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -85,7 +85,7 @@ class Housekeeping:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         next_purge, next_round = loop.time() + _PURGE_INTERVAL, loop.time() + _INTERVAL
-        with suppress(Refused):
+        with _log_errors("The first purge could not be noted."):
             await self._purges.note_beginning()
         while not self._stopping:
             with suppress(TimeoutError):
@@ -107,15 +107,11 @@ class Housekeeping:
     async def index_names(self) -> None:
         """Bring the search index up to date, a batch at a time, until the request log becomes urgent."""
         store = self._gate.store
-        try:
+        with _log_errors("The index for searching could not be brought up to date."):
             while not self._log.urgent.is_set() and await self._is_index_behind():
                 if not await asyncio.wrap_future(store.write(lists.update_search_index, quiet=True)):
                     return
                 await asyncio.sleep(_PAUSE)
-        except Refused:  # the store has logged why
-            return
-        except Exception:
-            log.exception("The index for searching could not be brought up to date.")
 
     async def _is_index_behind(self) -> bool:
         def look() -> bool:
@@ -129,18 +125,25 @@ class Housekeeping:
 
         If that fails unexpectedly, the text `otherwise` is logged.
         """
-        try:
+        with _log_errors(otherwise):
             for call in find(self._gate) if self._gate.store.reads_inline else await asyncio.to_thread(find, self._gate):
                 await asyncio.wrap_future(self._gate.submit(call))
-        except Refused:  # the store has logged why
-            return
-        except Exception:
-            log.exception("%s", otherwise)
 
     async def purge(self, *, trusting: bool = False) -> None:
         """Delete rows that are older than they are kept. With `trusting`, the clock is trusted however far it has jumped."""
-        with suppress(Refused):  # the store has logged why
+        with _log_errors("Old rows could not be deleted."):
             await self._purges.run(trusting=trusting)
+
+
+@contextmanager
+def _log_errors(failure: str) -> Iterator[None]:
+    """Log an error with a sentence, so that the loop goes on."""
+    try:
+        yield
+    except Refused:  # the store has logged why
+        pass
+    except Exception:
+        log.exception("%s", failure)
 
 
 class Purges:

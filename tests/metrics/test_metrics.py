@@ -18,7 +18,7 @@ from tests.api_client import CLIENT_ADDRESS, ApiClient
 from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.fixture_types import Clock, MakeKey
-from tests.wait import GIVE_UP
+from tests.wait import GIVE_UP, wait_in_loop_until
 from trellis.asgi import Application
 from trellis.core.gate import Gate
 from trellis.errors import Refused
@@ -354,3 +354,24 @@ def test_the_last_writing_waits_for_one_that_is_not_over(tmp_path: Path, monkeyp
 
     assert written == ["begun", "whole"] * 2
     assert [path.name for path in tmp_path.iterdir()] == [f"{os.getpid()}.json"]
+
+
+def test_a_sample_that_cannot_be_taken_does_not_end_the_sharing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = iter([LookupError("no sample")])
+
+    def take() -> Sample:
+        if (error := next(taken, None)) is not None:
+            raise error
+        return Sample()
+
+    async def share_until_written() -> None:
+        shared = SharedSamples(tmp_path, take)
+        shared.start()
+        await wait_in_loop_until(lambda: list(tmp_path.glob("*.json")))
+        await shared.stop()
+
+    monkeypatch.setattr("trellis.metrics.shared._EVERY", 0.01)
+    asyncio.run(share_until_written())
+    assert caplog.text.count("could not be shared") == 1

@@ -4,6 +4,7 @@ The file of a worker that has ended remains, so that counters never decrease. Th
 """
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from typing import Final
 import orjson
 
 from trellis.metrics.sample import Sample
+
+log = logging.getLogger(__name__)
 
 _EVERY: Final = 1.0  # seconds between two writes
 
@@ -42,7 +45,10 @@ class SharedSamples:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.to_thread(self.write)  # in a thread, so that a slow disk does not hold up requests
+            try:
+                await asyncio.to_thread(self.write)  # in a thread, so that a slow disk does not hold up requests
+            except Exception:
+                log.exception("The metrics of this process could not be shared.")
             await asyncio.sleep(_EVERY)
 
     def write(self) -> None:

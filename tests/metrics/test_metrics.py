@@ -1,9 +1,7 @@
 """What a monitoring system reads at /metrics, and who may."""
 
 import asyncio
-import os
 import threading
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -298,33 +296,38 @@ def test_no_secret_and_nothing_that_callers_make_up_stands_in_them(watched: ApiC
 # --- several workers ----------------------------------------------------------------------------------------------
 
 
-def share(folder: Path, process: int, numbers: list[list[object]], histograms: list[list[object]]) -> None:
-    """Tell what another worker would."""
-    (folder / f"{process}.json").write_bytes(orjson.dumps({"numbers": numbers, "histograms": histograms}))
-
-
 def test_workers_are_summed_up_and_what_ended_ones_counted_stays(
     gate: Gate, settings: Settings, key: MakeKey, tmp_path: Path
 ) -> None:
+    labels, classes = ("api", "core.hello", "2xx"), [1, *[0] * 12]
+
+    def take() -> Sample:
+        sample = Sample()
+        sample.add("requests", 10, *labels)
+        sample.add("workers", 1)
+        sample.add("cache_bytes", 5000)
+        sample.histograms["request_duration_seconds", labels[:2]] = (classes, 0.5)
+        return sample
+
     api = ApiClient(Application(replace(settings, metrics_token=TOKEN), gate, tmp_path), key("*"))
     try:
         api.get("/core/hello")
-        labels = ["api", "core.hello", "2xx"]
-        classes = [1, *[0] * 12]
-        told = [["requests", labels, 10], ["workers", [], 1], ["cache_bytes", [], 5000]]
-        share(tmp_path, os.getppid(), told, [["request_duration_seconds", labels[:2], classes, 0.5]])  # one that lives
-        share(tmp_path, 2**22 + 1, told, [["request_duration_seconds", labels[:2], classes, 0.5]])  # beyond any process id
-        found = parse(read(api).text)
-        assert found["requests_total"] == {labelled(interface="api", operation="core.hello", status="2xx"): 21}
-        assert found["workers"][()] == 2
-        assert found["cache_bytes"][()] == 5000
-        assert sum(found["request_duration_seconds_count"].values()) == 3
-
-        api.application.metrics._shared.write()  # type: ignore[union-attr]
-        own: Mapping[str, list[list[object]]] = orjson.loads((tmp_path / f"{os.getpid()}.json").read_bytes())
-        assert ["requests", labels, 1] in own["numbers"]
-        assert parse(read(api).text)["workers"][()] == 2  # its own file is not counted again
+        living, ended = SharedSamples(tmp_path, take), SharedSamples(tmp_path, take)  # with the same process id, as it happens
+        living.write()
+        asyncio.run(ended.stop())
+        for _ in range(2):
+            found = parse(read(api).text)
+            assert found["requests_total"] == {labelled(interface="api", operation="core.hello", status="2xx"): 21}
+            assert found["workers"][()] == 2
+            assert found["cache_bytes"][()] == 5000
+            assert sum(found["request_duration_seconds_count"].values()) == 3
+            api.application.metrics._shared.write()  # type: ignore[union-attr]  # its own file is not counted again
+        told = [orjson.loads(file.read_bytes())["numbers"] for file in tmp_path.glob("*.json")]
+        assert sum(["requests", [*labels], 1] in numbers for numbers in told) == 1
+        asyncio.run(living.stop())
+        assert parse(read(api).text)["workers"][()] == 1
     finally:
+        asyncio.run(api.application.metrics.stop())
         api.close()
 
 
@@ -353,7 +356,7 @@ def test_the_last_writing_waits_for_one_that_is_not_over(tmp_path: Path, monkeyp
     asyncio.run(end_while_writing())
 
     assert written == ["begun", "whole"] * 2
-    assert [path.name for path in tmp_path.iterdir()] == [f"{os.getpid()}.json"]
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".lock"]
 
 
 def test_a_sample_that_cannot_be_taken_does_not_end_the_sharing(

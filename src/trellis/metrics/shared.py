@@ -1,11 +1,14 @@
 """Sharing metrics between the workers of one parent process: each worker writes a file in a folder, and reads those of all others.
 
-The file of a worker that has ended remains, so that counters never decrease. The parent removes the folder when it ends.
+The file of a worker that has ended remains, so that counters never decrease. As long as a worker lives, it holds a lock on a second
+file. Process ids are not used for either, since a later process can have the same one. The parent removes the folder when it ends.
 """
 
 import asyncio
+import fcntl
 import logging
 import os
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,6 +22,7 @@ from trellis.metrics.sample import Sample
 log = logging.getLogger(__name__)
 
 _EVERY: Final = 1.0  # seconds between two writes
+_LOCK: Final = ".lock"
 
 
 class SharedSamples:
@@ -27,7 +31,8 @@ class SharedSamples:
     def __init__(self, folder: Path, take: Callable[[], Sample]) -> None:
         self._folder = folder
         self._take = take
-        self._own = folder / f"{os.getpid()}.json"
+        self._own = folder / f"{secrets.token_hex(8)}.json"
+        self._lock: int | None = None
         self._writing = threading.Lock()  # the last write must not overlap with an earlier one
         self._task: asyncio.Task[None] | None = None
 
@@ -36,12 +41,14 @@ class SharedSamples:
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Stop, and write a last time."""
+        """Stop, and write a last time. From now on this process counts as ended."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
         self.write()
+        if self._lock is not None:
+            os.close(self._lock)
 
     async def _run(self) -> None:
         while True:
@@ -61,6 +68,8 @@ class SharedSamples:
             }
             draft = self._own.with_suffix(".new")
             with suppress(OSError):
+                if self._lock is None:
+                    self._lock = _lock(self._own.with_suffix(_LOCK))
                 draft.write_bytes(orjson.dumps(told))
                 draft.replace(self._own)
 
@@ -69,7 +78,7 @@ class SharedSamples:
         for file in sorted(self._folder.glob("*.json")):
             if file != self._own:
                 with suppress(OSError):
-                    yield _read(orjson.loads(file.read_bytes())), _is_alive(int(file.stem))
+                    yield _read(orjson.loads(file.read_bytes())), _is_locked(file.with_suffix(_LOCK))
 
 
 def _read(told: dict[str, list[list]]) -> Sample:  # type: ignore[type-arg]
@@ -81,9 +90,17 @@ def _read(told: dict[str, list[list]]) -> Sample:  # type: ignore[type-arg]
     return sample
 
 
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    return True
+def _lock(file: Path) -> int:
+    """Create a file and lock it until the returned descriptor is closed. Raises OSError."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_CREAT, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
+def _is_locked(file: Path) -> bool:
+    with file.open() as opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,25 @@ def test_lines_for_which_no_thread_can_be_started_wait_and_fail_nobody(log_to: C
         assert b"First." in reader.readline()
         assert b"Second." in reader.readline()
         os.close(writes)
+
+
+def test_no_line_is_lost_if_writing_to_a_full_pipe_does_not_block(log_to: Callable[[int], logging.Logger]) -> None:
+    reads, writes = os.pipe()
+    os.set_blocking(reads, False)
+    os.set_blocking(writes, False)
+    log, found = log_to(writes), bytearray()
+    for number in range(5_000):
+        log.warning("Line %d. %s", number, "x" * 50)
+
+    def read() -> bytearray:
+        with suppress(BlockingIOError):
+            found.extend(os.read(reads, 65_536))
+        return found
+
+    wait_until(lambda: b"Line 4999. " in read())
+    assert [line.split()[4] for line in found.decode().splitlines()] == [f"{number}." for number in range(5_000)]
+    os.close(reads)
+    os.close(writes)
 
 
 @pytest.mark.parametrize("text", ["xml", "verbose"])

@@ -5,6 +5,7 @@ import logging
 import os
 import queue
 import re
+import select
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -99,6 +100,8 @@ class PatientHandler(logging.Handler):
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self._descriptor = descriptor
+        self._writable = select.poll()
+        self._writable.register(descriptor, select.POLLOUT)
         self._lines: queue.Queue[str | None] = queue.Queue(_WAITING)
         self._left_out = 0
         self._thread: threading.Thread | None = None
@@ -109,15 +112,15 @@ class PatientHandler(logging.Handler):
         except Exception:  # noqa: BLE001  # a record that cannot be formatted must not make its caller fail
             self.handleError(record)
             return
-        if self._thread is None:
-            thread = threading.Thread(target=self._serve, name="trellis-log", daemon=True)
-            with suppress(RuntimeError):  # if the system allows no more threads now, the lines wait
-                thread.start()
-                self._thread = thread
         try:
             self._lines.put_nowait(line)
         except queue.Full:
             self._left_out += 1
+        if self._thread is None:
+            thread = threading.Thread(target=self._serve, name="trellis-log", daemon=True)
+            with suppress(RuntimeError):  # no thread can be started now: the line waits for the next one
+                thread.start()
+                self._thread = thread
 
     def _serve(self) -> None:
         while (line := self._lines.get()) is not None:
@@ -130,11 +133,13 @@ class PatientHandler(logging.Handler):
     def _write(self, line: str) -> None:
         """Write a line, without the locks of `sys.stderr`: while nobody reads, they would keep the process from ending."""
         left = f"{line}\n".encode(errors="backslashreplace")
-        try:
-            while left:
+        while left:
+            try:
                 left = left[os.write(self._descriptor, left) :]
-        except OSError:  # nobody can read it any more
-            return
+            except BlockingIOError:  # the program that has started this one has made the descriptor non-blocking
+                self._writable.poll()
+            except OSError:  # nobody can read it any more
+                return
 
     def close(self) -> None:
         """Write the waiting lines. Gives up after two seconds for room in a full queue, and two more for the writing."""

@@ -4,7 +4,7 @@ import gzip
 import json
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
@@ -28,14 +28,29 @@ def test_it_gives_up_where_it_is_put_off_again_and_again(bring: Import, old: Old
     assert (len(old.requests), waits) == (11, [1] * 10)
 
 
-def test_a_compressed_answer_is_read(bring: Import, old: OldCommunity) -> None:
-    answer = gzip.compress(json.dumps({"results": [forum(1, "News")]}).encode())
+@pytest.mark.parametrize("cuts", [(), (5,), (5, 12)], ids=["one", "two", "three"])
+@pytest.mark.parametrize("rest", [b"", b"\0" * 512])
+def test_a_compressed_answer_is_read_in_all_its_members(
+    bring: Import, old: OldCommunity, cuts: tuple[int, ...], rest: bytes
+) -> None:
+    plain = json.dumps({"results": [forum(1, "News")]}).encode()
+    answer = b"".join(gzip.compress(plain[start:end]) for start, end in pairwise((0, *cuts, len(plain)))) + rest
     old.instead = {"/api/forums/forums": Interruption(200, {"content-encoding": "gzip"}, answer)}
     assert "1 forum," in bring().stdout
 
 
 def test_an_answer_whose_compression_is_broken_is_asked_for_again(bring: Import, old: OldCommunity, waits: list[float]) -> None:
     old.interruptions = [Interruption(200, {"content-encoding": "gzip"}, b"{}")]
+    assert bring().exit_code == 0
+    assert waits == [2]
+
+
+@pytest.mark.parametrize("missing", [1, 8, 30])
+def test_a_compressed_answer_that_was_cut_off_is_asked_for_again(
+    bring: Import, old: OldCommunity, waits: list[float], missing: int
+) -> None:
+    answer = gzip.compress(json.dumps({"results": [forum(1, "News")]}).encode())
+    old.interruptions = [Interruption(200, {"content-encoding": "gzip"}, answer[:-missing])]
     assert bring().exit_code == 0
     assert waits == [2]
 

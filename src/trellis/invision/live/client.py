@@ -208,6 +208,8 @@ class Client:
                     raise ReadingFailed(f"An answer is larger than {MOST_BYTES >> 20} MiB. Ask for less at once with --per-page.")
                 if _clock() > until:
                     raise TimeoutError(f"an answer was not complete within {_WHOLE_ANSWER:g} seconds")
+            if sent:
+                decompressor.end()
         self._read += len(body)
         if self._read > MOST_IN_ALL:
             raise ReadingFailed(

@@ -1,6 +1,7 @@
 """Pages of nodes: every filter, order and page is what a plain filter over all nodes says, whatever was changed before."""
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ from tests.store.nodes.test_rows import node, read, store, write
 from trellis.store import counters, tables
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
-from trellis.store.engine.transaction import Transaction
+from trellis.store.engine.transaction import Statement, Transaction
 from trellis.store.lists import inside, journal, pages, results, search
 from trellis.store.lists.pages import Query, Within
 from trellis.store.nodes import deleted_ids, rows
@@ -42,6 +43,20 @@ def test_a_page_is_filtered_and_counted(store: Store, filters: dict[str, Any], i
     assert (total, [one.id for one in found]) == (len(ids), ids)
     total, found = read(store, lambda tx: pages.read_page(tx, "forums", Query(filters, descending=True, limit=2, offset=1)))
     assert (total, [one.id for one in found]) == (len(ids), ids[::-1][1:3])
+
+
+def explain(tx: Transaction, statement: Statement) -> list[str]:
+    """Return the steps in which SQLite runs a statement."""
+    sql, _ = statement.compile(tx)
+    return [row[3] for row in tx.raw.execute(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(re.findall(r":(\w+)", sql)))]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("names", [("type",), ("type__one_of",), ("updatedSince",), ("parent",), ("search", "type__one_of")])
+def test_changed_nodes_are_looked_up_one_by_one(store: Store, names: tuple[str, ...]) -> None:
+    with store.reading() as tx:
+        steps = [step for step in explain(tx, journal._added(names)) if "SEARCH nodes " in step]
+    assert steps == ["SEARCH nodes USING INDEX sqlite_autoindex_nodes_1 (kind=? AND id=?)"]
 
 
 def test_a_page_of_a_kind_that_was_never_used_is_empty(store: Store) -> None:

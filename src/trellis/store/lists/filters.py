@@ -44,7 +44,7 @@ def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool 
 
     A name that is no filter is a field of the kind. The parameters are named as the filters, except that `under` has `:root`,
     `name` also `:name_key`, `leads_within` has `:within`, and `top` has none. `without_index` keeps SQLite from looking rows up by
-    one of the columns, or by a single value of a field.
+    one of the columns or fields.
     """
 
     def column(name: str) -> sa.ColumnElement[Any]:
@@ -52,9 +52,8 @@ def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool 
 
     def field(name: str) -> sa.ColumnElement[bool]:
         member = JsonMember(table.c["fields"], name.removesuffix(ONE_OF))
-        if name.endswith(ONE_OF):
-            return TextIn(member, name)
-        return (WithoutIndex(member) if without_index else member) == bindparam(name)
+        found = WithoutIndex(member) if without_index else member
+        return TextIn(found, name) if name.endswith(ONE_OF) else found == bindparam(name)
 
     if without_index:  # few rows are examined
         names = ["leads_within" if name == "within" else name for name in names]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from trellis.store import counters, tables
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Statement, Transaction
-from trellis.store.lists import inside, journal, pages, results, search
+from trellis.store.lists import inside, journal, pages, results, search, statements
 from trellis.store.lists.pages import Query, Within
 from trellis.store.nodes import deleted_ids, rows
 from trellis.store.nodes.rows import Node, fold_name
@@ -57,6 +58,25 @@ def test_changed_nodes_are_looked_up_one_by_one(store: Store, names: tuple[str, 
     with store.reading() as tx:
         steps = [step for step in explain(tx, journal._added(names)) if "SEARCH nodes " in step]
     assert steps == ["SEARCH nodes USING INDEX sqlite_autoindex_nodes_1 (kind=? AND id=?)"]
+
+
+FILTERS = ("type", "type__one_of", "search", "updatedSince", "externalIds", "name", "matches")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("filters", [(), *((name,) for name in FILTERS), ("candidates", "search", "type")])
+@pytest.mark.parametrize("part", [(), ("top",), ("parent",)])
+def test_a_page_by_position_reads_of_each_block_only_what_is_in_it(
+    store: Store, part: tuple[str, ...], filters: tuple[str, ...]
+) -> None:
+    with store.reading() as tx:
+        steps = explain(tx, statements.page_by_position(statements.ONLY_IDS, part + filters, descending=False))
+    blocks = [step for before, step in pairwise(steps) if before.startswith("SCAN down") and " nodes " in step]
+    assert len(blocks) == (1 if part else 2)
+    assert set(map(str.strip, blocks)) <= {
+        "SEARCH nodes USING INDEX nodes_children (kind=? AND parent_id=? AND block=?)",
+        "SEARCH nodes USING INDEX nodes_children (kind=? AND parent_id=? AND block=? AND block_offset<?)",
+    }
 
 
 def test_a_page_of_a_kind_that_was_never_used_is_empty(store: Store) -> None:

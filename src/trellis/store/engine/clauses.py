@@ -204,6 +204,26 @@ def _plain(name: str) -> str:
     return name
 
 
+class Rare(ColumnElement[bool]):
+    """A condition that few rows satisfy: SQLite, which has no statistics, prefers an index for it to other indexes."""
+
+    inherit_cache = False
+    type = _UNTYPED
+
+    def __init__(self, condition: ColumnElement[bool]) -> None:
+        self.condition = condition
+
+
+@compiles(Rare, "sqlite")
+def _rare_sqlite(element: Rare, compiler: Any, **kw: Any) -> str:
+    return f"unlikely({compiler.process(element.condition, **kw)})"
+
+
+@compiles(Rare, "postgresql")
+def _rare_postgresql(element: Rare, compiler: Any, **kw: Any) -> str:
+    return str(compiler.process(element.condition, **kw))
+
+
 class WithoutIndex(ColumnElement[Any]):
     """A column for which SQLite must not use an index. Without statistics, it would use any index that exists."""
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.column_types import NUMBER
-from trellis.store.engine import InOrder, Row
+from trellis.store.engine import InOrder, Rare, Row
 from trellis.store.siblings.positions import IN_BLOCK_0, KIND, ZERO, Columns, join_blocks, with_position
 from trellis.store.tables import nodes, sibling_blocks
 
@@ -54,7 +54,7 @@ def _in_blocks(top: bool, *, bounded: bool, descending: bool) -> sa.Select[tuple
     down = down.union_all(inside)
     position = down.c.start + _c.block_offset
     parent = _c.parent_id.is_(None) if top else _c.parent_id == down.c.parent_id
-    in_leaf = sa.and_(KIND, parent, down.c.level == ZERO, _c.block == down.c.id)
+    in_leaf = sa.and_(KIND, parent, down.c.level == ZERO, Rare(_c.block == down.c.id))
     if bounded:
         first, behind = down.c.total - end - down.c.start, end - down.c.start
         in_leaf = sa.and_(in_leaf, _c.block_offset >= first if descending else _c.block_offset < behind)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.core.fields import Invalid, quote
 from trellis.core.kind import NodeKind
-from trellis.invisible import find_invisible
+from trellis.invisible import remove_invisible
 
 _LONGEST: Final = 255
 _READ: Final = 4 * _LONGEST  # characters to examine
@@ -31,6 +31,4 @@ def read_name(kind: NodeKind, number: int, told: Any, notes: list[str]) -> str:
 
 def _repair(text: str) -> str:
     text = "".join(" " if unicodedata.category(one) in _BREAKS else one for one in text[:_READ]).strip()
-    while (at := find_invisible(text)) is not None:
-        text = text[:at] + text[at + 1 :]
-    return text[:_LONGEST].strip()
+    return remove_invisible(text)[:_LONGEST].strip()

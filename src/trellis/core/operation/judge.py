@@ -66,7 +66,7 @@ def renew_actor(tx: Transaction, call: Call, now: str, permits: Permits) -> Acto
             "NO_PERMISSION",
             say("{name} was disabled and is no longer an administrator. Nothing was changed.", name=isolate(actor.name)),
         )
-    if actor.session and not sessions.is_there(tx, actor.session):
+    if actor.session and not sessions.exists(tx, actor.session):
         raise SessionEnded
     permit = permits.find(found.role, found.kinds)
     return actor if permit is actor.permit else Actor.administrator(actor.id, actor.name, permit, actor.session)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -70,7 +70,7 @@ _LIVE_AMONG = Statement(
 )
 
 
-_IS_THERE = Statement(sa.select(_c.digest).where(_c.digest == bindparam("digest")))
+_EXISTS = Statement(sa.select(_c.digest).where(_c.digest == bindparam("digest")))
 
 
 class LiveSession(NamedTuple):
@@ -92,6 +92,9 @@ class LiveSession(NamedTuple):
     language: str
 
 
+_FLAGS: Final = ("must_change", "has_passkey", "has_app", "has_password", "has_identity", "shows_utc")
+
+
 def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) -> LiveSession | None:
     """Read a session if it has not expired, was used after `idle`, and did not begin at another provider than `issuer`.
 
@@ -100,24 +103,10 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) ->
     rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle, issuer=issuer)
     if not rows:
         return None
-    *own, name, login, must_change, has_passkey, has_app, role, kinds = rows[0][:-6]
-    has_password, has_identity, zone, shows_utc, theme, language = rows[0][-6:]
-    return LiveSession(
-        Session(*own),
-        name,
-        login,
-        bool(must_change),
-        bool(has_passkey),
-        bool(has_app),
-        role,
-        kinds,
-        bool(has_password),
-        bool(has_identity),
-        zone,
-        bool(shows_utc),
-        theme,
-        language,
-    )
+    own = len(_COLUMNS)
+    found = LiveSession(Session(*rows[0][:own]), *rows[0][own:])
+    flags: dict[str, Any] = {name: bool(getattr(found, name)) for name in _FLAGS}  # SQLite returns them as numbers
+    return found._replace(**flags)
 
 
 def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str, issuer: str) -> list[tuple[str, str, str | None]]:
@@ -126,9 +115,9 @@ def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str
     return [(row[0], row[1], row[2]) for row in found]
 
 
-def is_there(tx: Transaction, digest: str) -> bool:
+def exists(tx: Transaction, digest: str) -> bool:
     """Return whether a session exists, which it does until it is ended or purged."""
-    return bool(tx.fetch(_IS_THERE, digest=digest))
+    return bool(tx.fetch(_EXISTS, digest=digest))
 
 
 def insert(tx: Transaction, session: Session) -> None:

@@ -244,19 +244,10 @@ def _without_index_postgresql(element: WithoutIndex, compiler: Any, **kw: Any) -
     return str(compiler.process(element.column, **kw))
 
 
-class WithoutIndexOrder(ColumnElement[Any]):
+class WithoutIndexOrder(WithoutIndex):
     """A column to sort by without scanning an index in its order: if few rows match, sorting them costs less."""
 
     inherit_cache = False
-
-    def __init__(self, column: sa.Column[Any]) -> None:
-        self.column = column
-        self.type = column.type
-
-
-@compiles(WithoutIndexOrder, "sqlite")
-def _without_index_order_sqlite(element: WithoutIndexOrder, compiler: Any, **kw: Any) -> str:
-    return f"+{compiler.process(element.column, **kw)}"
 
 
 @compiles(WithoutIndexOrder, "postgresql")

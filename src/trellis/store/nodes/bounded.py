@@ -25,7 +25,7 @@ class Room:
 
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes
-        self.size = self._most = MOST_BYTES
+        self.size = MOST_BYTES
 
     def take(self, node: Node) -> None:
         """Subtract the bytes of a node that was read. Raises TooMuch."""
@@ -35,7 +35,7 @@ class Room:
         """Subtract so many bytes. Raises TooMuch."""
         self.size -= count
         if self.size < 0:
-            raise TooMuch(self._most >> 20)
+            raise TooMuch(MOST_BYTES >> 20)
 
 
 def weigh_node(node: Node) -> int:

@@ -150,7 +150,7 @@ class SiblingTree:
         self._blocks.resize_path(path, -1)
         # Not flattened at the capacity already: the next insert would build the blocks again.
         if path[0].size == 1 or (path[0].size - 1 <= btree.CAPACITY // 2 and not self._is_worn()):
-            self.flatten()
+            self._blocks.flatten()
         else:
             self._merge(path, 1)
 
@@ -166,7 +166,7 @@ class SiblingTree:
         if not (known := extent(self._tx, self._kind, self._parent)).root:
             return
         if known.count <= btree.CAPACITY // 2:
-            self.flatten()
+            self._blocks.flatten()
         else:
             for block in gone:
                 if path := self._blocks.path_to_block(block):  # otherwise it was empty, or was merged with the one before it
@@ -182,11 +182,12 @@ class SiblingTree:
         Within a leaf block, only the rows between the two positions are renumbered; otherwise the row is attached at its new
         position and detached from the old one.
         """
-        last = extent(self._tx, self._kind, self._parent).count - 1
+        known = extent(self._tx, self._kind, self._parent)
+        last = known.count - 1
         new = last if wanted is None else min(wanted, last)
         if new == old:
             return new
-        if self._is_worn() and not extent(self._tx, self._kind, self._parent).root:
+        if self._is_worn() and not known.root:
             self.build(last + 1)
         slot = find_slot(self._tx, self._kind, node)
         offset = slot.offset + new - old
@@ -244,10 +245,6 @@ class SiblingTree:
         self._blocks.distribute(planned[0].id, btree.fill(btree.CAPACITY), first, room)
         self._blocks.add(*planned)
         return planned
-
-    def flatten(self) -> None:
-        """Put all siblings into block 0, with their positions as offsets, and delete the other blocks."""
-        self._blocks.flatten()
 
     # --- splitting and merging ---
 

@@ -376,8 +376,8 @@ def purge(tx: Transaction, before: str, most: int = 5000) -> int:
     first = find_oldest_event(tx)
     if first is None:
         return 0
-    walk = sa.select(events.c.seq, events.c.at).where(events.c.seq >= first).order_by(events.c.seq).limit(most)
-    coming = tx.connection.execute(walk).all()
+    later = sa.select(events.c.seq, events.c.at).where(events.c.seq >= first).order_by(events.c.seq).limit(most)
+    coming = tx.connection.execute(later).all()
     bound = coming[0][0] - 1 if coming else _next_event(tx)  # the events themselves may have been purged already
     for seq, at in coming:
         if at >= before:

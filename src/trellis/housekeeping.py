@@ -164,7 +164,7 @@ class Purges:
 
         def note(tx: Transaction) -> None:
             if moments.find(tx, moments.PURGE) is None:
-                moments.record(tx, moments.PURGE, _milliseconds(moments.find_newest_row(tx) or self._gate.now()))
+                moments.record(tx, moments.PURGE, _milliseconds(moments.find_newest_timestamp(tx) or self._gate.now()))
 
         await self._write(note)
 

@@ -29,7 +29,7 @@ def test_what_is_old_is_deleted_at_once_and_the_clock_is_trusted(gate: Gate, run
     assert (result.exit_code, result.output.startswith("Deleted what was past its retention time")) == (0, True)
     with gate.store.reading() as tx:
         assert events.count(tx) == 0
-        assert moments.find_newest_row(tx) == recent.at
+        assert moments.find_newest_timestamp(tx) == recent.at
         assert (moments.find(tx, moments.PURGE) or 0) >= now.timestamp() * 1000 - 1
 
 

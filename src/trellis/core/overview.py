@@ -42,7 +42,7 @@ def _get(context: Context) -> Outcome:
 
 
 def _count_nodes(context: Context) -> dict[str, int]:
-    counted = overview.count_nodes(context.tx)
+    counted = overview.read_totals(context.tx)
     return {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds if context.call.actor.sees(kind.name)}
 
 

@@ -32,7 +32,7 @@ class Inspection(NamedTuple):
     """The result: the server (None for SQLite), and the timestamp of the newest row of the event and request logs."""
 
     server: Server | None
-    newest_row: str | None
+    newest_at: str | None
 
 
 def inspect(tx: Transaction) -> Inspection:
@@ -41,7 +41,7 @@ def inspect(tx: Transaction) -> Inspection:
     if not tx.sqlite:
         found: Any = tx.connection.execute(_POSTGRESQL).one()
         server = Server._make((*found[:-1], float(found[-1])))
-    return Inspection(server, moments.find_newest_row(tx))
+    return Inspection(server, moments.find_newest_timestamp(tx))
 
 
 def accepts_writes(tx: Transaction) -> bool:

@@ -23,7 +23,7 @@ def record(tx: Transaction, what: str, at: int) -> None:
         tx.connection.execute(sa.insert(counters).values(name=what, last=at, total=0))
 
 
-def find_newest_row(tx: Transaction) -> str | None:
+def find_newest_timestamp(tx: Transaction) -> str | None:
     """Return the timestamp of the newest row in the event log and the request log; None if both are empty."""
     newest = [
         tx.connection.execute(sa.select(table.c.at).order_by(number.desc()).limit(1)).scalar_one_or_none()

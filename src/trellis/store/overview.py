@@ -11,7 +11,7 @@ from trellis.store.tables import counters, keys, request_hours
 _KEY = tuple(keys.c[f.name] for f in fields(Key))
 
 
-def count_nodes(tx: Transaction) -> dict[str, int]:
+def read_totals(tx: Transaction) -> dict[str, int]:
     """Return the total of each counter, among them one for each kind of node: name → number."""
     return {str(row.name): int(row.total) for row in tx.connection.execute(sa.select(counters.c.name, counters.c.total))}
 

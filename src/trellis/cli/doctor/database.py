@@ -80,8 +80,8 @@ def judge_clocks(found: Inspection, now: datetime) -> Iterator[Finding]:
     if found.server is not None and (apart := abs(found.server.time - now.timestamp())) > _APART:
         told = f"This machine's clock and that of PostgreSQL are {apart:,.0f} seconds apart."
         yield wrong("clock", told, "Synchronize both with a time server (NTP): expiry depends on it.")
-    elif found.newest_row is not None and datetime.fromisoformat(found.newest_row) > now + timedelta(seconds=_APART):
-        told = f"The newest row is of {found.newest_row}, which is ahead of this machine's clock ({_write(now)})."
+    elif found.newest_at is not None and datetime.fromisoformat(found.newest_at) > now + timedelta(seconds=_APART):
+        told = f"The newest row is of {found.newest_at}, which is ahead of this machine's clock ({_write(now)})."
         yield wrong("clock", told, "Synchronize every machine with a time server (NTP).")
     else:
         yield good("clock", f"{_write(now)}.")

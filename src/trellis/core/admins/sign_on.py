@@ -153,7 +153,7 @@ def lacks_local_owner(gate: Gate) -> bool:
     if not gate.environment.sign_on.issuer:
         return False
     with gate.store.reading() as tx:
-        return not administrators.has_owner_with_password(tx, OWNER)
+        return not administrators.any_with_password(tx, OWNER)
 
 
 # --- slowing down -------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.admins import Administrator, administrators, fold_login
 from trellis.store.engine import Transaction
-from trellis.store.factors import count_owners
+from trellis.store.factors import count_with_factors
 
 _NO_PARTY: Final = say("Passkeys cannot be used here, since browsers do not create any for the address in TRELLIS_PUBLIC_URL.")
 
@@ -72,7 +72,7 @@ def has_second_step(gate: Gate, login: str) -> bool:
 
 
 def _asks_nobody(tx: Transaction, login: str) -> bool:
-    having, all_of_them = count_owners(tx)
+    having, all_of_them = count_with_factors(tx)
     return sign(find_service_key(tx), "asks", fold_login(login))[0] * all_of_them < having * 256
 
 

@@ -87,7 +87,7 @@ def count_others_enabled(tx: Transaction, admin: int, role: str, issuer: str) ->
     return int(tx.connection.execute(others).scalar_one())
 
 
-def has_owner_with_password(tx: Transaction, role: str) -> bool:
+def any_with_password(tx: Transaction, role: str) -> bool:
     """Return whether any administrator with a role can sign in with a password."""
     can = (_c.disabled_at.is_(None), _c.digest.not_in(("", NO_PASSWORD)), _c.role == role)
     return tx.connection.execute(sa.select(_c.id).where(*can).limit(1)).first() is not None

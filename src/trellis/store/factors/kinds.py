@@ -18,7 +18,7 @@ def find_kinds(tx: Transaction, admins: Collection[int]) -> dict[int, list[str]]
     return found
 
 
-def count_owners(tx: Transaction) -> tuple[int, int]:
+def count_with_factors(tx: Transaction) -> tuple[int, int]:
     """Count the administrators who are not disabled: those with a second factor, and all."""
     c = administrators.c
     has = sa.or_(*(sa.exists().where(table.c.admin_id == c.id) for table in (passkeys, authenticators)))

@@ -13,9 +13,12 @@ from tests.service_process import Service
 from trellis import asgi
 from trellis.asgi import Application
 from trellis.core.keys.secret import new_secret
+from trellis.errors import Refused
 from trellis.http.policy import POLICY
 from trellis.settings import PREFIX, Settings
 from trellis.store import sqlite
+from trellis.store.engine.faults import FileGone
+from trellis.store.engine.transaction import Transaction
 
 __all__ = ["api", "make_api", "serve", "service"]
 
@@ -159,11 +162,16 @@ def test_what_the_api_answers_runs_nothing_in_a_browser(api: ApiClient, communit
     assert "script-src 'self'" in policy, "the reference has scripts of its own"
 
 
+def lose_file(_tx: Transaction) -> None:
+    raise FileGone
+
+
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_health_tells_a_fault_of_the_file_until_it_is_over(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(sqlite._library, "SQLITE_OPEN_READWRITE", sqlite._library.SQLITE_OPEN_READONLY)
-        api.application.gate.store._writer.close()
+        with pytest.raises(Refused):  # the writer opens the file again for the next write
+            api.application.gate.store.write(lose_file, quiet=True).result(30)
         refused = read_refusal(api.post("/forums/forums", json={"name": "News"}), 503, "BUSY")
         assert refused["detail"].startswith("The database cannot be written to.")
         health = get(api.application, "/healthz")

@@ -29,7 +29,7 @@ class Response(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """The meaning of a verb in every operation that has it.
+    """What a verb means, for every operation that has it.
 
     `name` is the second half of the operation's name. Over HTTP it is served with `method` at the resource's path followed by
     `tail`, and returns `status`. `body` and `response` are the kinds of the request body and the response; `answer` describes the

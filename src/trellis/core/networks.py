@@ -1,11 +1,14 @@
 """Addresses of callers, and the networks by which callers without a key are counted and slowed down."""
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
 _MAPPED: Final = "::ffff:"  # the prefix of IPv4 addresses in IPv6 (RFC 4291, 2.5.5.2)
+_FORM: Final = re.compile(r"[!-~]{1,100}")  # of what can be an address, or a name that stands for one
+_UNREADABLE: Final = "unreadable address"
 
 
 def write_plain(address: str) -> str:
@@ -20,7 +23,12 @@ def write_plain(address: str) -> str:
 
 @lru_cache(1000)  # parsing an IPv6 address takes longer than the rest of a read from memory
 def find_network(address: str) -> str:
-    """Return the address itself, or the /64 network of an IPv6 address: one caller can use any number of addresses in its /64."""
+    """Return the address itself, or the /64 network of an IPv6 address: one caller can use any number of addresses in its /64.
+
+    A proxy may pass on anything that a caller has sent as an address. What cannot be one counts as one and the same.
+    """
+    if not _FORM.fullmatch(address):
+        return _UNREADABLE
     if ":" not in address:
         return address
     try:

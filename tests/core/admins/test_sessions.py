@@ -14,6 +14,7 @@ from trellis.core.admins import (
     check_password,
     clear_attempts,
     count_attempt,
+    count_failed_sign_on,
     count_failure,
     create_first_run_token,
     find_failed_sign_ins,
@@ -325,6 +326,28 @@ def test_however_many_addresses_fail_a_minute_has_a_bounded_number_of_events(gat
     told = [call.raw for call in find_failed_sign_ins(gate)]
     assert len(told) == 21
     assert any(raw["address"] == "other addresses" for raw in told)
+
+
+@pytest.mark.parametrize("sent", ["x" * 101, "a\x85b", "\xa0x", " 192.0.2.7", ""], ids=ascii)
+def test_what_a_proxy_passes_on_in_place_of_an_address_does_not_keep_failures_from_being_told(
+    gate: Gate, mira: int, clock: Clock, events: Events, sent: str
+) -> None:
+    count_failure(gate, Credentials("mira", "", sent)).result()
+    count_failed_sign_on(gate, sent, "").result()
+    clock.move(minutes=1)
+    count_failure(gate, Credentials("mira", "", HERE)).result()
+    clock.move(minutes=1)
+    assert (_tell(gate), _tell(gate)) == (3, 0)
+    assert [event["after"]["address"] for event in events()[-3:]] == ["unreadable address", "unreadable address", HERE]
+
+
+def test_failures_that_an_earlier_release_counted_by_no_address_are_told(
+    gate: Gate, mira: int, clock: Clock, events: Events
+) -> None:
+    gate.store.write(lambda tx: attempts.count_failed(tx, gate.now()[:16], "x" * 101 + "\x85 ", mira)).result()
+    clock.move(minutes=1)
+    assert (_tell(gate), _tell(gate)) == (1, 0)
+    assert events()[-1]["after"]["address"] == "unreadable address"
 
 
 def test_attempts_that_must_wait_are_failures_too(gate: Gate, mira: int, clock: Clock) -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.admins.passwords import LONGEST, password_matches, renew_digest
@@ -240,9 +240,24 @@ def _browser(token: str, login: str) -> str:
 # --- the events of failed sign-ins ---------------------------------------------------------------------------------
 
 MINUTE: Final = 16  # characters of a timestamp up to its minute
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedAddress:
+    """An address as failures were counted by it. Earlier releases counted whatever a proxy passed on in place of an address."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> str:
+        return str(raw)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+
 _FAILED: Final = (
     Field("minute", Text(MINUTE, MINUTE), "The minute, such as 2026-01-31T09:30 (UTC).", required=True),
-    Field("address", Text(100, 1), "The address that the sign-in comes from.", required=True),
+    Field("address", _CountedAddress(), "The address that the sign-in comes from.", required=True),
 )
 
 
@@ -279,7 +294,7 @@ def _tell_failed(context: Context) -> Outcome:
     given.raise_faults()
     minute, address, admin = given.get("minute"), given.get("address"), given.get("administrator", 0)
     count = attempts.take_failed(context.tx, minute, address, admin)
-    after = {"address": address, "minute": minute, "attempts": count}
+    after = {"address": find_network(address), "minute": minute, "attempts": count}
     return Outcome(after, admin or None, after=after, happened=count > 0)
 
 

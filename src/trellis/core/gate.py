@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.bounds import ProposalNeeded, Use, count_uses, counting, judge_calls, judge_end, judge_touched, refuse_not_granted
+from trellis.core.bounds import ProposalNeeded, Use, count_uses, counting, judge_calls, judge_end, refuse_not_granted
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Overdue, Recorder, refuse_overdue
 from trellis.core.fields import Input, format_timestamp
 from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
-from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, judge_role, renew_actor
+from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, conclude, judge_role, renew_actor
 from trellis.core.passwords import Lanes, Plain, chain, check_number
 from trellis.core.verbs import Verb
 from trellis.errors import Refused
@@ -167,13 +167,13 @@ class Gate:
         context = self._build_context(operation, call._replace(check_time=recorder.check_time), given, tx, now, recorder)
         if not call.actor.bounds:
             return operation.run(context)
+        approved = recorder.find_approval(operation)
+        uses = [] if recorder.reads else judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=approved)
         if recorder.reads:
             self._count_read(operation, call, recorder.counted)
-        else:
-            uses = judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=recorder.find_approval(operation))
-            recorder.counted += [] if operation.writes else uses
+        recorder.counted += [] if operation.writes else uses
         outcome = operation.run(context)
-        judge_touched(tx, call.actor, operation.name, outcome.list_touched(operation.resource))
+        conclude(tx, operation, call.actor, uses, (outcome,))
         return outcome
 
     def _build_context(
@@ -221,10 +221,9 @@ class Gate:
             outcomes = operation.run_many(contexts)
         else:
             approved = recorder.find_approval(operation)
-            judge_calls(tx, calls[0].actor, operation.judged_by, len(calls), now, approved=approved)
+            uses = judge_calls(tx, calls[0].actor, operation.judged_by, len(calls), now, approved=approved)
             outcomes = operation.run_many(contexts)
-            touched = [one for made in outcomes for one in made.list_touched(operation.resource)]
-            judge_touched(tx, calls[0].actor, operation.name, touched)
+            conclude(tx, operation, calls[0].actor, uses, outcomes)
         seqs = recorder.record_many(operation, calls, outcomes)
         return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]
 

@@ -10,6 +10,7 @@ from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import authenticate
+from trellis.core.operation import Call
 from trellis.errors import Refused
 
 Act = Callable[..., Result]
@@ -188,6 +189,21 @@ def test_a_batch_that_becomes_a_proposal_counts_what_it_reads(
     run("proposals.approve", 1)
     act(caller, "forums.get", forum)  # one of three on this day: the approved batch has read once, and changed once
     assert refused(caller, "core.batch", operations=[read, read]).facts["problem"].message == "GRANT_USED_UP"
+
+
+@pytest.mark.parametrize("limit", [{"forums.update": {"perDay": 3}}, {}], ids=["grant", "key"])
+def test_steps_of_a_batch_that_change_nothing_do_not_count(
+    gate: Gate, key: MakeKey, run: Run, act: Act, refused: Refuse, limit: dict[str, Any]
+) -> None:
+    forum = run("forums.create", name="News")["id"]
+    text = key(["forums.update"], bounds=limit, **({} if limit else {"perDay": 3}))
+    caller = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    same, other, back = ({"operation": "forums.update", "id": forum, "body": {"name": n}} for n in ("News", "Bulletin", "News"))
+    act(caller, "core.batch", operations=[same, same, other])  # one use
+    act(caller, "core.batch", operations=[back, same, same])  # the second
+    gate.run(Call("core.batch", caller, {"operations": [same, same]}, token="1", fingerprint="same"))
+    act(caller, "core.batch", operations=[same, same, same, other])  # the third
+    assert refused(caller, "core.batch", operations=[same, back]).facts["problem"].message == "GRANT_USED_UP"
 
 
 def test_a_plan_counts_nothing_that_it_reads_and_keeps_nothing(actor: MakeActor, act: Act, run: Run, refused: Refuse) -> None:

@@ -2,7 +2,7 @@
 
 from trellis.core.operation.access import Access
 from trellis.core.operation.call import Call, Progress
-from trellis.core.operation.judge import SessionEnded, is_allowed, judge_role, renew_actor
+from trellis.core.operation.judge import SessionEnded, conclude, is_allowed, judge_role, renew_actor
 from trellis.core.operation.operation import (
     DRY_RUN,
     Context,
@@ -37,6 +37,7 @@ __all__ = [
     "Trace",
     "WebhookPolicy",
     "check_weight",
+    "conclude",
     "is_allowed",
     "judge_nothing",
     "judge_role",

@@ -1,12 +1,15 @@
-"""How the gate judges administrators by their role, and reads again before every write what its actor may do."""
+"""How the gate judges administrators by their role, what its actor may do before every write, and what a key's calls have done."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from trellis.core.actor import Actor
+from trellis.core.bounds import Use, judge_touched
 from trellis.core.fields import isolate
 from trellis.core.networks import is_address_allowed
 from trellis.core.operation.call import Call
 from trellis.core.operation.operation import Operation
+from trellis.core.operation.outcome import Outcome
 from trellis.core.roles import OWN, Permit, Permits
 from trellis.errors import Refused
 from trellis.sentences import join, say
@@ -46,6 +49,17 @@ def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int |
 def is_allowed(operation: Operation, actor: Actor, target: int | None = None) -> bool:
     """Return whether an administrator's role lets them run an operation, on the record `target` if there is one."""
     return _find_missing(operation, actor, target) is None
+
+
+def conclude(tx: Transaction, operation: Operation, actor: Actor, uses: Iterable[Use], outcomes: Sequence[Outcome]) -> None:
+    """Judge what calls of an operation within bounds have done. Writes that have changed nothing do not count as uses after all.
+
+    Raises Refused (OUT_OF_BOUNDS).
+    """
+    idle = sum(not (one.happened or one.event) for one in outcomes) if operation.writes else 0
+    for use in uses if idle else ():
+        use._replace(times=idle).take_off(tx, actor)
+    judge_touched(tx, actor, operation.name, [one for made in outcomes for one in made.list_touched(operation.resource)])
 
 
 def renew_actor(tx: Transaction, call: Call, now: str, permits: Permits) -> Actor:

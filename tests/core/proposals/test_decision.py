@@ -312,3 +312,15 @@ def test_of_large_ones_that_are_closed_little_is_kept(agent: Actor, ada: Actor, 
     kept = run("proposals.get", number)
     assert (kept["input"], kept["plan"], kept["effects"]) == (None, None, [])
     assert kept["counts"]["created"] == 3
+
+
+@pytest.mark.parametrize("sign", ["x", "\N{SEEDLING}"])
+def test_the_size_of_those_that_are_closed_is_counted_in_bytes(agent: Actor, ada: Actor, act: Act, gate: Gate, sign: str) -> None:
+    limit = 64 * 1024
+    number = act(agent, "forums.create", name="News", description=sign * (limit // 4 // len(sign.encode()))).value["id"]
+    act(ada, "proposals.reject", number, reason="Later.")
+    larger = act(agent, "forums.create", name="News", description=sign * (limit // 2 // len(sign.encode()))).value["id"]
+    act(ada, "proposals.reject", larger, reason="Too much.")
+    with gate.store.reading() as tx:
+        assert "input" in proposals.find_content(tx, number)
+        assert "input" not in proposals.find_content(tx, larger)

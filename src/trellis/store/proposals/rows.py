@@ -13,7 +13,7 @@ from trellis.store.tables import proposals
 _c = proposals.c
 _OPEN: Final = "open"
 _JSON: Final = ("counts", "closed_by")
-_LARGE: Final = 64 * 1024  # characters of content to keep of a closed proposal
+_LARGE: Final = 64 * 1024  # bytes of content to keep of a closed proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,9 @@ def close(tx: Transaction, proposal: Proposal, result: Any = None) -> None:
     """
     content = find_content(tx, proposal.id) | {"result": result}
     text = tx.encode(content)
-    if len(text) > _LARGE:
+    if len(text.encode()) > _LARGE:
         text = tx.encode({"result": result})
-    if len(text) > _LARGE:
+    if len(text.encode()) > _LARGE:
         text = tx.encode({})
     tx.connection.execute(
         sa.update(proposals)

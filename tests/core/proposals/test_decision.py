@@ -7,7 +7,7 @@ import pytest
 
 from tests.core.proposals.conftest import Act, MakeAgent
 from tests.database_state import DatabaseState
-from tests.fixture_types import Clock, Run
+from tests.fixture_types import Clock, MakeKey, Run
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -324,3 +324,17 @@ def test_the_size_of_those_that_are_closed_is_counted_in_bytes(agent: Actor, ada
     with gate.store.reading() as tx:
         assert "input" in proposals.find_content(tx, number)
         assert "input" not in proposals.find_content(tx, larger)
+
+
+@pytest.mark.parametrize(
+    "bound", [{"dryRunOnly": True}, {"level": "propose"}, {"until": "1d"}], ids=lambda bound: next(iter(bound))
+)
+def test_a_key_that_may_not_approve_now_is_no_approver(
+    agent: Actor, act: Act, key: MakeKey, clock: Clock, bound: dict[str, Any]
+) -> None:
+    key(["proposals.approve"], name="Limited", bounds={"proposals.approve": bound})
+    clock.move(days=1)
+    made = act(agent, "forums.create", name="News").value
+    assert made["approvers"] == ["admin"]
+    key(["proposals.approve"], name="Keeper")
+    assert act(agent, "proposals.get", made["id"]).value["approvers"] == ["admin", "key"]

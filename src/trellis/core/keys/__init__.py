@@ -3,7 +3,7 @@
 from trellis.core.keys import crud, many, pause, restore
 from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
 from trellis.core.keys.bounds import describe_bound, describe_bounds, list_bounds
-from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_version, serialize_key
+from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_state, key_version, serialize_key
 from trellis.core.keys.expiry import settle_spans
 from trellis.core.keys.fields import FILTERS, FOR_TRYING, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
 from trellis.core.keys.keyring import Bearer, KeyNotUsable, Keyring, authenticate, find_holder
@@ -40,6 +40,7 @@ __all__ = [
     "has_key_form",
     "is_for_trying",
     "is_key_widened",
+    "key_state",
     "key_version",
     "list_bounds",
     "operations",

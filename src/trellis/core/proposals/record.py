@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
+from trellis.core.bounds import Bound, find_broken_condition, read_bounds
 from trellis.core.fields import (
     Choice,
     Field,
@@ -19,15 +21,19 @@ from trellis.core.fields import (
     Timestamp,
     quote,
 )
+from trellis.core.keys import key_state
 from trellis.core.operation import Context
 from trellis.core.proposals.effects import COUNTED
 from trellis.core.proposals.verbs import APPROVE, PATH, REJECT, WITHDRAW
 from trellis.core.verbs import past_tense
 from trellis.sentences import mark, say
 from trellis.store import keys
+from trellis.store.keys import Key
 from trellis.store.proposals import Proposal
 
 _KEY: Final = "key"
+_APPROVE: Final = f"proposals.{APPROVE.name}"
+_AT_ONCE: Final = 100  # keys that are read at a time
 OPEN: Final = "open"
 EXPIRED: Final = "expired"
 WITHDRAWN: Final = past_tense(WITHDRAW.name)
@@ -124,9 +130,14 @@ def _serialize(context: Context, proposal: Proposal, content: Mapping[str, Any],
 
 def _find_deciding_keys(context: Context) -> set[int]:
     """Return the ids of keys that may approve proposals: two at most, since only one of them can be the proposer."""
-    granted = {"operation": f"proposals.{APPROVE.name}", "state": "active"}
-    _, listed = keys.read_page(context.tx, 2, 0, granted, now=context.now)
-    return {key.id for key in listed}
+    granted = keys.read_granted(context.tx, _APPROVE, _AT_ONCE)
+    return set(islice((key.id for key in granted if _is_deciding(key, context.now)), 2))
+
+
+def _is_deciding(key: Key, now: str) -> bool:
+    """Return whether a key that has been granted to approve may do it now: not if it may only try or propose to."""
+    bound = read_bounds(key.bounds).get(_APPROVE, Bound())
+    return key_state(key, now) == "active" and find_broken_condition(bound, _APPROVE, now, writes=True, dry=False) is None
 
 
 def name_state(state: str) -> str:
@@ -197,7 +208,7 @@ LOGGED: Final = (  # the fields of a proposal in events
 )
 WHOLE: Final = (
     *LOGGED,
-    Field("approvers", TextList(), "Who may approve it: `admin`, and `key` if another key has the grant.", example=["admin"]),
+    Field("approvers", TextList(), "Who may approve it: `admin`, and `key` if another key may.", example=["admin"]),
     Field("input", Nullable(Record()), "What the call takes; null if it is no longer kept.", example={"deleteChildrenOrMove": -1}),
     Field("ifMatch", TextList(), "The versions that the call expects.", example=[]),
     Field("plan", Nullable(Record()), "What a dry run of the call answered.", example=None),

@@ -126,6 +126,32 @@ def test_what_was_answered_is_what_happens(run: Run, key: MakeKey, community: Co
                 gate.run(call)
 
 
+@pytest.mark.parametrize("level", ["allow", "propose"])
+def test_a_call_that_would_be_refused_is_not_said_to_become_a_proposal(
+    run: Run, key: MakeKey, community: Community, gate: Gate, level: str
+) -> None:
+    text = key("forums.update", bounds={"forums.update": {"level": level, "under": [f"forums:{community.help}"], "perDay": 1}})
+    with gate.store.reading() as tx:
+        actor = authenticate(tx, text, gate.now()).actor
+
+    def judge(node: int) -> tuple[str | None, str | None]:
+        answer = run("access.check", holder="1", operation="forums.update", id=node)
+        return answer["condition"], answer["reason"]
+
+    def refuse(node: int) -> str:
+        with pytest.raises(Refused) as refused:
+            gate.run(Call("forums.update", actor, {"name": "Other"}, node))
+        return refused.value.message
+
+    assert judge(community.news) == ("under", refuse(community.news))
+    assert judge(community.help) == ((None, None) if level == "allow" else ("level", None))
+    number = gate.run(Call("forums.update", actor, {"name": "Used up"}, community.help)).value["id"]
+    if level == "propose":
+        run("proposals.approve", number)
+    for node in (community.news, community.help):
+        assert judge(node) == ("perDay", refuse(node))
+
+
 # --- which key ----------------------------------------------------------------------------------------------------
 
 
@@ -171,6 +197,7 @@ def test_a_group_has_a_right_by_name_for_everyone_or_not(run: Run, community: Co
         {"holder": "group:999", "operation": "forums.read", "id": 1},
         {"holder": "group:3", "operation": "forums.read", "id": 999},
         {"holder": "group:99999999999999999999999", "operation": "forums.read", "id": 1},
+        {"holder": "group:0000000000000000039", "operation": "forums.read", "id": 1},
         {"holder": "99999999999999999999999", "operation": "forums.list"},
         {"holder": "1", "operation": "forums.delete", "id": 999},
         {"holder": "1", "operation": "events.list", "id": 1},

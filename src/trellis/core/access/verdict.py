@@ -72,10 +72,10 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
     holder = Actor.of_key(key)
     bound = holder.bounds.get(name, Bound())
     writes = asked.operation.writes and not asked.operation.is_plan
-    if (broken := find_broken_condition(bound, name, asked.at, writes=writes, dry=asked.dry)) is not None:
-        return Verdict(broken.condition, broken.message, say("No: {detail}.", detail=broken.detail))
-    if (outside := _judge_node(tx, holder, asked)) is not None:
-        return outside
+    broken = find_broken_condition(bound, name, asked.at, writes=writes, dry=asked.dry)
+    verdict = None if broken is None else Verdict(broken.condition, broken.message, say("No: {detail}.", detail=broken.detail))
+    if verdict is not None and verdict.reason is not None:
+        return verdict
     for counted, what in ((name, say("run {name}", name=name)), (WHOLE, say("run operations"))):
         most = holder.bounds.get(counted, Bound()).per_day
         if most is not None and find_uses(tx, key.id, counted, asked.at) >= most:
@@ -83,6 +83,10 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
             told = say("No: the key may {what} {often}, and has already done so.", what=what, often=often)
             never = say("No: the key may never {what}: its limit is {often}.", what=what, often=often)
             return Verdict("perDay", "GRANT_USED_UP", told if most else never)
+    if (outside := _judge_node(tx, holder, asked)) is not None:
+        return outside
+    if verdict is not None:  # a proposal is made only of a call that would not be refused
+        return verdict
     return Verdict(
         None, None, join(filter(None, (say("Yes: {terms}", terms=_describe_terms(key, asked.address)), describe_bound(bound))))
     )

@@ -338,3 +338,16 @@ def test_a_key_that_may_not_approve_now_is_no_approver(
     assert made["approvers"] == ["admin"]
     key(["proposals.approve"], name="Keeper")
     assert act(agent, "proposals.get", made["id"]).value["approvers"] == ["admin", "key"]
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject", "withdraw"])
+def test_a_key_in_the_reason_of_a_decision_is_kept_nowhere(
+    agent: Actor, ada: Actor, act: Act, deletion: int, key: MakeKey, database: DatabaseState, decision: str
+) -> None:
+    text = key(["forums.list"], name="Leaked")
+    by = agent if decision == "withdraw" else ada
+    with database.new_events() as events:
+        closed = act(by, f"proposals.{decision}", deletion, reason=f"It was sent with {text}.").value
+    assert closed["closedBecause"] == f"It was sent with {text[:12]}_[hidden]."
+    assert text[13:] not in str(events())
+    assert text[13:] not in str(database.rows()["proposals"])

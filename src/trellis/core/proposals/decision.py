@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 from trellis.core.actor import TERMINAL, Actor, Approval, describe_actor
 from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Text, invalid_id, isolate, require
-from trellis.core.keys import find_holder
+from trellis.core.keys import find_holder, redact_keys
 from trellis.core.operation import Access, Call, Context, Operation, Outcome
 from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_outdated
 from trellis.core.proposals.record import (
@@ -304,7 +304,7 @@ def _close(context: Context, proposal: Proposal, state: str, *, event: int | Non
         state=state,
         closed_at=context.at,
         closed_by=context.call.actor.serialize(),
-        closed_because=context.input.get(_REASON.name) or context.call.reason,
+        closed_because=redact_keys(context.input.get(_REASON.name, "")) or context.call.reason,
         event=event,
     )
     before, after = serialize_proposal(context, proposal), serialize_proposal(context, closed)

@@ -59,6 +59,7 @@ def find_inside_or_deleted(tx: Transaction, resource: str, roots: Collection[int
     found = nodes.find_inside(tx, resource, roots, set(ids) - gone)
     if gone:
         leads_inside = _leads_inside("snapshots.kind", "snapshots.id", "roots", nodes.find_existing(tx, resource, roots))
-        was_deleted = sa.and_(snapshots.c.kind == resource, snapshots.c.change == "deleted", snapshots.c.id.in_(sorted(gone)))
+        listed = ListedId(snapshots.c.id, "gone", tx.id_list(sorted(gone)))
+        was_deleted = sa.and_(snapshots.c.kind == resource, snapshots.c.change == "deleted", listed)
         found.update(tx.connection.execute(sa.select(snapshots.c.id).where(was_deleted, leads_inside)).scalars())
     return found

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -16,6 +17,7 @@ from tests.fixture_types import Clock, Run
 from tests.webhook_receiver import Receiver, respond_with
 from tests.webhooks.conftest import Off, deliver
 from trellis.compose import compose
+from trellis.core.gate import Gate
 from trellis.core.webhooks.address import NotAllowed
 from trellis.errors import Refused
 from trellis.settings import Settings
@@ -179,3 +181,31 @@ def test_the_systems_resolver_is_asked_in_a_thread() -> None:
     assert "127.0.0.1" in asyncio.run(resolve_name("localhost", 80))
     with pytest.raises(OSError, match=r".+"):
         asyncio.run(resolve_name("a" * 70, 80))
+
+
+@sqlite
+def test_a_lookup_for_which_there_is_no_thread_is_a_failed_attempt(
+    gate: Gate, run: Run, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("webhooks.create", url=f"http://hooks.test:{receiver.port}", events=["*"])
+    run("forums.create", name="News")
+
+    async def scene() -> None:
+        worker = Worker(gate)
+        try:
+            await worker.look()
+            with monkeypatch.context() as without_threads:
+                without_threads.setattr("trellis.webhooks.guard.threading.Thread", NoThread)
+                await worker.settle()
+        finally:
+            await worker.close()
+
+    asyncio.run(scene())
+    assert [one["error"] for one in attempts(run)] == ["The connection was interrupted: can't start new thread"]
+
+
+class NoThread(threading.Thread):
+    """A thread for which the system has no room."""
+
+    def start(self) -> None:
+        raise RuntimeError("can't start new thread")

@@ -1,6 +1,7 @@
 """What happens while a message is on its way: somebody changes something, or the outcome cannot be written."""
 
 import asyncio
+import threading
 from concurrent.futures import Future
 from typing import Any
 
@@ -9,13 +10,15 @@ import pytest
 from tests.fixture_types import Clock, MakeKey, Run
 from tests.wait import wait_in_loop_until
 from tests.webhook_receiver import Received, Receiver, respond_with
-from tests.webhooks.conftest import Off, deliveries
+from tests.webhooks.conftest import Off, deliver, deliveries
 from trellis.core.gate import Gate
 from trellis.core.keys import authenticate
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.webhooks import Worker
+from trellis.webhooks import Worker, worker
+from trellis.webhooks.guard import Guard
 from trellis.webhooks.retries import STEPS
+from trellis.webhooks.sender import Sender
 
 
 @pytest.mark.parametrize("status", [410, 503])
@@ -253,3 +256,55 @@ def test_a_new_address_gets_the_next_message(
         run("forums.create", name="Two")
         work_off()
         assert ([one.name for one in receiver.received], [one.name for one in other.received]) == (["One"], ["Two"])
+
+
+def test_a_message_that_was_sent_is_not_sent_again_because_the_next_one_could_not_be(
+    gate: Gate, run: Run, receiver: Receiver, hook: dict[str, Any]
+) -> None:
+    errors = [None, RuntimeError("unforeseen")]
+
+    async def resolve(host: str, port: int) -> list[str]:
+        del host, port
+        if errors and (error := errors.pop(0)) is not None:
+            raise error
+        return ["127.0.0.1"]
+
+    receiver.answer = respond_with(200, Connection="close")
+    run("webhooks.update", 1, url=f"http://hooks.test:{receiver.port}")
+    receiver.received.clear()
+    for name in ("One", "Two"):
+        run("forums.create", name=name)
+    asyncio.run(deliver(Worker(gate, Sender(Guard(gate.environment.outgoing.allowed, resolve)))))
+    assert errors == []
+    assert [one.name for one in receiver.received if one.name] == ["One", "Two"]
+
+
+def test_a_message_that_was_sent_is_not_sent_again_because_the_process_stopped_before_its_outcome_was_written(
+    gate: Gate, run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_GRACE", 0.1)
+    go_on, quick = threading.Event(), receiver.answer
+    busy: list[Future[Any]] = []
+
+    def keeping_the_writer_busy(handler: Any, received: Received) -> None:
+        receiver.answer = quick
+        busy.append(gate.store.write(lambda _: go_on.wait(60), quiet=True))
+        quick(handler, received)
+
+    async def scene() -> None:
+        stopping = Worker(gate)
+        running = asyncio.create_task(stopping.run())
+        try:
+            await wait_in_loop_until(lambda: bool(busy) and busy[0].running() and gate.store.writes_waiting > 0)
+            stopping.stop()
+            await asyncio.wait([running], timeout=0.5)  # the delivery has been called off by then
+        finally:
+            go_on.set()
+            await running
+
+    receiver.answer = keeping_the_writer_busy
+    run("forums.create", name="News")
+    asyncio.run(scene())
+    work_off()
+    assert receiver.ids == [one["messageId"] for one in deliveries(run)]
+    assert [len(one["attempts"]) for one in deliveries(run)] == [1]

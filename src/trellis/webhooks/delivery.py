@@ -72,8 +72,8 @@ class EndpointDelivery:
                 late = time.monotonic() - started > _BATCH_SECONDS
                 if results.switch_off_because or is_paused(webhook, at) or late or self._is_stopping():
                     break
-        except asyncio.CancelledError:
-            # The messages have been sent. Write the outcomes, but do not wait for that.
+        except BaseException:
+            # The messages before it have been sent. Write the outcomes, but do not wait for that.
             self._gate.store.write(lambda tx: results.write(tx, self._worker_id))
             raise
         if not await self._record(results):
@@ -96,11 +96,12 @@ class EndpointDelivery:
     async def _record(self, results: "_Results") -> bool:
         """Write the outcomes, and return the result of `_Results.write`.
 
-        Tries again until the database accepts them, since otherwise all messages would be sent again at once.
+        Tries again until the database accepts them, since otherwise all messages would be sent again at once. Cancelling this
+        does not withdraw the write.
         """
         while True:
             try:
-                return bool(await self._write(lambda tx: results.write(tx, self._worker_id), quiet=False))
+                return bool(await asyncio.shield(self._write(lambda tx: results.write(tx, self._worker_id), quiet=False)))
             except Refused:  # the store has logged why
                 if self._is_stopping():
                     raise

@@ -104,7 +104,7 @@ class Transport(httpx.AsyncHTTPTransport):
 
 
 async def resolve_name(host: str, port: int) -> list[str]:
-    """Resolve a host name with the system's resolver, in a daemon thread, since a lookup cannot be cancelled."""
+    """Resolve a host name with the system's resolver, in a daemon thread: a lookup cannot be cancelled. Raises OSError."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[list[str]] = loop.create_future()
 
@@ -128,5 +128,8 @@ async def resolve_name(host: str, port: int) -> list[str]:
         except RuntimeError:
             return  # the loop has ended meanwhile
 
-    threading.Thread(target=ask, name="trellis-lookup", daemon=True).start()
+    try:
+        threading.Thread(target=ask, name="trellis-lookup", daemon=True).start()
+    except RuntimeError as error:  # the system has no room for another thread
+        raise OSError(str(error)) from None
     return await future

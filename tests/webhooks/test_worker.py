@@ -23,6 +23,7 @@ from trellis.core.operation import Call
 from trellis.housekeeping import Housekeeping
 from trellis.http.api.log import RequestLog
 from trellis.settings import Settings
+from trellis.store.engine import Transaction
 from trellis.store.tables import webhooks as table
 from trellis.store.webhooks import endpoints, log
 from trellis.webhooks import Background, Worker, outbox
@@ -232,6 +233,36 @@ def test_the_log_is_purged_by_age_and_by_number_and_with_its_webhook(
     asyncio.run(purge(gate))
     with gate.store.reading() as tx:
         assert log.search(tx, {}, 10).found == []
+
+
+def test_what_another_worker_takes_over_at_the_last_moment_is_not_delivered_by_the_one_that_held_it(
+    gate: Gate, run: Run, receiver: Receiver
+) -> None:
+    for _ in range(2):
+        run("webhooks.create", url=receiver.url, events=["*"])
+    run("webhooks.test", 1)
+    gate.store.write(lambda tx: outbox.fill_outbox(tx, frozenset(), gate.now())).result(30)
+    go_on = threading.Event()
+
+    def take_over(tx: Transaction) -> None:
+        go_on.wait(60)
+        tx.connection.execute(sa.update(table).where(table.c.id == 1).values(owner="other"))
+
+    async def scene() -> None:
+        worker = Worker(gate)
+        hold(gate, worker._id)
+        gate.store.write(take_over)
+        assert await worker.look() == 2
+        await wait_in_loop_until(lambda: gate.store.writes_waiting == 2)
+        go_on.set()
+        await worker.settle()
+        await worker.close()
+
+    try:
+        asyncio.run(scene())
+    finally:
+        go_on.set()
+    assert (receiver.received, holder(gate)) == ([], "other")
 
 
 async def purge(gate: Gate) -> None:

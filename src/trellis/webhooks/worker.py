@@ -200,7 +200,7 @@ class Worker:
     def _hold(self, tx: Transaction, webhook: Webhook, left: tuple[str, int] | None) -> bool:
         """Lease an endpoint, or renew the lease if this worker has it. Without a successful write, nothing is sent."""
         if webhook.owner == self._id:
-            return endpoints.renew(tx, self._id) > 0
+            return endpoints.is_held(tx, webhook.id, self._id) and endpoints.renew(tx, self._id) > 0
         return endpoints.claim(tx, webhook.id, self._id, left)
 
     async def _keep_renewing(self) -> None:

@@ -179,6 +179,12 @@ def claim(tx: Transaction, webhook: int, me: str, left: tuple[str, int] | None) 
     return tx.execute(_CLAIM_LEFT, webhook=webhook, me=me, other=left[0], seen=left[1]) == 1
 
 
+def is_held(tx: Transaction, webhook: int, me: str) -> bool:
+    """Return whether this worker has leased an endpoint."""
+    found = find(tx, webhook)
+    return found is not None and found.owner == me
+
+
 def renew(tx: Transaction, me: str) -> int:
     """Increase the heartbeat of this worker; return the number of endpoints that it has leased."""
     return tx.execute(_RENEW, me=me)

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.fixture_types import Run
-from tests.wait import wait_in_loop_until, wait_until
+from tests.wait import GIVE_UP, wait_in_loop_until, wait_until
 from tests.webhook_receiver import RawServer, Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliver
 from trellis.compose import compose
@@ -280,6 +280,22 @@ def test_delivery_beside_serving_starts_and_stops(gate: Gate, run: Run, receiver
     background.stop()
     assert len(receiver.received) == 1
     assert holder(gate) is None
+
+
+def test_delivery_that_cannot_begin_does_not_keep_the_process_from_ending(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise OSError("Too many open files")
+
+    background = Background(gate)
+    monkeypatch.setattr(asyncio.events, "new_event_loop", fail)
+    background.start()
+    stopping = threading.Thread(target=background.stop, daemon=True)
+    stopping.start()
+    stopping.join(GIVE_UP)
+    assert not stopping.is_alive()
+    assert "Too many open files" in caplog.text
 
 
 def test_a_worker_that_ends_waits_a_little_for_what_is_under_way(gate: Gate, run: Run) -> None:

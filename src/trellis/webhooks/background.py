@@ -1,10 +1,13 @@
 """Delivery in a serving process, by a worker in a thread with its own event loop, so that requests do not wait for it."""
 
 import asyncio
+import logging
 import threading
 
 from trellis.core.gate import Gate
 from trellis.webhooks.worker import Worker
+
+log = logging.getLogger(__name__)
 
 
 class Background:
@@ -19,8 +22,9 @@ class Background:
 
     def start(self) -> None:
         """Start delivering."""
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="trellis-webhooks", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="trellis-webhooks", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def stop(self) -> None:
         """Stop, after at most a few seconds for messages in progress."""
@@ -32,11 +36,19 @@ class Background:
         self._thread.join()
         self._thread = None
 
-    async def _work(self) -> None:
+    def _run(self) -> None:
         try:
-            self._loop, self._worker = asyncio.get_running_loop(), Worker(self._gate)
+            with asyncio.Runner() as runner:
+                runner.get_loop()  # raises OSError if too many files are open
+                runner.run(self._work())
+        except Exception:
+            log.exception("This process no longer delivers webhooks.")
         finally:
             self._ready.set()
+
+    async def _work(self) -> None:
+        self._loop, self._worker = asyncio.get_running_loop(), Worker(self._gate)
+        self._ready.set()
         try:
             await self._worker.run()
         finally:

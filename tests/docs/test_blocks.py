@@ -275,15 +275,16 @@ def test_prometheus_takes_the_configuration(tmp_path: Path) -> None:
         assert told.returncode == 0, told.stderr
 
 
+DATABASE: Final = "/var/lib/trellis/trellis.db"
+
+
 @sqlite
 def test_the_plan_of_an_upgrade_is_printed_as_it_is(cli: Trellis, nowhere: Environment, empty_database: Settings) -> None:
-    command, first, *printed = [line for line in find("docs/upgrade.md", "").splitlines() if line]
+    command, *printed = [" ".join(line.split()) for line in find("docs/upgrade.md", "").splitlines() if line and "---" not in line]
     migrate(empty_database, to="0021")
     nowhere(database_url=empty_database.database_url)
-    planned = cli(*shlex.split(command)[2:]).stdout
-    told = {" ".join(line.split()) for line in planned.splitlines()}
-    assert re.sub(r"\S+ is at step 0021.*", "", first) == re.sub(r"\S+ is at step 0021.*", "", planned.splitlines()[0])
-    assert [line for line in printed if "---" not in line and " ".join(line.split()) not in told] == []
+    told = cli(*shlex.split(command)[2:]).stdout.replace(empty_database.database_url.removeprefix("sqlite:///"), DATABASE)
+    assert printed == [" ".join(line.split()) for line in told.splitlines() if line and "---" not in line]
 
 
 def test_the_settings_of_single_sign_on_are_taken(tmp_path: Path) -> None:

@@ -329,6 +329,21 @@ def test_where_tls_is_required_this_machine_and_what_is_encrypted_are_well(name:
     assert load(**ENCRYPTED | {name: value}).require_tls
 
 
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.0.0.2", "::1"])
+def test_a_mail_server_on_this_machine_needs_no_tls(host: str) -> None:
+    mail = {"SMTP_HOST": host, "SMTP_FROM": "trellis@mail.example", "SMTP_TLS": "off", "SMTP_USER": "trellis", "SMTP_PASSWORD": "x"}
+    assert load(**ENCRYPTED | mail).smtp_host == host
+
+
+@pytest.mark.parametrize("address", ["http://localhost:8000", ""])
+def test_where_tls_is_required_the_public_address_has_it_on_this_machine_too(address: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load(**ENCRYPTED | {"PUBLIC_URL": address})
+    assert str(refused.value) == "TRELLIS_REQUIRE_TLS is on: TRELLIS_PUBLIC_URL must begin with https://."
+    with pytest.raises(SettingsError, match=r"must begin with rediss://, unless it points to this machine\.$"):
+        load(**ENCRYPTED | {"RATE_LIMIT_STORAGE": "redis://redis.example:6379/0"})
+
+
 def test_where_tls_is_required_so_are_traces() -> None:
     given = {PREFIX + name: value for name, value in ENCRYPTED.items()}
     for address in ("https://collector.example:4318", "http://127.0.0.1:4318", ""):

@@ -3,24 +3,27 @@
 from collections.abc import Mapping
 
 from trellis.settings.fields import SettingFields
-from trellis.settings.texts import SettingsError, is_encrypted_database, is_this_machine, variable
+from trellis.settings.texts import SettingsError, is_encrypted_database, is_local, is_this_machine, variable
 
 
 def require_encrypted(settings: SettingFields, other_addresses: Mapping[str, str]) -> None:
     """Refuse settings and other addresses with which data would go to another machine unencrypted. Raises SettingsError."""
-    redis, mail = settings.rate_limit_storage, f"//{settings.smtp_host or 'localhost'}"
+    redis, elsewhere = settings.rate_limit_storage, ", unless it points to this machine"
     wanted = {
-        "database_url": (is_encrypted_database(settings.database_url), "needs sslmode=verify-full in its address"),
-        "rate_limit_storage": (not redis.startswith("redis:") or is_this_machine(redis), "must begin with rediss://"),
-        "smtp_tls": (settings.smtp_tls != "off" or is_this_machine(mail), "must not be off"),
+        "database_url": (is_encrypted_database(settings.database_url), f"needs sslmode=verify-full in its address{elsewhere}"),
+        "rate_limit_storage": (not redis.startswith("redis:") or is_this_machine(redis), f"must begin with rediss://{elsewhere}"),
+        "smtp_tls": (
+            settings.smtp_tls != "off" or is_local(settings.smtp_host or "localhost"),
+            f"must not be off, unless {variable('smtp_host')} is this machine",
+        ),
         "public_url": (settings.is_https, "must begin with https://"),
     }
     told = {variable(name): judged for name, judged in wanted.items()}
     for name, url in other_addresses.items():
-        told[name] = (not url or url.startswith("https://") or is_this_machine(url), "must begin with https://")
+        told[name] = (not url or url.startswith("https://") or is_this_machine(url), f"must begin with https://{elsewhere}")
     for name, (holds, what) in told.items():
         if not holds:
-            raise SettingsError(f"{variable('require_tls')} is on: {name} {what}, unless it points to this machine.")
+            raise SettingsError(f"{variable('require_tls')} is on: {name} {what}.")
 
 
 def require_whole(settings: SettingFields) -> None:
@@ -50,5 +53,5 @@ def _require_whole_mail(settings: SettingFields) -> None:
         raise SettingsError("TRELLIS_SMTP_PASSWORD and TRELLIS_SMTP_PASSWORD_FILE are both set. Set only one of them.")
     if settings.smtp_user and not (settings.smtp_password or settings.smtp_password_file):
         raise SettingsError("TRELLIS_SMTP_USER is set, but neither TRELLIS_SMTP_PASSWORD nor TRELLIS_SMTP_PASSWORD_FILE.")
-    if settings.smtp_user and settings.smtp_tls == "off" and settings.smtp_host not in {"localhost", "127.0.0.1", "::1"}:
+    if settings.smtp_user and settings.smtp_tls == "off" and not is_local(settings.smtp_host):
         raise SettingsError("TRELLIS_SMTP_TLS is off, and TRELLIS_SMTP_USER is set: the password would be sent unencrypted.")

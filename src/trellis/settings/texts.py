@@ -216,14 +216,15 @@ def split_group_roles(text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]
 
 
 def is_this_machine(address: str) -> bool:
-    """Return whether an address such as `//localhost:25` leads to this machine."""
+    """Return whether an address such as `redis://localhost:6379` leads to this machine."""
     try:
-        return _is_local(urlsplit(address).hostname or "")
+        return is_local(urlsplit(address).hostname or "")
     except ValueError:
         return False
 
 
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
+    """Return whether a host, given by its name or address, is this machine."""
     try:
         return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -245,7 +246,7 @@ def is_encrypted_database(url: str) -> bool:
     named = [
         unquote(host) for host in (*hosts, *",".join(options.get("host", []) + options.get("hostaddr", [])).split(",")) if host
     ]
-    return bool(named) and "service" not in options and all(host.startswith("/") or _is_local(host) for host in named)
+    return bool(named) and "service" not in options and all(host.startswith("/") or is_local(host) for host in named)
 
 
 def read_secret_file(name: str, path: str) -> str:

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +23,8 @@ from trellis.core.actor import Actor
 from trellis.core.admins import set_view
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.mail import Mailer, MailServer, find_mailer
+from trellis.errors import Refused
+from trellis.mail import Mailer, MailServer, find_mailer, worker
 from trellis.settings import Settings
 
 MIRA: Final = "mira@lantern.example"
@@ -229,6 +231,27 @@ def test_a_process_that_ends_before_it_has_recorded_a_mail_leaves_it_to_be_sent_
     first, second = receiver.received
     assert first["Message-ID"] == second["Message-ID"]
     assert "created the API key Plugin." in text_of(second)
+
+
+def test_a_mail_is_not_sent_again_because_the_database_was_busy_when_it_had_been_sent(
+    gate: Gate, run: Run, receiver: MailReceiver, send: Send, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mira = add(run, "Mira", email=MIRA)
+    write, refusals = gate.store.write, [Refused("BUSY", "Not now.")] * 2
+
+    def refuse_at_first(work: Any, *, quiet: bool = False) -> Future[Any]:
+        if not receiver.received or not refusals:
+            return write(work, quiet=quiet)
+        future: Future[Any] = Future()
+        future.set_exception(refusals.pop())
+        return future
+
+    monkeypatch.setattr(worker, "_WRITE_AGAIN", 0.01)
+    monkeypatch.setattr(type(gate.store), "write", staticmethod(refuse_at_first))
+    assert send() == 1
+    assert (last_mail(run, mira)["state"], refusals) == ("sent", [])
+    clock.move(hours=1)
+    assert (send(), receiver.recipients) == (0, [MIRA])
 
 
 def test_many_workers_send_it_once(gate: Gate, settings: Settings, run: Run, receiver: MailReceiver) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from trellis.core.gate import Gate
@@ -10,11 +11,13 @@ from trellis.errors import Refused
 from trellis.languages import load_offered
 from trellis.mail.server import MailServer, NotSent
 from trellis.settings import Settings
+from trellis.store.engine import Transaction
 
 log = logging.getLogger(__name__)
 
 _LOOK_EVERY: Final = 2.0
 _GRACE: Final = 3.0  # seconds for a mail that is being sent when the worker stops
+_WRITE_AGAIN: Final = 0.5  # seconds until an outcome that could not be written is written again
 
 
 class Mailer:
@@ -28,8 +31,9 @@ class Mailer:
 
     def start(self) -> None:
         """Start sending."""
-        self._thread = threading.Thread(target=self._run, name="trellis-mail", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="trellis-mail", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def stop(self) -> None:
         """Stop. A mail that is being sent gets a few seconds to finish; otherwise it is sent again later."""
@@ -74,8 +78,17 @@ class Mailer:
         except NotSent as refused:
             error, is_final = str(refused), refused.is_final
             log.warning("Mail %d could not be sent: %s", draft.mail.id, error)
-        self._gate.store.write(lambda tx: settle(tx, draft.mail, error, is_final=is_final), quiet=True).result()
+        self._record(lambda tx: settle(tx, draft.mail, error, is_final=is_final))
         return error is None
+
+    def _record(self, outcome: Callable[[Transaction], None]) -> None:
+        """Write an outcome, again and again until the database accepts it, since the mail would be sent again otherwise."""
+        while True:
+            try:
+                return self._gate.store.write(outcome, quiet=True).result()
+            except Refused:  # the store has logged why
+                if self._stopping.wait(_WRITE_AGAIN):
+                    raise
 
 
 def find_mailer(gate: Gate, settings: Settings) -> Mailer | None:

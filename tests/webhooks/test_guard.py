@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import runner
 from tests.fixture_types import Clock, Run
+from tests.wait import GIVE_UP
 from tests.webhook_receiver import Receiver, respond_with
 from tests.webhooks.conftest import Off, deliver
 from trellis.compose import compose
@@ -209,3 +210,21 @@ class NoThread(threading.Thread):
 
     def start(self) -> None:
         raise RuntimeError("can't start new thread")
+
+
+def test_after_an_outage_of_its_name_server_everything_comes_in_order(
+    run: Run, receiver: Receiver, work_off: Off, clock: Clock
+) -> None:
+    async def wait(_host: str, _port: int) -> list[str]:
+        await asyncio.sleep(GIVE_UP)
+        return []
+
+    run("webhooks.create", url=f"http://hooks.test:{receiver.port}", events=["forum.*"])
+    names = [f"Forum {number}" for number in range(12)]
+    for name in names:
+        run("forums.create", name=name)
+        work_off(timeout=0.01, resolve=wait)
+        clock.move(seconds=61)
+    assert receiver.received == []
+    work_off(resolve=Names(["127.0.0.1"]))
+    assert [one.name for one in receiver.received] == names

@@ -42,19 +42,18 @@ class Sender:
         started = time.monotonic()
         received = _Received()
         error: str | None = None
-        reached = True
         try:
             self._guard.check_url(url)
             async with asyncio.timeout(self._timeout):
                 await _post(self._transport, url, headers, body, received)
         except NotAllowed as reason:
-            error, reached = say(reasons.NOT_ALLOWED, reason=reason), False
+            error = say(reasons.NOT_ALLOWED, reason=reason)
         except TimeoutError:
             error = say(reasons.TIMED_OUT, seconds=f"{self._timeout:g}")
         except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
-            error, reached = say(reasons.NOT_CONNECTED, reason=_quote(failed) or reasons.TOOK_TOO_LONG), False
+            error = say(reasons.NOT_CONNECTED, reason=_quote(failed) or reasons.TOOK_TOO_LONG)
         except socket.gaierror as failed:
-            error, reached = say(reasons.NOT_RESOLVED, reason=failed.strerror or failed), False
+            error = say(reasons.NOT_RESOLVED, reason=failed.strerror or failed)
         except (httpx.TransportError, httpx.InvalidURL, OSError) as failed:
             error = say(reasons.INTERRUPTED, reason=_quote(failed) or type(failed).__name__)
         return Result(
@@ -63,7 +62,7 @@ class Sender:
             error=error,
             answer=received.text(),
             retry_after=received.retry_after,
-            reached=reached,
+            reached=received.reached,
         )
 
     async def close(self) -> None:
@@ -80,7 +79,8 @@ async def _post(transport: Transport, url: str, headers: Mapping[str, str], body
         "user-agent": _USER_AGENT,
         "accept-encoding": "identity",
     }
-    response = await transport.handle_async_request(httpx.Request("POST", target, headers={**own, **headers}, content=body))
+    request = httpx.Request("POST", target, headers={**own, **headers}, content=body, extensions={"trace": received.note})
+    response = await transport.handle_async_request(request)
     try:
         received.status = response.status_code
         received.retry_after = parse_retry_after(response.headers.get("retry-after"))
@@ -99,12 +99,17 @@ def _quote(failed: Exception) -> str:
 
 
 class _Received:
-    """The part of a response that has been received so far."""
+    """The part of a response that has been received so far. `reached` is True once there is a connection."""
 
     def __init__(self) -> None:
+        self.reached = False
         self.status: int | None = None
         self.retry_after = 0.0
         self.body = b""
+
+    async def note(self, event: str, _: object) -> None:
+        """Take note of an event of the HTTP client: of the first one of the conversation over a connection."""
+        self.reached = self.reached or event.startswith("http11.")
 
     def text(self) -> str | None:
         """Return the beginning of the body as text for people, without control characters and secrets; None without a response."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 import sqlalchemy as sa
 
-from tests.fixture_types import Run
+from tests.fixture_types import Clock, Run
 from tests.wait import GIVE_UP, wait_in_loop_until, wait_until
 from tests.webhook_receiver import RawServer, Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliver
@@ -360,3 +360,21 @@ def test_a_secret_that_is_lost_is_told_in_the_log(settings: Settings, run: Run, 
     (attempt,) = run("deliveries.list")["results"][0]["attempts"]
     assert "TRELLIS_WEBHOOK_KEY" in attempt["error"]
     assert receiver.received == []
+
+
+def test_while_a_secret_is_lost_no_message_loses_its_turn(
+    gate: Gate, run: Run, receiver: Receiver, work_off: Off, clock: Clock
+) -> None:
+    run("webhooks.create", url=receiver.url, events=["forum.*"])
+    with gate.store.reading() as tx:
+        (secret,) = tx.connection.execute(sa.select(table.c.secret)).scalars()
+    change = sa.update(table).values(secret=sa.bindparam("other"))
+    gate.store.write(lambda tx: tx.connection.execute(change, {"other": "derived:0123456789ab:AAAA"})).result(30)
+    names = [f"Forum {number}" for number in range(12)]
+    for name in names:
+        run("forums.create", name=name)
+        work_off()
+        clock.move(seconds=61)
+    gate.store.write(lambda tx: tx.connection.execute(change, {"other": secret})).result(30)
+    work_off()
+    assert [one.name for one in receiver.received] == names

@@ -118,7 +118,7 @@ class EndpointDelivery:
         try:
             headers = build_signed_headers(webhook, message.delivery.message, at, body, self._gate.environment.outgoing.key)
         except SecretUnavailable as reason:
-            return Result(0, error=str(reason))
+            return Result(0, error=str(reason), reached=False)
         return await self._send(webhook, message, headers, body)
 
     async def _send(self, webhook: Webhook, message: Message, headers: dict[str, str], body: bytes) -> Result:

@@ -28,7 +28,8 @@ class Confirmation:
     The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch` reads
     the record, which must have a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form.
     With `needs_password` or `shows_secret`, the password must have been entered recently. Sending the same form again has no
-    effect, even if it `deletes` the record. `find_objection` returns why there is nothing to confirm, or "".
+    effect, even if it `deletes` the record. `find_objection` returns why there is nothing to confirm, or ""; then neither page does
+    anything.
     """
 
     section: str
@@ -58,11 +59,11 @@ class Confirmation:
         self._require_password(request)
         record = await self.fetch(request)
         if objection := self.find_objection(record):
-            return request.redirect(f"/{self.section}/{record['id']}", objection, "note")
+            return self._go_back(request, record, objection)
         return self._show(request, record, self.build_form(None), 200)
 
     async def run(self, request: PageRequest) -> Response:
-        """Run the operation."""
+        """Run the operation, or go back to the record if there is nothing to confirm, unless this form has done it already."""
         self._require_password(request)
         try:
             record, form = await self.fetch(request), self.build_form(request.form)
@@ -70,12 +71,18 @@ class Confirmation:
             if refused.status != 404 or not self.deletes:
                 raise
             return await self._respond_again(request)
+        if (objection := self.find_objection(record)) and await request.find_done(self.operation) is None:
+            request.require_fresh_form()
+            return self._go_back(request, record, objection)
         try:
             raw = {**form.raw(), **self.raw}
             result = await request.perform_once(self.operation, raw, record["id"], reason=_find_reason(request, raw))
         except Refused as refused:
             return self._show(request, record, form.add_refusal(refused), find_form_status(refused))
         return self.respond(request, record, result)
+
+    def _go_back(self, request: PageRequest, record: Mapping[str, Any], objection: str) -> Response:
+        return request.redirect(f"/{self.section}/{record['id']}", objection, "note")
 
     def _require_password(self, request: PageRequest) -> None:
         if self.needs_password or self.shows_secret:

@@ -230,3 +230,15 @@ def test_ones_own_session_is_not_ended_on_the_page_of_an_administrator(admin: Vi
     assert "To sign yourself out elsewhere, go to Your account." in shown
     assert "They were already signed out." not in shown
     assert [one["id"] for one in run("admins.sessions", mira)] == [session["id"]]
+
+
+def test_ones_own_sessions_are_not_ended_by_the_form_that_ends_those_of_others(
+    admin: Visitor, mira: int, run: Run, events: Events
+) -> None:
+    before = events()
+    for send in (admin.get, admin.post):
+        response = send(f"/administrators/{mira}/sign-out")
+        assert response.headers["location"] == f"/admin/administrators/{mira}"
+        assert "To sign yourself out elsewhere, go to Your account." in page_text(admin.get(f"/administrators/{mira}"))
+    assert len(run("admins.sessions", mira)) == 1
+    assert events() == before

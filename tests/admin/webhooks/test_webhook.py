@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import HtmlForm, read_forms
 from tests.admin.webhooks.rows import HOSTILE, URL, find_secret, insert_delivery, open_form, stored_rows, update_webhook
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.gate import Gate
@@ -186,6 +187,33 @@ def test_it_is_switched_off_and_on_again(admin: Visitor, gate: Gate, run: Run, e
     assert [event["operation"] for event in events()[len(before) :]] == ["webhooks.update", "forums.create", "webhooks.update"]
     assert (_now(gate).enabled, _now(gate).cursor > missed) == (True, skip == "1")
     assert admin.get("/webhooks/1/on").status_code == 303
+
+
+def _read_form(page: Any) -> HtmlForm:
+    """Return the form that leads to the address of its page."""
+    return next(one for one in read_forms(page) if not one.action)
+
+
+def test_one_that_somebody_else_has_switched_on_meanwhile_skips_nothing(admin: Visitor, run: Run, gate: Gate) -> None:
+    run("webhooks.update", 1, enabled=False)
+    form = _read_form(admin.get("/webhooks/1/on"))
+    run("webhooks.update", 1, enabled=True)
+    run("forums.create", name="Meanwhile")
+    before = _now(gate)
+    assert admin.post("/webhooks/1/on", form.filled(skipMissed="1")).headers["location"] == "/admin/webhooks/1"
+    assert "The webhook is already switched on." in page_text(admin.get("/webhooks/1"))
+    assert _now(gate) == before
+
+
+def test_switching_it_on_twice_by_the_same_form_skips_once(admin: Visitor, run: Run, gate: Gate) -> None:
+    run("webhooks.update", 1, enabled=False)
+    form = _read_form(admin.get("/webhooks/1/on"))
+    assert admin.post("/webhooks/1/on", form.filled(skipMissed="1")).status_code == 303
+    run("forums.create", name="Meanwhile")
+    before = _now(gate)
+    admin.post("/webhooks/1/on", form.filled(skipMissed="1"))
+    assert "The webhook was switched on." in page_text(admin.get("/webhooks/1"))
+    assert _now(gate) == before
 
 
 def test_switching_with_nonsense_changes_nothing(admin: Visitor, run: Run, gate: Gate) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.fixture_types import Clock, Events, Run
+from trellis.admin.admins import administrators
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -39,6 +40,23 @@ def test_the_page_that_disables_tells_which_webhooks_go_off(
     assert "The administrator who made it, Ada Berg, was disabled." in page_text(admin.get(f"/webhooks/{webhook}"))
     admin.post(f"/administrators/{ada}/enable")
     assert run("webhooks.get", webhook)["enabled"] is False
+
+
+def test_all_administrators_are_listed_a_page_at_a_time(
+    admin: Visitor, mira: int, ada: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Page 1 of" not in page_text(admin.get("/administrators"))
+    monkeypatch.setattr(administrators, "_ROWS", 1)
+    first = admin.get("/administrators")
+    assert "Page 1 of 2" in page_text(first)
+    assert (f'href="/admin/administrators/{mira}"' in first.text, f'href="/admin/administrators/{ada}"' in first.text) == (
+        True,
+        False,
+    )
+    assert 'rel="next" href="?page=2"' in first.text
+    assert f'href="/admin/administrators/{ada}"' in admin.get("/administrators?page=2").text
+    assert admin.get("/administrators?page=9").headers["location"] == "/admin/administrators?page=2"
+    assert admin.get("/administrators?page=x").status_code == 400
 
 
 def test_they_can_be_kept(admin: Visitor, ada: int, webhook: int, run: Run) -> None:

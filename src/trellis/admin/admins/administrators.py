@@ -10,7 +10,7 @@ from trellis.admin.admins.sessions import fetch_sessions
 from trellis.admin.confirm import Confirmation, fetch_made_webhooks
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import Submitted, find_last_page
 from trellis.core.admins import EMAIL, KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
@@ -19,11 +19,14 @@ from trellis.errors import Refused
 from trellis.sentences import join, mark, say
 
 _HERE: Final = "/administrators"
+_ROWS: Final = 100  # per page
 
 
 async def index(request: PageRequest) -> Response:
-    """List all administrators."""
-    page = await request.fetch("admins.list", {"perPage": 1000})
+    """List the administrators."""
+    page = await request.fetch("admins.list", {"page": request.query.get("page") or 1, "perPage": _ROWS})
+    if (last := find_last_page(request.query, page)) is not None:
+        return request.redirect(_HERE + last)
     roles = _describe_roles(request, page["results"])
     return request.page("administrators/index.html", title=say("Administrators"), page=page, roles=roles)
 

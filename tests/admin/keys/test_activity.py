@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.admin.conftest import Visitor, page_text
+from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import read_forms
 from tests.fixture_types import Clock, MakeKey, Run
 from trellis.admin.keys import activity
@@ -134,6 +134,25 @@ def test_what_one_source_has_not_been_searched_for_is_left_for_the_next_page() -
     entries, reached = merge({"did": did, "refused": refused})
     assert [entry.at for entry in entries] == ["2026-01-09", "2026-01-08"]
     assert reached == "2026-01-05"
+
+
+def test_a_search_that_stops_at_an_event_of_which_the_role_sees_nothing_goes_on(
+    visitor: MakeVisitor, did: Do, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    did("News")
+    run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, mustChangePassword=False, role="approver")
+    ada = visitor()
+    ada.sign_in("ada", PASSWORD)
+    monkeypatch.setattr("trellis.store.events.audit._CHUNK", 1)
+    monkeypatch.setattr("trellis.store.search_time.LONGEST", 0.0)
+    page, told = ada.get("/keys/1/activity"), list[str]()
+    for _ in range(9):
+        assert page.status_code == 200
+        told += [entry for _, listed in _days(page.text) for entry in listed]
+        if (further := re.search(r'rel="next" href="/admin([^"]+)"', page.text)) is None:
+            break
+        page = ada.get(further[1].replace("&amp;", "&"))
+    assert told == ["Plugin created forum News"]
 
 
 def test_the_last_hour_is_taken_back_after_a_look_at_it(admin: Visitor, did: Do, run: Run, clock: Clock) -> None:

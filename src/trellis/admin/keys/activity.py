@@ -59,8 +59,7 @@ async def _read_events(request: PageRequest, key: int, cursor: str) -> Part:
     entries = [Entry("did", one["at"], str(one["seq"]), one) for one in found["results"]]
     if found["next"] is None:
         return Part(entries, _END)
-    reached = "" if found["complete"] else (await request.fetch("events.get", target=found["next"]))["at"]
-    return Part(entries, str(found["next"]), reached)
+    return Part(entries, str(found["next"]), found["searchedTo"] or "")
 
 
 async def _read_refusals(request: PageRequest, key: int, cursor: str) -> Part:

@@ -79,7 +79,14 @@ def _search(context: Context) -> Outcome:
     if (permit := context.call.actor.permit) is not None:
         filters["resources"] = permit.resources
     result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))
-    return Outcome({"results": serialize_with_undo(context, result.found), "next": result.next, "complete": result.complete})
+    return Outcome(
+        {
+            "results": serialize_with_undo(context, result.found),
+            "next": result.next,
+            "complete": result.complete,
+            "searchedTo": result.searched_to,
+        }
+    )
 
 
 def _get(context: Context) -> Outcome:

@@ -21,12 +21,13 @@ class Search(NamedTuple):
     """The result of a search.
 
     `next` is the sequence number before which to continue, if there may be more; `complete` is false if the time limit ended the
-    search.
+    search, and `searched_to` is then the time of the last event that it examined.
     """
 
     found: list[Event]
     next: int | None
     complete: bool = True
+    searched_to: str | None = None
 
 
 def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None) -> Search:
@@ -48,7 +49,8 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
             return Search(page.found, page.found[-1].seq)
         top = end
         if top > bottom and is_late():
-            return Search(page.found, top, complete=False)
+            examined = sa.select(_c.at).where(_c.seq >= top).order_by(_c.seq).limit(1)
+            return Search(page.found, top, complete=False, searched_to=tx.connection.execute(examined).scalar())
     return Search(page.found, None)
 
 

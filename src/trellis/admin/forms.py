@@ -140,11 +140,16 @@ class Form:
         self.title = "" if refused.faults else refused.detail
         if isinstance(refused, StaleForm):
             self.faults = ()
-        return self
+        return self._rebuild_controls()
 
     def add_fault(self, name: str, detail: str) -> Self:
         """Add a fault found by the panel itself."""
         self.faults = (*self.faults, Fault(name, "INVALID_VALUE", detail))
+        return self._rebuild_controls()
+
+    def _rebuild_controls(self) -> Self:
+        """Forget the controls that were built before a fault was added: they do not show it."""
+        vars(self).pop("controls", None)
         return self
 
     # --- controls -------------------------------------------------------------------------------------------------
@@ -163,7 +168,7 @@ class Form:
 
     @cached_property
     def controls(self) -> dict[str, Control]:
-        """All controls by name. Read them only when the form is complete: faults that are added later do not appear in them."""
+        """All controls by name."""
         return {name: self._control(f) for name, f in self.fields.items()}
 
     def _control(self, f: Field) -> Control:

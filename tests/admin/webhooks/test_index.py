@@ -1,5 +1,6 @@
 """The list of webhooks, making one, and what the overview says of them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -144,6 +145,14 @@ def test_faults_stand_at_their_fields_and_nothing_is_made(admin: Visitor, gate: 
     assert "<img src=x" not in page.text
     assert 'value="forum.*" checked' in page.text or "events" in values
     assert stored_rows(gate) == before
+
+
+@pytest.mark.parametrize("ticked", ["forum.*", "*"])
+def test_a_fault_stands_at_its_field_whatever_is_ticked(admin: Visitor, ticked: str) -> None:
+    page = admin.post("/webhooks/new", open_form(admin, url="ftp://hooks.example/", events=["", ticked]))
+    assert page.status_code == 400
+    assert re.search(r'<input[^>]* id="field-url"[^>]* aria-invalid="true"', page.text)
+    assert 'id="field-url-fault"' in page.text
 
 
 def test_making_one_asks_for_the_password_and_needs_the_token(admin: Visitor, gate: Gate, clock: Clock) -> None:

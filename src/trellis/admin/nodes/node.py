@@ -114,7 +114,7 @@ async def update(kind: NodeKind, request: PageRequest) -> Response:
 
 async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], node_form: NodeForm) -> Response:
     """Show both versions; the form below contains the typed values, and saving it overwrites the other version."""
-    node_form.ask_for_secrets()  # before the labels are read: faults added later do not reach the controls
+    node_form.ask_for_secrets()
     change = await last_change(request, kind, theirs["id"])
     rows = compare_versions(node_form.compare(None if change is None else change.base, theirs))
     return await _show(kind, request, theirs, node_form, 409, conflict=rows, change=change)

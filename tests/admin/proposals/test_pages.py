@@ -12,6 +12,7 @@ from tests.admin.proposals.conftest import Propose
 from tests.community import Community
 from tests.fixture_types import Clock, Events, Run
 from trellis.admin.proposals import index
+from trellis.core.proposals import SHOWN
 
 
 def _decide(admin: Visitor, path: str, action: str, *chosen: int, reason: str = "") -> Any:
@@ -258,6 +259,23 @@ def test_where_it_touches_more_than_nodes_the_password_is_asked_for(admin: Visit
     admin.post("/confirm-password", {"password": PASSWORD, "next": f"/admin/proposals/{number}"})
     assert _decide(admin, f"/proposals/{number}", "approve").status_code == 303
     assert "secret" not in admin.get(f"/proposals/{number}").text
+
+
+def test_what_is_not_kept_of_a_long_proposal_may_be_more_than_nodes(
+    admin: Visitor, propose: Propose, run: Run, clock: Clock
+) -> None:
+    steps = [{"operation": "forums.create", "body": {"name": f"Board {number}"}} for number in range(SHOWN + 9)]
+    hook = {"operation": "webhooks.create", "body": {"url": "https://agents.example/hook", "events": ["*"]}}
+    few, many = (propose("core.batch", operations=some) for some in (steps[:30], [*steps, hook]))
+    assert "And 10 more changes." in page_text(admin.get(f"/proposals/{few}"))
+    shown = page_text(admin.get(f"/proposals/{many}"))
+    assert ("more changes" in shown, "Further changes are not listed. The numbers above include them." in shown) == (False, True)
+    clock.move(hours=1)
+    for path, chosen in ((f"/proposals/{many}", ()), ("/proposals", (many,))):
+        asked = _decide(admin, path, "approve", *chosen)
+        assert (asked.status_code, "Enter your password" in asked.text) == (403, True)
+    assert run("webhooks.list")["results"] == []
+    assert _decide(admin, f"/proposals/{few}", "approve").status_code == 303
 
 
 def test_there_is_no_such_proposal(admin: Visitor) -> None:

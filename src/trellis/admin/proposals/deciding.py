@@ -8,6 +8,7 @@ from trellis.admin.page import PageRequest
 from trellis.core.fields import Field, Text
 from trellis.core.gate import Result
 from trellis.core.keys import tidy_reason
+from trellis.core.proposals import SHOWN
 from trellis.sentences import Sentence, say, say_many
 
 UNDECIDED: Final = say("Nothing was decided yet: press Approve or Reject.")  # as after Enter in the reason: it must decide nothing
@@ -59,6 +60,14 @@ def is_decided(request: PageRequest, decision: Decision, proposal: Mapping[str, 
 
 
 def needs_password(request: PageRequest, proposal: Mapping[str, Any]) -> bool:
-    """Return whether the password is required first: if not only nodes would be affected, as on the pages for other records."""
+    """Return whether the password is required first: if not only nodes would be affected, as on the pages for other records.
+
+    It is required, too, if there may be more effects than are kept.
+    """
     kinds = {kind.name for kind in request.kinds}
-    return any(one["resource"] not in kinds for one in proposal["effects"])
+    return is_cut(proposal) or any(one["resource"] not in kinds for one in proposal["effects"])
+
+
+def is_cut(proposal: Mapping[str, Any]) -> bool:
+    """Return whether a proposal may have more effects than those that are kept with it."""
+    return len(proposal["effects"]) >= SHOWN

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from trellis.admin.events import Change, Effort, event_changes
 from trellis.admin.nodes import DeletePlan, describe_deletion, fetch_groups
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.proposals.deciding import DECISIONS, UNDECIDED, decide, is_decided, needs_password, read_reason
+from trellis.admin.proposals.deciding import DECISIONS, UNDECIDED, decide, is_cut, is_decided, needs_password, read_reason
 from trellis.admin.proposals.index import build_reason
 from trellis.admin.structure import Plan, describe_plan
 from trellis.admin.submitted import ACTION
@@ -38,7 +38,8 @@ class Effect:
 class Preview:
     """What a call would do, in one of three forms: the delete of a node, the plan of a document, or its events.
 
-    `kind` is the kind of the node; `more` is how many events are not among the `effects`.
+    `kind` is the kind of the node; `more` is how many events are not among the `effects`, and `is_cut` is whether there may be
+    further ones, of which nothing is kept.
     """
 
     kind: NodeKind | None = None
@@ -46,6 +47,7 @@ class Preview:
     plan: Plan | None = None
     effects: tuple[Effect, ...] = ()
     more: int = 0
+    is_cut: bool = False
 
 
 async def show(request: PageRequest) -> Response:
@@ -109,7 +111,7 @@ async def _preview(request: PageRequest, proposal: Mapping[str, Any]) -> Preview
     shown = [{**one, "resourceId": one["id"], "actor": proposal["proposer"]} for one in effects[:_SHOWN]]
     effort = Effort()
     described_effects = tuple(Effect(one, event_changes(one, request.kinds, groups, effort)) for one in shown)
-    return Preview(effects=described_effects, more=max(0, len(effects) - _SHOWN))
+    return Preview(effects=described_effects, more=max(0, len(effects) - _SHOWN), is_cut=is_cut(proposal))
 
 
 async def _preview_plan(request: PageRequest, plan: Mapping[str, Any]) -> Preview:

@@ -2,10 +2,11 @@
 
 from trellis.core.operation import Operation
 from trellis.core.proposals import creation, decision, reading
+from trellis.core.proposals.effects import SHOWN
 from trellis.core.proposals.expiry import count_open, find_overdue
 from trellis.core.proposals.reading import FILTERS
 
-__all__ = ["FILTERS", "count_open", "find_overdue", "operations"]
+__all__ = ["FILTERS", "SHOWN", "count_open", "find_overdue", "operations"]
 
 
 def operations() -> tuple[Operation, ...]:

@@ -116,6 +116,18 @@ def test_an_ended_session_loses_no_typed_text(admin: Visitor, mira: int, clock: 
     assert run("admins.get", mira)["name"] == "Mira Holm"
 
 
+def test_a_stale_form_that_is_too_long_to_be_kept_is_not_said_to_be_there(admin: Visitor) -> None:
+    few, many = (
+        admin.post("/proposals", {"_action": "approve", "proposal": [str(n) for n in range(1, count)]}, csrf="0" * 64)
+        for count in (10, 1000)
+    )
+    assert (few.status_code, "What you typed is still here" in page_text(few)) == (409, True)
+    assert find_form(few, "/proposals").all("proposal") == [str(n) for n in range(1, 10)]
+    assert many.status_code == 412
+    assert "What you typed is still here" not in page_text(many)
+    assert "it is too long to be kept. Nothing has been changed: go back" in page_text(many)
+
+
 def test_what_was_too_long_to_be_kept_is_not_said_to_be_there(admin: Visitor, clock: Clock) -> None:
     document = {"document": "x" * 300_000, "_action": "plan"}
     clock.move(hours=9)

@@ -56,6 +56,10 @@ _FIRST_STEPS: Final = (  # what a session may have to do first: its attribute, t
     ("must_add_factor", FACTORS, say("Set up a second factor first.")),
 )
 _LOST: Final = say("What you typed was too long to be kept: enter it again afterwards.")
+_LOST_WITH_SESSION: Final = say(
+    "This form belongs to an earlier session because it was open for so long, and it is too long to be kept. Nothing has been "
+    "changed: go back, reload the page and enter it again."
+)
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
     (
@@ -203,7 +207,7 @@ class Panel:
                 raise
             if request.me is None:  # before signing in, only what was typed into this one page can be lost
                 return request.page("error.html", status=409, title=say("Send it again"), refused=stale, back=request.path)
-            return self._resend(request, stale.detail)
+            return self._resend(request, stale)
         except PasswordNeeded:
             return self._confirm_first(request)
         except SignInNeeded:
@@ -297,9 +301,11 @@ class Panel:
             fault=_LOST if is_lost else "",
         )
 
-    def _resend(self, request: PageRequest, note: str) -> Response:
+    def _resend(self, request: PageRequest, stale: StaleForm) -> Response:
+        if request.form.is_too_large_to_carry:
+            return self._refusal(request, Refused(stale.message, _LOST_WITH_SESSION))
         title, carried = say("Send it again"), request.form.carried()
-        return show_kept_form(request, title, request.path, carried, note, with_token=True, status=409)
+        return show_kept_form(request, title, request.path, carried, stale.detail, with_token=True, status=409)
 
     # --- refusals -------------------------------------------------------------------------------------------------
 

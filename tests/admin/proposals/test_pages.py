@@ -11,8 +11,12 @@ from tests.admin.html_forms import find_form
 from tests.admin.proposals.conftest import Propose
 from tests.community import Community
 from tests.fixture_types import Clock, Events, Run
+from trellis.admin.page import PageRequest
 from trellis.admin.proposals import index
+from trellis.admin.proposals.deciding import Decision, decide
+from trellis.core.gate import Result
 from trellis.core.proposals import SHOWN
+from trellis.errors import Refused
 
 
 def _decide(admin: Visitor, path: str, action: str, *chosen: int, reason: str = "") -> Any:
@@ -166,6 +170,29 @@ def test_several_are_decided_on_at_once(admin: Visitor, propose: Propose, run: R
     assert [event["type"] for event in events()[-2:]] == ["forum.created", "proposal.approved"]
     assert _decide(admin, "/proposals", "reject", changed, third, reason="Not now.").status_code == 303
     assert "2 proposals were rejected." in page_text(admin.get("/proposals"))
+
+
+def test_what_was_decided_before_the_service_was_busy_is_told(
+    admin: Visitor, propose: Propose, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = (propose("forums.create", name=name) for name in ("Board", "Desk", "Garden"))
+    busy = {second}
+
+    async def decide_unless_busy(request: PageRequest, decision: Decision, number: int, reason: str) -> Result:
+        if number in busy:
+            raise Refused("BUSY", "The database is busy. Nothing was changed; try again.")
+        return await decide(request, decision, number, reason)
+
+    monkeypatch.setattr(index, "decide", decide_unless_busy)
+    refused = _decide(admin, "/proposals", "approve", first, second, third)
+    assert refused.status_code == 409
+    assert "1 proposal was approved." in page_text(refused)
+    assert f"Proposal {second} : The database is busy." in page_text(refused)
+    assert [run("proposals.get", number)["state"] for number in (first, second, third)] == ["approved", "open", "open"]
+    ticked = re.findall(r'name="proposal" value="(\d+)" aria-label="Proposal \d+" checked', refused.text)
+    assert {int(one) for one in ticked} == {second, third}
+    busy.add(third)
+    assert _decide(admin, "/proposals", "approve", third).status_code == 503
 
 
 def test_more_than_a_page_lists_are_not_decided_on_at_once(

@@ -142,6 +142,10 @@ async def decide_on_several(request: PageRequest) -> Response:
 async def _decide_on(
     request: PageRequest, decision: Decision, numbers: Sequence[int], reason: str
 ) -> tuple[Sequence[Failure], int]:
+    """Decide on proposals, as far as the service can carry out decisions; return what failed, and how many are decided.
+
+    Raises Refused if it cannot carry out any.
+    """
     failures: list[Failure] = []
     done = 0
     if decision.carries_out:
@@ -151,7 +155,10 @@ async def _decide_on(
             await decide(request, decision, number, reason)
         except Refused as refused:
             if refused.status >= 500:
-                raise
+                if not (done or failures):
+                    raise
+                failures.append(Failure(number, refused.detail))
+                break  # the others stay ticked
             if await _is_decided(request, decision, number):
                 done += 1
             else:

@@ -1,5 +1,7 @@
 """What a role's pages leave out: links, buttons and forms that would be refused, and never a word or a value."""
 
+import gc
+import tracemalloc
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any, cast
@@ -114,3 +116,15 @@ def test_a_control_outside_of_its_form_goes_with_it(rewrite: Any) -> None:
         '<div class="locked "><input disabled name="a"></div><form id="g" action="/admin/forums"><input name="b"></form>'
     )
     assert rewrite(html, "structure-editor") == html
+
+
+def test_what_was_typed_is_not_kept_in_memory(rewrite: Any) -> None:
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(20):
+            rewrite(f'<a href="/admin/keys/1">Key</a><input value="/admin/{chr(97 + number) * 1_000_000}">')
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 5_000_000
+    finally:
+        tracemalloc.stop()

@@ -40,7 +40,8 @@ _CONTROLS: Final = frozenset(
 _PLAIN: Final = frozenset(("data-row", "data-part", "data-time", "data-ago"))  # they may stay: scripts add no controls for them
 _PATH: Final = re.compile(rf'"({PREFIX}[^"<>?#\s]*)')  # templates put every address in double quotes
 _NUMBER: Final = re.compile(r"(?<=/)[0-9]+(?=[/\n]|$)")
-_MOST_SHAPES: Final = 2000
+_MOST_SHAPES: Final = 2000  # of paths, whose pages are kept in memory
+_LONGEST: Final = 1000  # characters of a path: no page has a longer one, but what somebody has typed into a form can look like one
 _MOST_SUSPECTED: Final = 100
 
 
@@ -49,7 +50,7 @@ class Allowed:
 
     def __init__(self, pages: Iterable[Page]) -> None:
         self._routes = [(page.method, compile_path(PREFIX + page.path)[0], page.needs) for page in pages]
-        self._find = lru_cache(_MOST_SHAPES)(self._match)
+        self._match_once = lru_cache(_MOST_SHAPES)(self._match)
 
     def may(self, request: PageRequest, operation: str, target: int | None = None) -> bool:
         """Return whether the administrator who is signed in may run an operation, on the record `target` if one is given."""
@@ -58,7 +59,7 @@ class Allowed:
     def may_open(self, request: PageRequest, path: str, method: str = "GET") -> bool:
         """Return whether the administrator may open the page at an address, given without /admin. True if there is no such page."""
         path = _clean(path)
-        route, needs = self._find(method, _NUMBER.sub("0", path))
+        route, needs = self._find(method, path)
         if route is None or not needs:
             return True
         found = route.match(path)
@@ -68,7 +69,11 @@ class Allowed:
 
     def asks_whose(self, path: str, method: str) -> bool:
         """Return whether it matters whose record an address is about: everybody may run some operations on their own account."""
-        return not OWN.isdisjoint(self._find(method, _NUMBER.sub("0", _clean(path)))[1])
+        return not OWN.isdisjoint(self._find(method, _clean(path))[1])
+
+    def _find(self, method: str, path: str) -> tuple[re.Pattern[str] | None, tuple[str, ...]]:
+        """Return the route of a path and the operations that its page needs; None and no operations if there is no such page."""
+        return self._match_once(method, _NUMBER.sub("0", path)) if len(path) <= _LONGEST else (None, ())
 
     def _match(self, method: str, path: str) -> tuple[re.Pattern[str] | None, tuple[str, ...]]:
         """Return the first route that matches a path, as the panel does. No route has a fixed number, so 0 stands for any."""

@@ -5,6 +5,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from tests.admin.conftest import PASSWORD, Visitor, page_text
 from tests.admin.html_forms import find_form
@@ -14,9 +15,10 @@ from tests.fixture_types import Clock, Events, Run
 from trellis.admin.page import PageRequest
 from trellis.admin.proposals import index
 from trellis.admin.proposals.deciding import Decision, decide
-from trellis.core.gate import Result
+from trellis.core.gate import Gate, Result
 from trellis.core.proposals import SHOWN
 from trellis.errors import Refused
+from trellis.store.tables import proposals
 
 
 def _decide(admin: Visitor, path: str, action: str, *chosen: int, reason: str = "") -> Any:
@@ -303,6 +305,17 @@ def test_what_is_not_kept_of_a_long_proposal_may_be_more_than_nodes(
         assert (asked.status_code, "Enter your password" in asked.text) == (403, True)
     assert run("webhooks.list")["results"] == []
     assert _decide(admin, f"/proposals/{few}", "approve").status_code == 303
+
+
+def test_one_of_a_kind_that_is_gone_is_shown_and_can_be_rejected(admin: Visitor, propose: Propose, gate: Gate, run: Run) -> None:
+    number = propose("forums.create", name="Board")
+    gate.store.write(lambda tx: tx.connection.execute(sa.update(proposals).values(operation="galleries.create"))).result(30)
+    assert "galleries.create" in page_text(admin.get("/proposals"))
+    page = page_text(admin.get(f"/proposals/{number}"))
+    assert "galleries.create" in page
+    assert "This proposal cannot be approved as it is." in page
+    assert _decide(admin, f"/proposals/{number}", "reject", reason="We have no galleries any more.").status_code == 303
+    assert run("proposals.get", number)["state"] == "rejected"
 
 
 def test_there_is_no_such_proposal(admin: Visitor) -> None:

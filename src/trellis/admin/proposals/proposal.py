@@ -97,12 +97,12 @@ async def _find_obstacle(request: PageRequest, proposal: Mapping[str, Any]) -> R
 
 async def _preview(request: PageRequest, proposal: Mapping[str, Any]) -> Preview:
     """Describe what the call would do, in the same way as the page for its operation if there is one."""
-    operation = request.catalogue.find(proposal["operation"])
+    operation = request.catalogue.get(proposal["operation"])  # None if it is one of a kind that this community no longer has
     plan, effects = proposal["plan"], proposal["effects"]
-    if operation.name in _PLANS and plan:
+    if operation is not None and operation.name in _PLANS and plan:
         return await _PLANS[operation.name](request, plan)
-    is_delete = operation.verb is not None and operation.verb.response is Answer.NULL
-    if is_delete and operation.kind is not None and plan and effects:
+    is_delete = operation is not None and operation.verb is not None and operation.verb.response is Answer.NULL
+    if operation is not None and is_delete and operation.kind is not None and plan and effects:
         children = plan["moved"]["ids"]
         record = {**effects[0]["before"], "id": effects[0]["id"]}
         described = await describe_deletion(request, operation.kind, record, plan, children, plan["moved"]["count"])

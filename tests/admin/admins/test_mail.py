@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import find_form, read_forms
 from tests.conftest import NewSettings
-from tests.fixture_types import Clock, Run
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.gate import Gate
 from trellis.sentences import say
 from trellis.settings import Settings
@@ -48,6 +49,22 @@ def test_an_invitation_with_an_address_is_mailed_and_shows_no_link(admin: Visito
     assert "/admin/invitation/" not in page.text
     assert "Being mailed" in page_text(admin.get("/administrators/2"))
     assert "/admin/invitation/" in admin.post("/administrators/2/invitation", {"show": "1"}).text
+
+
+def test_a_new_link_is_mailed_once_by_a_form_that_is_sent_twice(admin: Visitor, events: Events) -> None:
+    given = {"name": "Ada Berg", "login": "ada", "role": "auditor", "email": "ada@lantern.example"}
+    admin.post("/administrators/new", given)
+    page = admin.get("/administrators/2")
+    mailed, shown = [form for form in read_forms(page) if form.action.endswith("/administrators/2/invitation")]
+    before = len(events())
+    for _ in range(2):
+        assert "on its way to ada@lantern.example" in page_text(admin.post("/administrators/2/invitation", mailed.filled()))
+    assert len(events()) == before + 1
+    for _ in range(2):
+        assert "/admin/invitation/" in admin.post("/administrators/2/invitation", shown.filled()).text
+    again = find_form(admin.get("/administrators/2"), "/invitation")
+    assert admin.post("/administrators/2/invitation", again.filled()).status_code == 200
+    assert len(events()) == before + 4
 
 
 def test_why_a_mail_was_not_sent_is_told_in_the_language_of_the_page(admin: Visitor, gate: Gate) -> None:

@@ -63,6 +63,20 @@ def test_a_call_that_needed_the_grants_of_others_leads_to_the_one_that_is_missin
     assert re.search(r'value="forums\.list"[^>]* checked', form)
 
 
+def test_what_the_page_of_a_key_takes_away_twice_is_told_as_once(
+    admin: Visitor, key: MakeKey, clock: Clock, events: Events
+) -> None:
+    key(["forums.list", "forums.get"])
+    clock.move(days=31)
+    admin.sign_in()
+    form = find_form(admin.get("/keys/1"), "/ungrant")
+    before = len(events())
+    for _ in range(2):
+        assert admin.post("/keys/1/ungrant", form.filled()).status_code == 303
+    assert len(events()) == before + 1
+    assert "2 unused grants were removed." in page_text(admin.get("/keys/1"))
+
+
 def test_what_was_held_for_30_days_without_use_can_be_taken_away(
     admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, events: Events, run: Run
 ) -> None:

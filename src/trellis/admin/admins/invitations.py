@@ -80,11 +80,15 @@ async def invite(request: PageRequest) -> Response:
 
 
 async def renew(request: PageRequest) -> Response:
-    """Make a new link for somebody who has chosen no password yet. The link is mailed, or shown once."""
+    """Make a new link for somebody who has chosen no password yet. The link is mailed, or shown once.
+
+    The form that has it mailed carries a submission token, so that one mail is sent. If the form that shows it is sent twice, the
+    second link is shown, and works.
+    """
     request.require_fresh_form()
     request.require_recent_password()
     raw = {BY_MAIL.name: request.form.get("show") != "1"}
-    return _show_link(request, (await request.perform("admins.renew_invitation", raw, request.number("id"))).value)
+    return _show_link(request, (await request.perform_once("admins.renew_invitation", raw, request.number("id"))).value)
 
 
 def _show_link(request: PageRequest, invited: Mapping[str, Any]) -> Response:

@@ -76,7 +76,12 @@ async def find_saved(
     last = await fetch_last_event(request, resource, record["id"])
     if last is None or last["operation"] != update or not request.actor.is_named(last["actor"]):
         return None
-    planned = await request.dry_run(update, settle(raw, last["at"]), record["id"])
+    try:
+        planned = await request.dry_run(update, settle(raw, last["at"]), record["id"])
+    except Refused as refused:
+        if refused.status >= 500:
+            raise
+        return None  # what is refused was not saved
     if version_of({name: planned.get(name) for name in record}) != version_of(record):
         return None
     if not _PLACE.isdisjoint(raw) and planned["position"] != record["position"]:

@@ -63,6 +63,17 @@ def test_a_call_that_needed_the_grants_of_others_leads_to_the_one_that_is_missin
     assert re.search(r'value="forums\.list"[^>]* checked', form)
 
 
+def test_what_is_wrong_in_a_form_of_an_older_version_is_shown_in_the_form(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key("forums.list")
+    older = _edit(admin, owner="Ada", addresses="nonsense")
+    assert admin.post("/keys/1/edit", _edit(admin, note="Changed in another tab")).status_code == 303
+    page = admin.post("/keys/1/edit", older)
+    assert page.status_code == 409
+    assert 'value="Ada"' in page.text
+    assert "nonsense</textarea>" in page.text
+    assert run("keys.get", 1)["owner"] == ""
+
+
 def test_what_the_page_of_a_key_takes_away_twice_is_told_as_once(
     admin: Visitor, key: MakeKey, clock: Clock, events: Events
 ) -> None:

@@ -10,13 +10,14 @@ import orjson
 import pytest
 from starlette.testclient import TestClient
 
-from tests.admin.conftest import Visitor
+from tests.admin.conftest import MakeVisitor, Visitor
 from tests.api_fixtures import listen
 from tests.community import Community
 from tests.fixture_types import Clock, MakeKey, Run
 from tests.wait import wait_in_loop_until
 from trellis.admin.app import Panel
 from trellis.admin.live import watcher
+from trellis.core.admins import find_live_sessions
 from trellis.core.gate import Gate
 
 _AT_LEAST: Final = 8  # looks of the watcher that a test waits for
@@ -207,6 +208,32 @@ def test_a_stream_ends_with_its_session(
             clock.move(hours=9)
         await wait_in_loop_until(lambda: tab.has_ended)
         assert (await Tab(panel, _cookie(admin)).opened()).status == 401
+
+    asyncio.run(go())
+
+
+def test_a_stream_that_is_opened_while_the_sessions_of_others_are_checked_stays_open(
+    panel: Panel, admin: Visitor, visitor: MakeVisitor, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    telephone = visitor()
+    telephone.sign_in()
+
+    async def go() -> None:
+        await Tab(panel, _cookie(admin)).opened()
+        read, opened = panel.runner.read, list[Tab]()
+
+        async def read_while_another_opens(function: Any, *args: Any) -> Any:
+            found = await read(function, *args)
+            if function is find_live_sessions and not opened:
+                opened.append(Tab(panel, _cookie(telephone)))
+                await opened[0].opened()
+            return found
+
+        monkeypatch.setattr(panel.runner, "read", read_while_another_opens)
+        monkeypatch.setattr(panel.watcher, "_judge_at", 0.0)
+        await wait_in_loop_until(lambda: opened and opened[0].news)
+        await _looks(monkeypatch, gate)
+        assert not opened[0].has_ended
 
     asyncio.run(go())
 

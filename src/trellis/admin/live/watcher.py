@@ -152,8 +152,9 @@ class Watcher:
         """If a check is due, end the streams whose session has ended or has another role now. Raises Refused."""
         if now < self._judge_at or not self._streams:
             return
-        live = await self._runner.read(find_live_sessions, {stream.me.session for stream in self._streams})
+        streams = tuple(self._streams)  # others may be opened while the sessions of these are read
+        live = await self._runner.read(find_live_sessions, {stream.me.session for stream in streams})
         self._judge_at = now + _JUDGE_EVERY
-        for stream in self._streams:
+        for stream in streams:
             if stream.me.session not in live or live[stream.me.session] is not stream.me.permit:
                 stream.end()

@@ -74,6 +74,19 @@ def test_a_night_s_work_is_undone_at_once(gate: Gate, run: Run, database: Databa
     assert after == before
 
 
+def test_creations_below_one_another_that_others_have_added_to_are_conflicts(gate: Gate, run: Run, database: DatabaseState) -> None:
+    work = batch(
+        gate,
+        {"operation": "forums.create", "as": "top", "body": {"name": "Top"}},
+        {"operation": "forums.create", "as": "below", "body": {"name": "Below", "parentId": {"$ref": "top.id"}}},
+    )
+    for parent in (1, 2):
+        run("forums.create", name="Of somebody else", parentId=parent)
+    with database.unchanged(), pytest.raises(Refused) as refused:
+        run("changesets.restore", work)
+    assert [one["message"] for one in refused.value.facts["conflicts"]] == ["CHANGED_SINCE", "CHANGED_SINCE"]
+
+
 def test_the_undoing_can_be_undone(gate: Gate, run: Run) -> None:
     work = batch(
         gate,

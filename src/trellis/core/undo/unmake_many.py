@@ -49,7 +49,7 @@ def _without_others_below(
         counts |= siblings.count_children_by_parent(tx, kind.name, batch)
     wrong = [node for node, count in counts.items() if count != own[node]]
     while wrong:
-        _, parent = there.pop(wrong.pop())
+        _, parent = there.pop(wrong.pop(), (0, None))  # it may have been left out already, as the parent of another
         if parent in there:
             wrong.append(parent)
     return there

@@ -100,3 +100,27 @@ def test_what_a_key_may_not_list_is_left_out_of_an_export(gate: Gate, run: Run) 
     assert refuse(gate, "structure.export", may, sections=["calendars"]) == "calendars.list"
     assert refuse(gate, "structure.export", may - {"groups.list"}, sections=["forums"]) == "groups.list"
     assert refuse(gate, "structure.export", frozenset()) == "groups.list"
+
+
+def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate, run: Run) -> None:
+    old, new = (one["id"] for one in run("forums.list")["results"])
+    inside = run("forums.create", name="Inside", externalId="inside", parentId=old)["id"]
+    bound = Bound(under=(f"forums:{old}",))
+    actor = Actor(
+        "key",
+        7,
+        "Plugin",
+        READS | WRITES | {"structure.plan", "structure.apply"},
+        bounds=dict.fromkeys(("forums.list", "forums.create", "forums.update", "forums.delete"), bound),
+    )
+    entries = [{"externalId": "inside", "name": "Planned"}]
+    raw: dict[str, Any] = {"document": {"format": "trellis/1", "name": "site", "under": "old", "forums": entries}}
+    raw["plan"] = gate.run(Call("structure.plan", actor, raw)).value["plan"]
+    for number in range(1001):
+        run("forums.update", new, name=f"Outside {number}")
+    run("forums.update", inside, name="By hand")
+    with pytest.raises(Refused) as refused:
+        gate.run(Call("structure.apply", actor, raw))
+    assert refused.value.message == "PLAN_OUTDATED"
+    assert [change["id"] for change in refused.value.facts["changes"]] == [inside]
+    assert run("forums.get", inside)["name"] == "By hand"

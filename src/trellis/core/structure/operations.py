@@ -23,8 +23,10 @@ from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
 from trellis.sentences import say, say_many
 from trellis.store import events
+from trellis.store.events import Change
 
 _SHOWN: Final = 100
+_PAGE: Final = 1000  # changes that are read at a time
 PLAN: Final = Verb(
     name="plan",
     method="POST",
@@ -219,9 +221,7 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
     number = plan.partition("-")[0]
     if not number.isdecimal() or int(number) > MAX_ID:
         raise Refused("PLAN_DIFFERS", say("plan is not a value that structure.plan returned. Make a new plan."))
-    since = events.find_since(context.tx, int(number), resources, _SHOWN)
-    if context.call.actor.bounds:
-        since = hide_outside(context, kinds, since)
+    since = _find_changes(context, int(number), resources, kinds)
     if not since:
         return
     first = since[0]
@@ -237,6 +237,16 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
         {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at} for one in since
     ]
     raise Refused("PLAN_OUTDATED", detail, facts={"changes": changes})
+
+
+def _find_changes(context: Context, after: int, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> list[Change]:
+    """Return the first changes after an event, at most `_SHOWN`, without those of records that are out of reach."""
+    found: list[Change] = []
+    while len(found) < _SHOWN and (page := events.find_since(context.tx, after, resources, _PAGE)):
+        context.call.check_time()
+        found += hide_outside(context, kinds, page) if context.call.actor.bounds else page
+        after = page[-1].event
+    return found[:_SHOWN]
 
 
 _DIFFERENCES: Final = ListOf(

@@ -52,13 +52,13 @@ def list_missing(actor: Actor, needed: Iterable[str], now: str) -> list[str]:
 
 def hide_outside(context: Context, kinds: Mapping[str, NodeKind], changes: Iterable[Change]) -> list[Change]:
     """Return the changes without those of records that are out of reach."""
-    reaches = {name: find_section_reach(context, kind) for name, kind in kinds.items()}
-
-    def is_told(change: Change) -> bool:
-        reach = reaches.get(change.resource)
-        return reach is None or reach.contains(context.tx, change.id)
-
-    return [change for change in changes if is_told(change)]
+    found = list(changes)
+    inside: dict[str, set[int]] = {}
+    for name, kind in kinds.items():
+        if (reach := find_section_reach(context, kind)) is not None:
+            ids = {change.id for change in found if change.resource == name and change.id is not None}
+            inside[name] = reach.find_inside(context.tx, ids)
+    return [change for change in found if change.resource not in inside or change.id in inside[change.resource]]
 
 
 def _narrow(tx: Transaction, one: Reach | None, other: Reach | None) -> Reach | None:

@@ -378,6 +378,19 @@ def test_what_documents_change_within_a_batch_is_counted(run: Run, monkeypatch: 
     assert len(run("core.batch", operations=steps[:1])["results"]) == 1
 
 
+def test_what_documents_delete_within_a_batch_is_counted_with_what_is_below(
+    run: Run, monkeypatch: pytest.MonkeyPatch, database: DatabaseState
+) -> None:
+    monkeypatch.setattr("trellis.core.batch.MOST_RECORDS", 5)
+    below = [{"externalId": one, "name": one} for one in "bcdef"]
+    head = {"format": "trellis/1", "name": "site"}
+    run("structure.apply", document=head | {"forums": [{"externalId": "a", "name": "a", "children": below}]})
+    delete = {"document": head | {"forums": []}, "prune": True, "allowEmpty": True}
+    with database.unchanged():
+        assert refuse(run, {"operation": "structure.apply", "body": delete}).message == "BATCH_TOO_LARGE"
+    assert run("structure.apply", **delete)["deletes"] == 6
+
+
 @pytest.mark.parametrize("where", ["a list", "a document"])
 def test_references_do_not_multiply_within_one_operation(run: Run, where: str, database: DatabaseState) -> None:
     long = run("forums.create", name="Long", description="x" * 100_000)["id"]

@@ -212,8 +212,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     if planned:
         return Outcome(result, plan=plan, happened=False)
     shown = result | ({"secrets": run.secrets} if run.secrets else {})
-    touched = tuple({"resource": change.resource, "id": change.id, "how": change.action} for change in steps.changes)
-    return Outcome(shown, touched=touched, plan=plan, happened=False, event=steps.last)
+    return Outcome(shown, touched=tuple(steps.touched), plan=plan, happened=False, event=steps.last)
 
 
 def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> None:

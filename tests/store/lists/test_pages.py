@@ -321,6 +321,19 @@ def test_the_check_sees_that_the_index_lacks_a_name(store: Store) -> None:
     assert read(store, lambda tx: search.find_candidates(tx, "forums", "three", 100)) == [3]
 
 
+def test_what_a_damaged_index_has_found_is_not_kept_after_a_repair(store: Store) -> None:
+    def search_three() -> int:
+        return int(read(store, lambda tx: pages.read_page(tx, "forums", Query({"search": "three"}))[0]))
+
+    write(store, search.update_search_index)
+    mine = (tables.search_names.c.kind == "forums", tables.search_names.c.id == 3)
+    write(store, lambda tx: tx.connection.execute(tables.search_names.delete().where(*mine)))
+    assert search_three() == 0
+    write(store, search.rebuild_search_index)
+    write(store, journal.note_everything)
+    assert search_three() == 1
+
+
 def test_the_check_sees_that_sqlite_has_lost_what_it_has_indexed(store: Store) -> None:
     write(store, search.update_search_index)
     if not store.reads_inline:

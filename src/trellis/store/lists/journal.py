@@ -89,17 +89,23 @@ _REGROUPED: Final = _regrouped()
 WITHIN: Final = frozenset({"within", "leads_within"})
 
 
+_NOTED_ALL: Final = Statement(sa.select(_j.seq).where(_j.seq > bindparam("since"), _j.change == "all").limit(1))
+
+
 def find_delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], since: int) -> Delta | None:
     """Compare the nodes that pass the filters `names` with those that did as of entry `since`.
 
-    None if that is impossible: the journal does not reach back far enough, too much has changed, a change of the tree cannot be
-    followed (see `_regrouped`), or `since` is after this snapshot because another thread has read a newer one.
+    None if that is impossible: the journal does not reach back far enough, too much has changed, anything may have changed (see
+    `note_everything`), a change of the tree cannot be followed (see `_regrouped`), or `since` is after this snapshot because
+    another thread has read a newer one.
     """
     first, last = find_bounds(tx)
     if not first - 1 <= since <= last or last - since > _MAX_APPLIED:
         return None
     if since == last:
         return Delta(last, [], [])
+    if tx.fetch(_NOTED_ALL, since=since):
+        return None
     if not WITHIN.isdisjoint(names):
         if tx.fetch(_REGROUPED, kind=params["kind"], since=since):
             return None

@@ -124,3 +124,19 @@ def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate,
     assert refused.value.message == "PLAN_OUTDATED"
     assert [change["id"] for change in refused.value.facts["changes"]] == [inside]
     assert run("forums.get", inside)["name"] == "By hand"
+
+
+@pytest.mark.parametrize("missing", ["path", "fail"])
+def test_an_export_names_no_group_that_is_out_of_reach(gate: Gate, run: Run, missing: str) -> None:
+    mine, other = (run("groups.create", name=name, externalId=eid)["id"] for name, eid in (("Mine", "mine"), ("Hidden", None)))
+    calendar = run("calendars.create", name="D", externalId="d", permissions={"view": [mine]})["id"]
+    actor = Actor("key", 7, "Plugin", READS | {"structure.export"}, bounds={"groups.list": Bound(under=(f"groups:{mine}",))})
+    call = Call("structure.export", actor, {"sections": ["calendars", "groups"], "externalIds": missing})
+    written = gate.run(call).value
+    assert [one["externalId"] for one in written["groups"]] == ["mine"]
+    assert written["calendars"][-1]["permissions"]["view"] == ["mine"]
+    run("calendars.update", calendar, permissions={"view": [mine, other]})
+    with pytest.raises(Refused) as refused:
+        gate.run(call)
+    assert refused.value.message == "OUT_OF_BOUNDS"
+    assert "hidden" not in str(refused.value.detail).lower()

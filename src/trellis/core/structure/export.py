@@ -116,7 +116,10 @@ def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[
 
 
 class _Exporter:
-    """Writes sections. Keeps the external ids of the groups, by which permissions name them."""
+    """Writes sections. Keeps the external ids of the groups, by which permissions name them.
+
+    Groups that the call does not reach are not named: what names them is refused, since leaving them out would change its meaning.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -124,9 +127,14 @@ class _Exporter:
         self._room = nodes.Room(_MOST)
         self._groups: dict[int, str] = {}
         self._managers: set[str] = set()
+        self._hidden: set[int] = set()
+        self._group_reach: Reach | None = None
         groups = context.environment.group_kind
         if groups is not None:
-            self._groups = self._find_external_ids(groups, nodes.find_all(context.tx, groups.name))
+            found, self._group_reach = nodes.find_all(context.tx, groups.name), find_section_reach(context, groups)
+            if self._group_reach is not None:
+                self._hidden = {node.id for node in found}.difference(self._group_reach.roots)
+            self._groups = self._find_external_ids(groups, [node for node in found if node.id not in self._hidden])
 
     def find_manager(self) -> str | None:
         """Return the name of the document that manages the exported nodes; None if no document does, or more than one."""
@@ -199,6 +207,8 @@ class _Exporter:
         return entry
 
     def _name_groups(self, who: Any) -> Any:
+        if self._group_reach is not None and who != EVERYONE and not self._hidden.isdisjoint(who):
+            raise self._group_reach.refuse(say("Permissions in this part of the structure name other groups."))
         return who if who == EVERYONE else sorted(self._groups[group] for group in who if group in self._groups)
 
     def _find_external_ids(self, kind: NodeKind, found: Sequence[Node]) -> dict[int, str]:

@@ -292,6 +292,13 @@ def test_very_many_documents_are_refused_without_reading_them(run: Run, database
     assert told == ["document has 300,000 documents; at most 250 are allowed."]
 
 
+@pytest.mark.parametrize("more", [{}, {"allowEmpty": True, "prune": True}])
+def test_an_empty_list_of_documents_is_no_document(run: Run, database: DatabaseState, more: dict[str, Any]) -> None:
+    with database.unchanged():
+        (told,) = refuse(run, [], **more)
+    assert "begins with the line 'format: trellis/1'" in told
+
+
 def test_of_very_many_faults_two_hundred_are_told(run: Run) -> None:
     text = HEAD + "forums:\n" + "- {name: F}\n" * 1000
     with pytest.raises(Refused) as refused:

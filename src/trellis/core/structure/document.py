@@ -43,7 +43,7 @@ def parse_documents(sent: Any, kinds: Sequence[NodeKind]) -> Document:
     Raises Invalid, which lists all faults.
     """
     parser = _Parser(kinds)
-    documents = sent if isinstance(sent, list | tuple) else [sent]
+    documents = sent if isinstance(sent, list | tuple) and sent else [sent]  # an empty list is refused as a document
     if len(documents) > MOST_DOCUMENTS:
         told = say("has {count:,} documents; at most {most:,} are allowed.", count=len(documents), most=MOST_DOCUMENTS)
         raise Invalid(told, "INVALID_DOCUMENT")

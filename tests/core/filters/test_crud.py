@@ -57,6 +57,7 @@ def test_whose_it_is_changes_it_and_owners_what_is_shared(gate: Gate, admins: di
 
     assert refusal("owner", own) == refusal("key-manager", own) == "INVALID_ID"
     assert refusal("key-manager", shared) == "NO_PERMISSION"
+    assert refusal("structure-editor", shared) == "INVALID_ID"  # it reads no requests, and is not shown this filter
     changed = gate.run(Call("filters.update", admins["owner"], {"name": "Everybody's"}, shared))
     assert changed.value["name"] == "Everybody's"
     assert changed.event is not None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
+from trellis.core.actor import Actor
 from trellis.core.events import changed_members
 from trellis.core.fields import Boolean, Field, Invalid, Text, invalid_id, isolate, quote, require
 from trellis.core.keys import redact_keys
@@ -119,7 +120,7 @@ def _list(context: Context) -> Outcome:
         [
             {**_serialize(saved), "isOwn": saved.admin_id == _owner(context), "by": name or say("the terminal")}
             for saved, name in read
-            if saved.list in LISTS and actor.may(LISTS[saved.list])
+            if _may_read_list(saved, actor)
         ]
     )
 
@@ -190,11 +191,15 @@ def _owner(context: Context) -> int:
     return (actor.id or 0) if actor.type == "admin" else 0
 
 
+def _may_read_list(saved: SavedFilter, actor: Actor) -> bool:
+    return saved.list in LISTS and actor.may(LISTS[saved.list])
+
+
 def _find_own(context: Context) -> SavedFilter:
     """Return the filter that a call is about. Raises Refused if the caller may not see it or change it, or it does not exist."""
     saved, actor = filters.find(context.tx, context.call.target or 0), context.call.actor
     is_own = saved is not None and saved.admin_id == _owner(context)
-    if saved is None or not (is_own or saved.shared or actor.type == "terminal"):
+    if saved is None or not (is_own or actor.type == "terminal" or (saved.shared and _may_read_list(saved, actor))):
         raise invalid_id("saved filter", context.call.target, _NO_FILTER)
     if is_own or actor.type == "terminal" or actor.permit is None:
         return saved

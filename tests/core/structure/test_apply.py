@@ -332,6 +332,31 @@ def test_what_comes_into_a_part_comes_with_what_is_below_it(gate: Gate, run: Run
     assert run("structure.plan", document=part, prune=True)["changes"] == []
 
 
+def test_what_is_above_a_part_cannot_be_in_it(run: Run, database: DatabaseState) -> None:
+    run("structure.apply", document=document(forums=[node("a", node("b"), node("c"))]))
+    part = document(under="b", forums=[node("a", node("x"), node("c"), node("y"))])
+    with database.unchanged():
+        refused = refuse(run, document=part)
+    assert refused.message == "INVALID_DOCUMENT"
+    assert "which is below it" in refused.faults[0].detail
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_what_was_above_a_part_comes_below_it_if_another_part_moves_it_away(run: Run, prune: bool) -> None:
+    run(
+        "structure.apply", document=document(forums=[node("top"), node("a", node("m", node("b", node("e"))), node("c"), node("d"))])
+    )
+    parts = [
+        document(under="top", forums=[node("b")]),
+        document(under="b", forums=[node("e"), node("a", node("x"), node("d"), node("y"), node("c"))]),
+    ]
+    plan = run("structure.plan", document=parts, prune=prune)
+    assert run("structure.apply", document=parts, prune=prune, plan=plan["plan"])["deletes"] == int(prune)
+    below = ["X", "D", "Y", "C"] if prune else ["X", "D", "Y", "C", "M"]
+    assert tree(run) == [("Top", [("B", ["E", ("A", below)])])]
+    assert run("structure.plan", document=parts, prune=prune)["changes"] == []
+
+
 def test_work_does_not_grow_with_the_number_that_come_into_a_part(run: Run) -> None:
     counts: list[int] = []
     for size in (10, 60):

@@ -176,13 +176,14 @@ def _load_below_others(tx: Transaction, scope: Scope) -> None:
     if scope.root is None or not others:
         return
     parents = siblings.count_children_by_parent(tx, kind.name, others)
-    above = nodes.find_ancestors(tx, kind.name, (scope.root,))  # the root cannot be below itself: refused later
     with _refusing(kind, room):
-        tops = nodes.find_tops(tx, kind.name, parents.keys() - above.keys())
+        tops = nodes.find_tops(tx, kind.name, parents)
         found = nodes.find_below(tx, kind.name, tops, nodes.MOST_LEVELS, room)
     children: dict[int | None, list[int]] = defaultdict(list)
     for node in found:
         children[node.parent_id].append(node.id)
+    # One of the others may be above the root, which another part of the document can move away. Otherwise, it is refused later.
+    found = [node for node in found if node.id != scope.root and node.id not in scope.nodes]
     found.sort(key=lambda node: node.id in others)  # last: what is below them has the paths of their entries
     scope.nodes |= {node.id: node for node in found}
     scope.children |= children

@@ -289,11 +289,27 @@ def test_undo_moves_nothing_out_and_brings_nothing_in(
     act: Act, run: Run, refused: Refuse, bot: Actor, forums: Forums, events: Events
 ) -> None:
     run("forums.update", forums["Child"], parentId=forums["Part"])
-    assert refused(bot, "events.restore", events()[-1]["seq"]).message == "PARENT_NEEDED"
+    assert refused(bot, "events.restore", events()[-1]["seq"]).message == "OUT_OF_BOUNDS"
     run("forums.delete", forums["Inner"], deleteChildrenOrMove=forums["Away"])
     restored = act(bot, "events.restore", events()[-1]["seq"]).value
     assert (restored["moved"]["count"], restored["left"]["count"]) == (0, 0)
     assert run("forums.get", forums["Leaf"])["parentId"] == forums["Away"]
+
+
+def test_undo_tells_nothing_of_a_record_while_it_was_outside(
+    act: Act, run: Run, refused: Refuse, bot: Actor, forums: Forums, events: Events
+) -> None:
+    run("forums.update", forums["Child"], description="Outside")
+    run("forums.update", forums["Child"], parentId=forums["Part"], name="Inside")
+    run("forums.update", forums["Child"], description="Inside")
+    changed, moved = (one["seq"] for one in events()[-3:-1])
+    for event, raw in ((changed, {}), (moved, {}), (moved, {"parentId": forums["Inner"], "dryRun": True})):
+        refusal = refused(bot, "events.restore", event, **raw)
+        assert (refusal.message, set(refusal.facts)) == ("OUT_OF_BOUNDS", {"operation", "under"})
+    assert act(bot, "events.restore", events()[-1]["seq"]).value["record"]["description"] == "Outside"
+    run("forums.update", forums["Leaf"], parentId=forums["Away"], name="Outside")
+    run("forums.update", forums["Leaf"], parentId=forums["Inner"], name="Leaf")
+    assert refused(bot, "events.restore", events()[-2]["seq"]).message == "OUT_OF_BOUNDS"
 
 
 def test_what_would_leave_the_part_is_a_conflict_of_a_change_set_and_the_rest_can_be_undone(
@@ -308,7 +324,7 @@ def test_what_would_leave_the_part_is_a_conflict_of_a_change_set_and_the_rest_ca
     ]
     batch = gate.run(Call("core.batch", TERMINAL, {"operations": steps}))
     tried = act(bot, "changesets.restore", batch.change_set, dryRun=True).value
-    assert [one["message"] for one in tried["conflicts"]] == ["OUT_OF_BOUNDS", "PARENT_NEEDED"]
+    assert [one["message"] for one in tried["conflicts"]] == ["OUT_OF_BOUNDS", "OUT_OF_BOUNDS"]
     conflicts = refused(bot, "changesets.restore", batch.change_set).facts["conflicts"]
     assert conflicts == tried["conflicts"]
     undone = act(bot, "changesets.restore", batch.change_set, skipConflicts=True).value

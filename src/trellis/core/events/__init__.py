@@ -16,6 +16,7 @@ from trellis.core.events.event import (
 from trellis.core.events.feed import EVENT_LIST, EVENTS
 from trellis.core.events.recorder import Overdue, Recorder, refuse_overdue
 from trellis.core.events.undo_state import find_undoing_events, is_past_undo, serialize_with_undo
+from trellis.core.events.within import hide_outside
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "event_type",
     "event_types",
     "find_undoing_events",
+    "hide_outside",
     "is_past_undo",
     "list_caused",
     "list_types",

@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core import keys
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach, is_own_only
-from trellis.core.events import find_undoing_events
+from trellis.core.events import find_undoing_events, hide_outside
 from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome
@@ -126,7 +126,8 @@ def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Act
 def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
     """Read an event. An actor who may list all events can read any of them, other actors only events that they may undo.
 
-    All other events get the same refusal, whether they are of something or somebody else, no longer kept, or never existed.
+    All other events get the same refusal, whether they are of something or somebody else, no longer kept, or never existed. Raises
+    Refused (OUT_OF_BOUNDS) for an event of a record in reach that was outside before or after it.
     """
     restore, bounded, own_only = "", None, False
     event = events.find(tx, seq)
@@ -144,7 +145,16 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
             list=_LIST,
         )
         raise Refused("INVALID_ID", detail, code=_NO_EVENT)
+    if bounded is not None:
+        _refuse_outside(tx, event, bounded)
     return event
+
+
+def _refuse_outside(tx: Transaction, event: Event, reach: Reach) -> None:
+    """Refuse an event before or after which its record was out of reach: undoing it would show the record as it was there."""
+    (told,) = hide_outside(tx, (event,), {event.resource: reach.roots})
+    if (told.before, told.after) != (event.before, event.after):
+        raise reach.refuse(say("Its place is outside."))
 
 
 def may_list_all(actor: Actor) -> bool:

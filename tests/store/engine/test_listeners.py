@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.no_threads import without_new_threads
@@ -87,6 +88,31 @@ def test_every_process_has_dropped_what_it_remembered_when_it_is_acknowledged(pr
         here.store.write(change_key).result(30)
         for other, version in zip(others, before, strict=True):
             assert other.store.data_version() != version or version is None
+
+
+@pytest.mark.parametrize("breaks_off", [True, False], ids=["failover", "restored backup"])
+def test_a_database_that_was_put_back_has_its_changes_of_keys_noticed(
+    processes: Processes, settings: Settings, *, breaks_off: bool
+) -> None:
+    """A standby may lack the last commits of its primary: the numbers of these are used again, for other commits."""
+    here, there = processes.start(), processes.start()
+    for _ in range(5):
+        here.store.write(change_key).result(30)
+    before = [one.store.data_version() for one in (here, there)]
+    with psycopg.connect(settings.database_url, autocommit=True) as connection:
+        connection.execute("UPDATE counters SET last = last - 4 WHERE name LIKE '% version' OR starts_with(name, 'listener ')")
+        if breaks_off:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE application_name = 'trellis listener' AND datname = current_database()"
+            )
+    for one, version in zip((here, there), before, strict=True):
+        wait_until(lambda one=one, version=version: one.store.data_version() not in {version, None})  # type: ignore[misc]
+    for _ in range(3):
+        known = [one.store.key_version() for one in (here, there)]
+        here.store.write(change_key).result(30)
+        for one, version in zip((here, there), known, strict=True):
+            assert one.store.key_version() != version or version is None
 
 
 def test_one_that_does_not_answer_remembers_nothing_any_more_when_it_is_acknowledged(processes: Processes) -> None:

@@ -213,6 +213,7 @@ class InvalidationListener:
     def _begin(self, number: int, seq: int | None = None) -> None:
         """Count everything as changed, and start again with the commit `number` and the journal up to `seq` as known."""
         self._number, self._seq = number, seq
+        self._keys = -1  # another database, such as a standby that lacks the last commits, may use lower numbers again
         self._missing, self._long_missing = set(), set()
         self.changes.drop_everything()
         self._key_version = self.changes.stamp

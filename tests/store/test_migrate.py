@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from tests.program import running
 from trellis.settings import Settings
 from trellis.store import idempotency, keys, siblings, snapshots
+from trellis.store.condition import explain_error
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Transaction
@@ -107,6 +109,27 @@ def test_a_step_that_fails_leaves_nothing_behind(empty_database: Settings) -> No
         migrate(empty_database, fail)
     assert tables(empty_database) == set()
     assert migrate(empty_database) > 0
+
+
+def test_a_step_for_which_the_disk_has_no_room_is_explained(
+    engine: str, empty_database: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite has rolled back by itself then, and cannot do so again."""
+    if engine == "postgresql":
+        pytest.skip("PostgreSQL rolls back when it is told to")
+
+    def fill(config: Any, _to: str) -> None:
+        connection = config.attributes["connection"]
+        connection.exec_driver_sql("CREATE TABLE large (text)")
+        connection.exec_driver_sql("PRAGMA max_page_count=1").fetchall()
+        for _ in range(100):
+            connection.exec_driver_sql("INSERT INTO large VALUES (:text)", {"text": "x" * 60_000})
+
+    monkeypatch.setattr(command, "upgrade", fill)
+    with pytest.raises(sa.exc.OperationalError) as caught:
+        migrate(empty_database)
+    assert "cannot grow: the disk is full. Free some space" in str(explain_error(empty_database, caught.value))
+    assert tables(empty_database) == set()
 
 
 def read_tables(settings: Settings, names: dict[str, dict[str, str]]) -> dict[str, list[dict[str, Any]]]:

@@ -44,7 +44,8 @@ def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None,
                 config.attributes.update(connection=connection, on_step=stepped)
                 command.upgrade(config, to)
             except BaseException:
-                connection.exec_driver_sql("ROLLBACK")
+                with suppress(sa.exc.DBAPIError):  # on a full disk, for example, SQLite has rolled back already
+                    connection.exec_driver_sql("ROLLBACK")
                 raise
             connection.exec_driver_sql("COMMIT")
     finally:

@@ -123,6 +123,21 @@ def test_lists_count_what_is_in_the_file_that_was_put_in_the_place_of_another(ga
     assert count(gate, "lost") == 0
 
 
+@pytest.mark.parametrize("within", ["savepoint", "trial"])
+def test_a_full_disk_is_told_of_a_write_that_can_be_undone_in_part(gate: Gate, within: str) -> None:
+    """SQLite then rolls the whole transaction back, and its savepoints are gone."""
+
+    def fill(tx: Any) -> None:
+        tx.raw.execute("PRAGMA max_page_count=1")
+        with getattr(tx, within)():
+            for number in range(100):
+                tx.raw.execute("INSERT INTO counters (name, last, total) VALUES (?, 0, 0)", (f"{number} {'x' * 60_000}",))
+
+    assert refused(gate.store.write(fill).result, 30).startswith("The database cannot grow: the disk is full.")
+    assert gate.store.faults.reason == "The database cannot grow: the disk is full."
+    assert create(gate, "There is room")
+
+
 def test_a_full_disk_is_told_and_writes_go_on_when_there_is_room(gate: Gate) -> None:
     pages = []
 

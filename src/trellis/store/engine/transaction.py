@@ -11,7 +11,7 @@ import orjson
 import sqlalchemy as sa
 
 from trellis.store import sqlite
-from trellis.store.engine.faults import OpenFile
+from trellis.store.engine.faults import OpenFile, is_fault
 
 Row = tuple[Any, ...]
 _KEPT_READS: Final = 128  # entries; the least recently used is removed first
@@ -208,29 +208,40 @@ class Transaction:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Undo what is written inside if it raises; the transaction goes on."""
+        """Undo what is written inside if it raises; the transaction goes on, unless the error is a fault of the database."""
         self.raw.execute("SAVEPOINT step")
         taken = self.taken.copy()
         try:
             yield
-        except BaseException:
-            self.raw.execute("ROLLBACK TO SAVEPOINT step")
+        except BaseException as error:
+            self._undo_step(error)
             self.taken = taken
             raise
-        finally:
-            self.raw.execute("RELEASE SAVEPOINT step")
+        self.raw.execute("RELEASE SAVEPOINT step")
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """Undo what is written inside, whether it raises or not; the transaction goes on."""
+        """Undo what is written inside, whether it raises or not; the transaction goes on, unless the error is a fault."""
         taken, newest = self.taken.copy(), self.newest_event_at
         self.raw.execute("SAVEPOINT step")
+        error: BaseException | None = None
         try:
             yield
+        except BaseException as raised:
+            error = raised
+            raise
         finally:
+            self._undo_step(error)
+            self.taken, self.newest_event_at = taken, newest
+
+    def _undo_step(self, error: BaseException | None) -> None:
+        """Roll back to the savepoint and release it, except after a fault, which the writer reports and rolls everything back for.
+
+        On a full disk, for example, SQLite has ended all savepoints by then.
+        """
+        if error is None or not is_fault(error):
             self.raw.execute("ROLLBACK TO SAVEPOINT step")
             self.raw.execute("RELEASE SAVEPOINT step")
-            self.taken, self.newest_event_at = taken, newest
 
 
 class Rollback(Exception):

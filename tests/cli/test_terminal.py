@@ -127,9 +127,15 @@ def test_a_file_that_is_no_database_is_a_sentence(cli: Trellis, nowhere: Environ
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] != "backup"], ids=of)
-def test_a_database_of_another_program_is_left_alone(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("has_alembic", [False, True], ids=["other tables", "steps of its own"])
+def test_a_database_of_another_program_is_left_alone(
+    cli: Trellis, nowhere: Environment, command: tuple[str, ...], *, has_alembic: bool
+) -> None:
     with closing(open_sqlite("places.db")) as connection:
         connection.execute("CREATE TABLE bookmarks (title TEXT)")
+        if has_alembic:
+            connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+            connection.execute("INSERT INTO alembic_version VALUES ('ae1027a6acf0')")
     before = Path("places.db").read_bytes()
     nowhere(database_url="sqlite:///places.db")
 

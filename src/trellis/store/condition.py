@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from trellis.settings import Settings, SettingsError, description, variable
 from trellis.store import sqlite
 from trellis.store.engine import NO_WRITES, READ_ONLY, DatabaseInUse
-from trellis.store.steps import find_newest_step, find_step, is_known_step, is_newer_step
+from trellis.store.steps import READ_STEP, find_newest_step, find_step, is_known_step, is_newer_step
 
 if TYPE_CHECKING:
     import psycopg
@@ -49,10 +49,10 @@ def find_condition(settings: Settings) -> Condition:
     if file is not None:
         if not file.exists():
             return Condition.MISSING
-        tables = _tables(file)
+        tables, step = _look_into(file)
         if not tables:
             return Condition.EMPTY
-        if "alembic_version" not in tables:
+        if "alembic_version" not in tables or (step is not None and _judge(step) is Condition.FOREIGN):
             return Condition.FOREIGN
     step = find_step(settings)
     return Condition.EMPTY if step is None else _judge(step)
@@ -108,10 +108,13 @@ def _url(settings: Settings) -> sa.URL:
         raise SettingsError(f"{variable('database_url')} cannot be read as an address. {description('database_url')}") from None
 
 
-def _tables(file: Path) -> set[str]:
+def _look_into(file: Path) -> tuple[set[str], str | None]:
+    """Return the tables in a file, and the step that Alembic has recorded there, which may be another program's."""
     # Not through the engine: it would switch the file to write-ahead logging, even if the file belongs to another program.
     with closing(sqlite.connect(file)) as connection:
-        return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found = connection.execute(READ_STEP).fetchone() if "alembic_version" in tables else None
+        return tables, None if found is None else str(found[0])
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from trellis.settings import Settings
 from trellis.store.engine import Transaction, create_engine
 
-_READ: Final = sa.text("SELECT version_num FROM alembic_version")
+READ_STEP: Final = "SELECT version_num FROM alembic_version"
+_READ: Final = sa.text(READ_STEP)
 _VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
 
 

@@ -17,6 +17,7 @@ from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
+from trellis.http.api.waiting import WaitingRequests
 from trellis.settings import Settings
 
 FEED: Final = "/core/events?wait=30&after={}"
@@ -179,6 +180,30 @@ def test_it_ends_when_the_client_goes(api: ApiClient) -> None:
         assert application.service.waiting.count == 0
 
     api.do(run())
+
+
+def test_it_ends_when_the_client_goes_during_a_read() -> None:
+    async def run() -> None:
+        gone, clock = asyncio.Event(), asyncio.get_running_loop().time
+        waiting = WaitingRequests(lambda: 2, 1, 1)
+        versions = iter((1, 2))
+
+        async def receive() -> dict[str, Any]:
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def read() -> bool:
+            gone.set()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            return False
+
+        began = clock()
+        await waiting.wait("key", 30, receive, lambda: next(versions), read)
+        assert clock() < began + 30
+        assert waiting.count == 0
+
+    asyncio.run(run())
 
 
 def test_a_key_with_bounds_waits_for_what_is_inside_only(api: ApiClient, key: MakeKey, elsewhere: Act) -> None:

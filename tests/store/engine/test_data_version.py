@@ -1,5 +1,7 @@
 """The data version on SQLite: it changes with what answers show, and not with the request log."""
 
+from typing import Any
+
 import pytest
 
 from tests.sqlite_file import open_sqlite
@@ -8,8 +10,9 @@ from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine import data_version
 from trellis.store.engine.store import Store
-from trellis.store.engine.transaction import Transaction
+from trellis.store.engine.transaction import Row, Statement, Transaction
 from trellis.store.nodes import rows
+from trellis.store.sqlite import FAILURES
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -37,6 +40,24 @@ def test_bookkeeping_leaves_it_and_any_other_write_changes_it(settings: Settings
     assert here.data_version() not in seen[:-1]
     here.close()
     there.close()
+
+
+def test_changes_that_could_not_be_read_are_read_the_next_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(settings)
+    before = store.data_version()
+    store.write(take).result(30)
+    fetch = Transaction.fetch
+
+    def fail(tx: Transaction, statement: Statement, **params: Any) -> list[Row]:
+        if statement is data_version._SINCE:
+            raise FAILURES[0]("the journal cannot be read")
+        return fetch(tx, statement, **params)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "fetch", fail)
+        assert store.data_version() is None
+    assert store.data_version() not in {before, None}
+    store.close()
 
 
 def test_a_change_by_hand_is_known_after_a_while(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

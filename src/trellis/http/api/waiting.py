@@ -98,10 +98,10 @@ class WaitingRequests:
                             await self._wait_for_change(one)
                     if watching.done() or self._ended:
                         return
+                    one.woken.clear()  # before the read, during which the client may go
                     if await read() or clock() >= until:
                         return
                     one.seen, one.not_before = seen(), clock() + pause
-                    one.woken.clear()
                     pause = min(2 * pause, _LONGEST_PAUSE)
             finally:
                 watching.cancel()

@@ -64,18 +64,16 @@ class SqliteDataVersion:
 
     def _follow(self, number: int, now: float) -> None:
         """Record the changes that the journal lists since it was read last."""
-        begins, is_other, self._number = self._number < 0, number <= self._number, number
+        begins, is_other = self._number < 0, number <= self._number
         if is_other:  # this is another database, such as a restored backup
             self._tx.cache.clear()
-        if begins or is_other:
-            self._drop_everything(now)
-            return
-        rows = self._tx.fetch(_SINCE, since=self._seq)
+        rows = [] if begins or is_other else self._tx.fetch(_SINCE, since=self._seq)
         if not rows or rows[0][0] != self._seq or len(rows) > MOST:
             self._drop_everything(now)
-            return
-        self._seq = rows[-1][0]
-        self.changes.add(NodeChange(*row[1:]) for row in rows[1:])
+        else:
+            self._seq = rows[-1][0]
+            self.changes.add(NodeChange(*row[1:]) for row in rows[1:])
+        self._number = number  # last: if a read fails, the next call starts again
 
     def _drop_everything(self, now: float) -> None:
         """Start again at the journal's last entry: all changes up to it precede whatever is read from now on."""

@@ -269,6 +269,20 @@ def test_many_addresses_without_a_key_make_no_more_rows_than_a_hundred_do(
     assert (counted[0]["address"], counted[0]["times"]) == ("others", 19_900)
 
 
+def test_requests_that_end_later_than_others_add_no_more_to_the_log(
+    api: ApiClient, run: Run, database: DatabaseState, clock: Clock
+) -> None:
+    """A request is logged when its response was sent, with the time at which it was received, perhaps in an earlier minute."""
+    log = api.application.service.log
+    slow = [refused(api, f"10.0.{number >> 8}.{number & 255}") for number in range(500)]
+    clock.move(minutes=1)
+    for one in slow:
+        log.record(refused(api, one.address))
+        log.record(one)
+    assert len(flushed(api, database)) == 100
+    assert len(run("requests.keyless", limit=500)["results"]) <= 202
+
+
 def refused(api: ApiClient, address: str) -> Request:
     return Request(api.application.gate.now(), "GET", "/api/x", None, None, address, 401, 1, "r", "2S290/6", is_example=True)
 

@@ -6,6 +6,7 @@ only a few of them are logged as examples.
 
 import asyncio
 import logging
+import time
 from collections import Counter, deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -28,6 +29,7 @@ _ADDRESSES: Final = 100  # that are counted separately in a minute; further ones
 _EXAMPLES: Final = 5  # per address and minute
 _MOST_EXAMPLES: Final = 100  # per minute, of all addresses together
 _OTHERS: Final = "others"
+_MINUTE: Final = 60  # seconds
 
 
 class RequestLog:
@@ -99,14 +101,17 @@ class KeylessTally:
 
     def __init__(self) -> None:
         self._minute = ""
+        self._began = 0.0  # when this minute began, on the monotonic clock
         self._examples: dict[str, int] = {}  # examples of each address this minute; the addresses in it are counted separately
         self._logged = 0  # examples this minute
         self._counted: Counter[tuple[str, str, int, str]] = Counter()
 
     def count(self, request: Request) -> bool:
         """Count a request; return whether it is to be logged as an example."""
-        if (minute := request.at[:16]) != self._minute:
-            self._minute = minute
+        minute, now = request.at[:16], time.monotonic()
+        # A request that was received in an earlier minute begins no other one, unless the machine's clock was set back.
+        if minute > self._minute or now - self._began >= _MINUTE:
+            self._minute, self._began = minute, now
             self._examples.clear()
             self._logged = 0
         address = find_network(request.address)

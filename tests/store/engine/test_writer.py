@@ -1,5 +1,6 @@
 """The writer: what becomes of a write that the database ends."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -47,6 +48,38 @@ def test_a_write_that_the_operator_ends_is_told_that_the_database_is_busy_and_th
     with pytest.raises(Refused, match=r"^BUSY"):
         store.write(cancel_itself).result(60)
     assert store.write(take).result(30) == 2
+
+
+def test_a_process_that_is_stopped_in_a_write_does_not_keep_the_others_from_writing(settings: Settings) -> None:
+    """Its server would hold the lock of all writers for hours, since nothing tells it that a machine has lost its power."""
+    brief = replace(settings, busy_timeout=30, database_write_timeout=1, job_timeout=1)
+    here, there = Store(brief), Store(brief)
+    has_begun, goes_on = threading.Event(), threading.Event()
+
+    def be_stopped(tx: Transaction) -> int:
+        take(tx)
+        has_begun.set()
+        goes_on.wait(60)
+        return take(tx)
+
+    stopped = here.write(be_stopped)
+    assert has_begun.wait(30)
+    try:
+        assert there.write(take).result(60) == 1
+    finally:
+        goes_on.set()
+    with pytest.raises(Refused, match=r"^BUSY"):
+        stopped.result(60)
+    assert here.write(take).result(30) == 2
+    here.close()
+    there.close()
+
+
+def test_a_limit_of_the_operator_for_idle_transactions_stays(settings: Settings) -> None:
+    store = Store(replace(settings, database_url=f"{settings.database_url}&options=-cidle_in_transaction_session_timeout%3D7s"))
+    told = store.write(lambda tx: tx.raw.execute("SHOW idle_in_transaction_session_timeout").fetchone()[0])
+    assert told.result(30) == "7s"
+    store.close()
 
 
 def test_a_server_that_accepts_no_writes_is_left_for_the_one_that_does_then(store: Store) -> None:

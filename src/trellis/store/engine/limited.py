@@ -19,6 +19,12 @@ _FOLLOW_INDEXES: Final = "; ".join((*(f"SET enable_{way} = off" for way in _WAYS
 # Overrides the default of the database or account: a write that has waited for its turn must see what the writes before it wrote.
 _SEE_COMMITS: Final = "SET default_transaction_isolation = 'read committed'"
 _READ_TABLES: Final = "; ".join((*(f"SET LOCAL enable_{way} = on" for way in _WAYS), f"SET LOCAL {_IN_ORDER} = DEFAULT"))
+# For a write: otherwise a server would hold the lock of all writers for a process that was stopped, or whose machine has lost its
+# power, for hours. A limit that the operator has set stays.
+_END_IDLE: Final = """
+    SELECT set_config('idle_in_transaction_session_timeout', %s, false)
+    WHERE current_setting('idle_in_transaction_session_timeout') = '0'
+"""
 # These detect a peer that is gone: probes after 30 s of silence, and at most 10 s until sent data is acknowledged. If only the
 # server process is stopped, its machine still acknowledges everything; the time limit of each statement covers that case.
 _TCP: Final = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 10_000}
@@ -32,6 +38,11 @@ class LimitedConnection(psycopg.Connection[Any]):
 
     limit: float | None = None
     longest: float | None = None
+
+    def prepare_for_writes(self, limit: float, idle: int) -> None:
+        """Set the limit for statements, and let the server end a transaction in which nothing happens for `idle` seconds."""
+        self.limit = limit
+        self.execute(_END_IDLE, (f"{idle}s",))
 
     @contextmanager
     def reading_everything(self) -> Iterator[None]:

@@ -133,7 +133,7 @@ class Store:
     def reading(self, *, snapshot: bool = True) -> "Reading":
         """Return a context for reading in this thread: in a snapshot, or, for a single statement, without one.
 
-        The context raises Refused (BUSY) if the database cannot be reached.
+        It raises Refused (BUSY) if the database cannot be reached.
         """
         return Reading(self, snapshot=snapshot)
 
@@ -208,7 +208,7 @@ class Store:
             # it goes to a file beyond a certain size (see `trellis.store.sqlite`).
             tx.raw.execute("PRAGMA temp_store=FILE")
         else:
-            tx.raw.limit = self.settings.database_write_timeout
+            tx.raw.prepare_for_writes(limit := self.settings.database_write_timeout, limit + self.settings.job_timeout)
         return tx
 
     def write(self, work: Callable[[Transaction], T], *, quiet: bool = False) -> Future[T]:

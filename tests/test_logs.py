@@ -39,6 +39,16 @@ def test_who_sends_a_line_feed_cannot_make_a_line_of_their_own() -> None:
     assert json.loads(JsonFormatter().format(_record("%s", "a\nb")))["message"] == "a\nb"
 
 
+def test_the_text_of_an_error_cannot_look_like_a_line_either() -> None:
+    """It may quote what a caller has sent, as PostgreSQL does in the details of an error."""
+    record = _record("Request %s failed.", "r1")
+    error = ValueError("a\n2026-01-01 ERROR forged\x1b[2J")
+    record.exc_info = (type(error), error, None)
+    first, *others = TextFormatter().format(record).split("\n")
+    assert first.endswith("Request r1 failed.")
+    assert others == ["  ValueError: a", "  2026-01-01 ERROR forged\\u001b[2J"]
+
+
 def test_a_record_for_machines_has_its_request_and_its_error() -> None:
     with pytest.raises(ValueError, match="Expecting value") as raised:
         json.loads("it broke")
@@ -50,7 +60,7 @@ def test_a_record_for_machines_has_its_request_and_its_error() -> None:
         *("Request r1 failed.", "r1"),
     )
     assert "JSONDecodeError: Expecting value" in told["error"].splitlines()[-1]
-    assert TextFormatter().format(record).splitlines()[-1] == told["error"].splitlines()[-1]
+    assert TextFormatter().format(record).splitlines()[-1].strip() == told["error"].splitlines()[-1]
 
 
 def test_a_request_is_told_to_people_with_its_key_whatever_its_number() -> None:

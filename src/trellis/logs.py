@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from textwrap import indent
 from typing import Any, Final
 
 from trellis.invisible import escape_unsafe
@@ -58,7 +59,7 @@ def configure_logs(settings: Settings, descriptor: int = _STDERR) -> None:
 
 
 class TextFormatter(logging.Formatter):
-    """Writes `2026-11-22T13:00:00.123Z INFO trellis.cli.workers: Worker 12 serves.`, and the traceback of an error below it."""
+    """Writes `2026-11-22T13:00:00.123Z INFO trellis.cli.workers: Worker 12 serves.`, and the indented traceback of an error."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
@@ -66,7 +67,7 @@ class TextFormatter(logging.Formatter):
         # A caller who sends a line feed must not be able to forge a line of the log.
         message = escape_unsafe(message + more).replace("\n", "\\n")
         line = f"{_time(record)} {record.levelname} {record.name}: {message}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return f"{line}\n{indent(escape_unsafe(self.formatException(record.exc_info)), '  ')}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):

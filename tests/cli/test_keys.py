@@ -31,6 +31,21 @@ def test_an_end_that_is_empty_is_refused(trellis: Trellis) -> None:
     assert trellis("keys", "show", "1").output.count("until 20") == 1
 
 
+def test_an_expiry_that_is_empty_does_not_remove_the_one_of_a_key(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("keys", "create", "Sync", "--grant", "forums.list", "--expires", "2030-01-01T00:00:00Z")
+    result = trellis("keys", "update", "1", "--expires", "")
+    assert (result.exit_code, "--no-expiry" in result.stderr) == (2, True)
+    assert trellis_json("keys", "show", "1")["expiresAt"] == "2030-01-01T00:00:00.000Z"
+
+
+def test_bounds_without_a_grant_that_they_are_for_are_refused(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    for bounds in (("--under", "forums:1"), ("--until", "7d"), ("--per-day", "0"), ("--dry-run-only",)):
+        for preset in ((), ("--preset", "agent")):
+            result = trellis("keys", "create", "Sync", *bounds, *preset)
+            assert (result.exit_code, "Bounds apply to the grants" in result.stderr) == (2, True), bounds
+    assert trellis_json("keys", "list") == []
+
+
 def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
     key = trellis_json(
         "keys", "create", "Plugin", "--grant", "forums.create", "--grant", "calendars.*", "--ip", "192.0.2.0/24",

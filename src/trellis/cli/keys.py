@@ -40,7 +40,7 @@ Under = Annotated[
 def _refuse_empty(text: str | None) -> str | None:
     """Refuse an empty text, which a shell variable that is not set would give: it would mean never."""
     if text is not None and not text.strip():
-        raise typer.BadParameter("it is empty. Give a time, or leave the option out for never.")
+        raise typer.BadParameter("it is empty. Give a time; for never, leave the option out, or use --no-expiry if there is one.")
     return text
 
 
@@ -95,7 +95,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Create a key and show it. The key is shown only once."""
-    if preset is not None and not (grant or propose) and (under or until or per_day is not None or dry_run_only):
+    if not (grant or propose) and (under or until or per_day is not None or dry_run_only):
         raise Failure(
             "Bounds apply to the grants of --grant and --propose. Give one of these too, such as --grant 'forums.*'.", MISUSED
         )
@@ -185,7 +185,10 @@ def update(
     name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="What the key is for.")] = None,
     owner: Owner = None,
     note: Note = None,
-    expires: Annotated[str | None, typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601.")] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601.", callback=_refuse_empty),
+    ] = None,
     no_expiry: Annotated[bool, typer.Option("--no-expiry", help="It never expires.")] = False,
     ip: Annotated[
         list[str] | None,

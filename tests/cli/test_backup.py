@@ -46,6 +46,16 @@ def test_nothing_is_overwritten(trellis: Trellis) -> None:
 
 
 @on_sqlite
+@pytest.mark.parametrize("name", ["", ".", "/", ".."])
+def test_a_folder_is_not_a_name_for_a_copy(trellis: Trellis, name: str) -> None:
+    """Nor is an empty name, such as that of a variable of the shell that is not set: it means this folder."""
+    result = trellis("backup", "create", name)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"{name or '.'} already exists. Nothing was overwritten: choose another name.\n"
+    assert [*Path.cwd().iterdir()] == []
+
+
+@on_sqlite
 @pytest.mark.parametrize("has_links", [True, False])
 def test_a_copy_has_its_name_only_when_it_is_whole(trellis: Trellis, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
     copy, seen = sqlite.copy, list[bool]()

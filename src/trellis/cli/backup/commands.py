@@ -91,10 +91,10 @@ def parse_interval(text: str) -> timedelta:
 
 def _copy_once(settings: Settings, source: Path, file: Path) -> None:
     """Copy a database to a file that exists only once it is complete, as this process may be killed before. Raises Failure."""
-    draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}{DRAFT}")
     with _explaining_files(file):
         if os.path.lexists(file):
             raise FileExistsError
+        draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}{DRAFT}")
         copy_database(settings, source, draft, file)
         try:
             _rename_new(draft, file)

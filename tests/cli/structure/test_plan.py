@@ -335,6 +335,22 @@ def test_it_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> 
     assert words.index("old →") < words.index("new")
 
 
+def test_what_was_added_at_the_end_of_a_long_text_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels: Any = PlainLabels()
+    long = "The same words at first, " * 9
+    for before, after, told in ((long, long + "then more", ", → …"), (long + "then more", long, "then more → …")):
+        change = {**CHANGE, "action": "update", "path": "News", "differences": [_differ("description", before, after)]}
+        with terminal(monkeypatch, 300) as screen:
+            show_changes({"changes": [change]}, labels)
+        shown = screen.getvalue()
+        assert "then more" in shown, told
+        assert told in shown
+
+
+def _differ(member: str, before: str, after: str) -> dict[str, str]:
+    return {"member": member, "before": before, "after": after}
+
+
 def test_without_colours_if_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     labels: Any = PlainLabels()

@@ -93,7 +93,8 @@ def _format(value: Any) -> str:
 
 def _shorten(before: str, after: str) -> tuple[str, str]:
     """Shorten two values, so that their difference can be seen."""
-    same = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0)
+    shared = min(len(before), len(after))
+    same = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), shared)
     skipped = max(0, same - _LONGEST // 2) if max(len(before), len(after)) > _LONGEST else 0
     return _cut(before, skipped), _cut(after, skipped)
 

@@ -1,10 +1,19 @@
 """The results of tools, encoded."""
 
 import orjson
+import pytest
 
 from trellis.core.gate import Result
+from trellis.core.operation import RawText
 from trellis.core.verbs import Verb
-from trellis.mcp.results import encode_write
+from trellis.errors import Refused
+from trellis.mcp.results import MOST_BYTES, encode_read, encode_write
+
+
+def test_a_text_is_bounded_in_bytes_and_not_in_characters() -> None:
+    assert len(encode_read(RawText("é" * (MOST_BYTES // 2), "application/yaml")).body) > MOST_BYTES
+    with pytest.raises(Refused, match="PAGE_TOO_LARGE"):
+        encode_read(RawText("é" * (MOST_BYTES // 2 + 1), "application/yaml"))
 
 
 def test_a_call_that_waits_for_approval_returns_what_was_proposed() -> None:

@@ -34,7 +34,7 @@ def encode_cacheable(members: dict[str, Any], milliseconds: int) -> bytes:
 def encode_read(value: Any) -> CachedResponse:
     """Return the result of a tool that reads, with the version of what it returns. Raises Refused (PAGE_TOO_LARGE)."""
     if isinstance(value, RawText):
-        _check_size(len(value.text))
+        _check_size(len(value.text.encode()))
         return CachedResponse(_encode(value.text, b"", {}), b"")
     body = encode_json(value)
     _check_size(len(body))

@@ -55,6 +55,20 @@ def test_a_folder_is_not_a_name_for_a_copy(trellis: Trellis, name: str) -> None:
     assert [*Path.cwd().iterdir()] == []
 
 
+def test_the_database_of_another_program_is_neither_copied_nor_changed(cli: Trellis, nowhere: Environment) -> None:
+    with closing(open_sqlite(Path("other.db"))) as other:
+        other.execute("CREATE TABLE customers (id INTEGER)")
+    before = Path("other.db").read_bytes()
+    nowhere(database_url="sqlite:///other.db")
+
+    for arguments in (("copy.db",), ("copies", "--every", "1h")):
+        result = cli("backup", *arguments)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "The database other.db belongs to another program. It was not changed.\n"
+    assert Path("other.db").read_bytes() == before
+    assert [path.name for path in Path.cwd().iterdir()] == ["other.db"]
+
+
 @on_sqlite
 @pytest.mark.parametrize("has_links", [True, False])
 def test_a_copy_has_its_name_only_when_it_is_whole(trellis: Trellis, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:

@@ -21,7 +21,7 @@ from trellis.compose import compose
 from trellis.logs import configure_logs
 from trellis.settings import Settings
 from trellis.store import moments
-from trellis.store.condition import Condition, explain_condition, find_file
+from trellis.store.condition import Condition, explain_condition, find_condition, find_file
 from trellis.store.engine import Damaged, backup
 from trellis.store.restore import NotRestorable, prepare_restore
 
@@ -71,8 +71,8 @@ def create_backup(
     settings = Settings.load()
     source = _sqlite_file(settings, "copies SQLite databases", "pg_dump --format=custom --file=FILE ADDRESS")
     with explaining(settings):
-        if not source.exists():
-            raise Failure(explain_condition(settings, Condition.MISSING))
+        if (at := find_condition(settings)) in {Condition.MISSING, Condition.FOREIGN}:
+            raise Failure(explain_condition(settings, at))
     if every is None:
         _copy_once(settings, source, file)
         show(f"Copied {source} to {file} ({file.stat().st_size:,} bytes).")

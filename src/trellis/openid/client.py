@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from authlib.oauth2 import OAuth2Error  # type: ignore[import-untyped]
+import orjson
 from authlib.oauth2.client import OAuth2Client  # type: ignore[import-untyped]
 
 from trellis.openid.errors import ProviderRefused, ProviderUnavailable
@@ -34,18 +34,31 @@ class Client(OAuth2Client):  # type: ignore[misc]  # it has no types
 
     async def exchange(self, address: str, code: str, verifier: str) -> Mapping[str, Any]:
         """Return the tokens that the provider issues for a code. Raises ProviderRefused, ProviderUnavailable."""
-        try:
-            found = await self.fetch_token(address, grant_type="authorization_code", code=code, code_verifier=verifier)
-        except OAuth2Error as error:
-            raise ProviderRefused(explain_refused_code(error.error)) from None
-        except ValueError:
-            raise ProviderUnavailable(say("Its token endpoint did not answer with a JSON object.")) from None
-        return dict(found)
+        found: Mapping[str, Any] = await self.fetch_token(
+            address, grant_type="authorization_code", code=code, code_verifier=verifier
+        )
+        return found
 
     async def _fetch_token(self, url: str, body: str, headers: Mapping[str, str], auth: Any, **_: object) -> Any:
         to, sent, content = auth.prepare("POST", url, {**HEADERS, **headers}, body)
         async with bounded(), httpx.AsyncClient(transport=BoundedTransport(self._tls), timeout=None) as client:  # noqa: S113  # bounded
             response = await client.post(to, headers=sent, content=content)
-        if response.status_code >= 500:
-            raise ProviderUnavailable(say("Its token endpoint answered with status {status}.", status=response.status_code))
-        return self.parse_response_token(response)
+        return _read_tokens(response)
+
+
+def _read_tokens(response: httpx.Response) -> Mapping[str, Any]:
+    """Return the JSON object of a response. Raises ProviderRefused, ProviderUnavailable.
+
+    Authlib's own function raises further errors, such as for a page of a proxy, or an error with a description that is no text.
+    """
+    try:
+        told = orjson.loads(response.content)
+    except orjson.JSONDecodeError:
+        told = None
+    if response.status_code >= 500 or (response.status_code != 200 and not isinstance(told, dict)):
+        raise ProviderUnavailable(say("Its token endpoint answered with status {status}.", status=response.status_code))
+    if not isinstance(told, dict):
+        raise ProviderUnavailable(say("Its token endpoint did not answer with a JSON object."))
+    if "error" in told:
+        raise ProviderRefused(explain_refused_code(told["error"]))
+    return told

@@ -400,6 +400,15 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "an answer that is no object": ({"answers": {"/token": (200, b"[1]")}}, "did not answer with a JSON object"),
     "an answer that is no JSON": ({"answers": {"/token": (200, b"<html>")}}, "did not answer with a JSON object"),
     "an error": ({"answers": {"/token": (400, {"error": "<script>"})}}, "without an error code"),
+    "an error that it describes by no text": (
+        {"answers": {"/token": (400, {"error": "invalid_grant", "error_description": 5})}},
+        "(invalid_grant)",
+    ),
+    "a page of a proxy": ({"answers": {"/token": (403, b"<html>")}}, "is currently unavailable"),
+    "a redirect": ({"answers": {"/token": (302, b"")}}, "is currently unavailable"),
+    "too many requests": ({"answers": {"/token": (429, b"[]")}}, "is currently unavailable"),
+    "a time that never comes": ({"answers": {"/token": (200, b'{"expires_in": 1e400}')}}, "did not answer with a JSON object"),
+    "an answer that is nested deeply": ({"answers": {"/token": (200, b"[" * 200_000)}}, "did not answer with a JSON object"),
     "a failure": ({"answers": {"/token": (500, b"")}}, "is currently unavailable"),
     "no keys": ({"answers": {"/jwks": (200, {"keys": [{"kty": "RSA"}, 7]})}}, "a key that it does not list"),
 }

@@ -10,6 +10,7 @@ from tests.fixture_types import Run
 from trellis.admin.runner import Runner
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
+from trellis.core.idempotency import refuse_running
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.settings import Settings
@@ -37,6 +38,21 @@ def test_a_write_whose_client_waits_is_done(gate: Gate, settings: Settings, run:
     runner = Runner(gate, settings).serving(stays)
     asyncio.run(runner.perform(Call("forums.create", TERMINAL, {"name": "News"})))
     assert run("forums.list")["totalResults"] == 1
+
+
+def test_a_form_sent_again_while_the_first_one_still_runs_is_told_so(
+    gate: Gate, settings: Settings, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the words that programs get, who are told about a header of theirs."""
+
+    def refuse(_: Call) -> Any:
+        raise refuse_running()
+
+    monkeypatch.setattr(gate, "submit", refuse)
+    call = Call("forums.create", TERMINAL, {"name": "News"}, token="panel/once", fingerprint="of the form")
+    with pytest.raises(Refused, match=r"^BUSY: This form is still being processed\. Wait a moment, then send it again\.$"):
+        asyncio.run(Runner(gate, settings).perform_once(call, size=0))
+    assert run("forums.list")["totalResults"] == 0
 
 
 def test_checks_that_are_asked_for_together_are_one(

@@ -107,6 +107,31 @@ def test_what_a_form_sends_after_it_took_effect_once_is_done_when_it_is_sent_aga
     assert [event["after"]["name"] for event in events()[-2:]] == ["One", "Two"]
 
 
+@pytest.mark.parametrize(
+    ("path", "button"), [("/forums/new", {"_action": "save"}), ("/forums/7/copy", {"_action": "save"}), ("/webhooks/new", {})]
+)
+def test_what_was_created_and_deleted_is_created_again(
+    admin: Visitor, community: Community, run: Run, events: Events, path: str, button: dict[str, str]
+) -> None:
+    """As after the back button: the refusal that programs get, with advice on the key in their headers, is of no use to people."""
+    assert community.staff == 7
+    typed = {"name": "Twice", "url": "https://hooks.example/two", "events": "*", **button}
+    drawn = next(one for one in read_forms(admin.get(path)) if "_submission" in dict(one.filled()))
+    filled = drawn.filled(**{name: value for name, value in typed.items() if name in {"_action", *dict(drawn.filled())}})
+    assert admin.post(path, filled).status_code in {200, 303}
+    made = events()[-1]
+    run(f"{made['resource']}.delete", made["resourceId"])
+    before = len(events())
+    refused = admin.post(path, filled)
+    assert refused.status_code == 409
+    assert "What it created has been deleted since." in page_text(refused)
+    assert "Idempotency-Key" not in page_text(refused)
+    assert len(events()) == before
+    again = next(one for one in read_forms(refused) if "_submission" in dict(one.filled()))
+    assert admin.post(path, again.filled(**button)).status_code in {200, 303}
+    assert events()[-1]["type"] == made["type"]
+
+
 def test_a_plan_made_with_a_form_that_took_effect_once_is_carried_out(admin: Visitor, community: Community, events: Events) -> None:
     path, moving = "/forums/many/move", {"ids": str(community.staff), "_action": "plan"}
     admin.get("/forums")

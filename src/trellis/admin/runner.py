@@ -80,15 +80,18 @@ class Runner:
     async def perform_once(self, call: Call, *, size: int) -> Result:
         """Run a write with a token, after waiting for an earlier one with the same token: a form may be sent twice at once.
 
-        Raises Refused, and SentBefore if the token belongs to other values.
+        Raises Refused, and SentBefore if the token belongs to other values, or if what the earlier write created is gone: the texts
+        of these refusals are for programs.
         """
         await self._wait_until_ended(call)
         try:
             return await self.perform(call, size=size)
         except Refused as refused:
-            if refused.status != 422:  # the token belongs to other values; the text of this refusal is for programs
-                raise
-            raise SentBefore from None
+            if refused.message == "IDEMPOTENCY_KEY_IN_USE":
+                raise Refused("BUSY", say("This form is still being processed. Wait a moment, then send it again.")) from None
+            if refused.message in {"IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_RECORD_GONE"}:
+                raise SentBefore(is_gone=refused.message == "IDEMPOTENCY_RECORD_GONE") from None
+            raise
 
     async def find_response(self, call: Call) -> Any:
         """Return the response to an earlier write with the same token, once that write has ended; None if there was none."""

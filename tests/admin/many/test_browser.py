@@ -150,6 +150,18 @@ def test_rows_are_chosen_by_mouse_and_keyboard(panel: OpenPanel, community: Comm
     assert _top(run) == ["News", "Help", "Wiki", "Staff"]
 
 
+def test_escape_also_unticks_what_is_below_a_closed_node(page: Page, community: Community) -> None:
+    """Otherwise it would be deleted along with what is ticked next."""
+    page.goto(f"/admin/forums?open={community.news}")
+    page.get_by_role("checkbox", name="Choose Releases").check()
+    page.get_by_role("link", name="What is under News").click()
+    bar = page.locator("[data-many]")
+    expect(bar).to_contain_text("1 forum chosen")
+    page.get_by_role("link", name="News", exact=True).press("Escape")
+    expect(bar).to_be_hidden()
+    assert page.locator("input[name=ids]:checked").count() == 0
+
+
 def test_back_leads_to_the_list_and_sends_no_preview_again(panel: OpenPanel, community: Community, run: Run) -> None:
     page = panel(scripts=True)
     page.goto("/admin/forums?perPage=50")

@@ -8,7 +8,7 @@ export function selecting(bar) {
   const chosen = () => document.querySelectorAll(`input[name="ids"][form="${bar.id}"]:checked`);
   const [one, several] = bar.dataset.of.split("|");
   const most = Number(bar.dataset.most); // rows that can be changed at once
-  const view = { bar, boxes, last: null };
+  const view = { bar, boxes, chosen, last: null };
   bar.classList.add("live");
   const count = () => {
     const number = chosen().length;
@@ -74,7 +74,7 @@ function press(view, event, set) {
   const isTyping = event.target.matches("input:not([type=checkbox]), select, textarea");
   if (isTyping || (!box && event.key !== "Escape")) return;
   if (event.key === "Escape") {
-    if (!document.querySelector(".taken")) set(view.boxes().filter((one) => one.checked), false);
+    if (!document.querySelector(".taken")) set([...view.chosen()], false); // also those below closed nodes
   } else if (event.key.toLowerCase() === "a" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     set(view.boxes(), true);

@@ -107,3 +107,13 @@ def test_what_is_said_at_the_foot_covers_no_button_there(page: Page, community: 
     page.context.set_offline(False)
     message.get_by_role("button", name="Try again").click()
     expect(page.locator(".flash")).to_contain_text("Saved")
+
+
+def test_a_service_on_this_machine_needs_no_network(page: Page, community: Community) -> None:
+    """As on a journey: the browser says that it is offline, and yet a form can be sent."""
+    page.add_init_script("Object.defineProperty(navigator, 'onLine', { get: () => false })")
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_label("Name", exact=True).fill("Questions")
+    page.locator(".bar").get_by_role("button", name="Save").dblclick()
+    expect(page.locator(".flash")).to_contain_text("Saved")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Questions")

@@ -1,5 +1,5 @@
-// Sending forms: a second press sends nothing, nothing is sent without a network, and a form with data-working shows its text if the
-// answer takes long. The form, the pressed button or the chosen radio button can have the text.
+// Sending forms: a second press sends nothing, nothing is sent if the service is out of reach, and a form with data-working shows its
+// text if the answer takes long. The form, the pressed button or the chosen radio button can have the text.
 import { t } from "./language.js";
 import { say } from "./messages.js";
 
@@ -7,6 +7,7 @@ const MARKED = 100; // milliseconds until the pressed button is marked
 const PATIENCE = 700; // milliseconds until the text is shown
 const LONGEST = 30_000; // milliseconds after which a form may be sent again: loading may have been stopped, which not every browser reports
 const held = new Set();
+const reached = new WeakSet(); // forms whose service has answered although the browser has no network: it is on this machine
 let waiting = [];
 
 export function working(root) {
@@ -14,7 +15,7 @@ export function working(root) {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
     if (held.has(form)) return event.preventDefault();
-    if (!navigator.onLine) return refuse(event, form);
+    if (!navigator.onLine && !reached.delete(form)) return probe(event, form);
     held.add(form);
     setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: a disabled button is not sent
     waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), MARKED));
@@ -32,11 +33,20 @@ export function working(root) {
 }
 
 // Without this, the browser would replace the page, and what was typed, by a page that reports that there is no network.
-function refuse(event, form) {
+async function probe(event, form) {
+  const { submitter } = event;
   event.preventDefault();
-  const again = () => form.isConnected && form.requestSubmit(event.submitter ?? undefined);
-  say(t("There is no network connection. Nothing was sent; what you typed is still here."), { bad: true, stay: true, buttons: [[t("Try again"), again]] });
+  try {
+    await fetch(import.meta.url, { method: "HEAD", cache: "no-store" });
+    reached.add(form);
+  } catch {
+    const again = () => send(form, submitter);
+    return say(t("There is no network connection. Nothing was sent; what you typed is still here."), { bad: true, stay: true, buttons: [[t("Try again"), again]] });
+  }
+  send(form, submitter);
 }
+
+const send = (form, submitter) => form.isConnected && form.requestSubmit(submitter ?? undefined);
 
 function hold(button) {
   button.disabled = true;

@@ -131,6 +131,21 @@ def test_the_dialog_moves_and_deletes(page: Page, community: Community, run: Run
     assert _order(run, community.releases) == ["Betas"]
 
 
+def test_enter_in_the_reason_deletes_as_the_button_does(page: Page, community: Community, run: Run) -> None:
+    """Without children that was always so; with them, Enter pressed the hidden button of the search, and nothing was said."""
+    page.goto("/admin/forums")
+    page.locator(f"#node-{community.news} > .node-row").get_by_role("link", name="Delete News").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Why").fill("Too quiet")
+    dialog.get_by_label("Why").press("Enter")
+    expect(page.locator(".notice.bad")).to_contain_text("Choose what happens to its children.")
+    assert run("forums.list", parentId="root")["totalResults"] == 4
+    page.get_by_role("radio", name="Delete them too").check()
+    page.get_by_label("Why").press("Enter")
+    expect(page.locator(".flash")).to_contain_text("News and 3 below it were deleted.")
+    assert run("events.list", order="newest", limit=1)["results"][0]["reason"] == "Too quiet"
+
+
 def test_the_grid_ticks_rows_columns_and_everybody(page: Page, community: Community, run: Run) -> None:
     page.goto(f"/admin/forums/{community.wiki}")
     page.get_by_role("button", name="All options: Guests").click()

@@ -56,6 +56,19 @@ def test_its_children_move_to_one_that_a_search_has_found(admin: Visitor, commun
     assert run("forums.get", community.betas)["path"] == "Help > Releases > Betas"
 
 
+def test_enter_in_the_search_searches_and_elsewhere_deletes(admin: Visitor, community: Community, run: Run) -> None:
+    """Without scripts, Enter sends the form with no button."""
+    path = f"/forums/{community.news}/delete"
+    drawn = find_form(admin.get(path), "/delete")
+    found = admin.post(path, drawn.filled(**{"_search.to": "hel", "children": "delete"}))
+    assert found.status_code == 200
+    assert ("to", str(community.help)) in find_form(found, "/delete").offered
+    assert run("forums.list")["totalResults"] == 7
+    response = admin.post(path, find_form(found, "/delete").filled())
+    assert response.status_code == 303
+    assert run("forums.list")["totalResults"] == 3
+
+
 def test_after_one_below_another_the_tree_is_open_there(admin: Visitor, community: Community) -> None:
     path = f"/forums/{community.betas}/delete"
     response = admin.post(path, find_form(admin.get(path), "/delete").filled(_action="delete"))

@@ -9,11 +9,11 @@ from starlette.responses import Response
 from trellis.admin.conflicts import fetch_last_event
 from trellis.admin.nodes.names import fetch_names, fetch_record_names
 from trellis.admin.nodes.node import fetch_node
-from trellis.admin.nodes.picker import Picker, build_picker
+from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import ACTION, StaleForm
+from trellis.admin.submitted import StaleForm
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
@@ -120,7 +120,7 @@ async def delete(kind: NodeKind, request: PageRequest) -> Response:
     """Delete a node, unless what would be deleted has changed since the page showed it."""
     if (record := await fetch_node(kind, request)) is None:
         return await _redirect_if_deleted(kind, request)
-    if record["id"] in kind.built_in or request.form.get(ACTION, "delete") != "delete":
+    if record["id"] in kind.built_in or is_search(request.form, ("to",), "delete"):
         return await _show(kind, request, record, 403 if record["id"] in kind.built_in else 200)
     try:
         plan = await _plan(kind, request, record)

@@ -47,3 +47,17 @@ def test_the_form_shows_what_counts_and_what_html_becomes(
     assert [text for text in list_complaints(said) if "postMessage" not in text] == []  # axe asks the frame
     for context in chrome.contexts:
         context.close()
+
+
+def test_a_preview_that_there_is_none_of_says_why(chrome: Browser, let_in: LetIn, community: Community, service: Service) -> None:
+    """As after the session has ended: the button must not do nothing."""
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    let_in(page)
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_label("Description").fill(HTML)
+    context.clear_cookies()
+    page.get_by_role("button", name="Preview of Description").click()
+    expect(page.locator("[data-message]")).to_contain_text("No preview available. You are signed out.")
+    expect(page.get_by_label("Description")).to_have_value(HTML)
+    context.close()

@@ -97,6 +97,8 @@ def test_an_affix_that_is_left_open_is_closed() -> None:
         ("<b ", ">"),
         ("<a href='", "'>x</a>"),
         ('<a href="javascript:alert(1)">', "</a>"),
+        ('<a href="java&#1;script:alert(1)">', "</a>"),
+        ('<a href="javascript&#x2028;:alert(1)">', "</a>"),
         ('<b onmouseover="alert(1)">', "</b>"),
         ('<span style="position:fixed">', "</span>"),
         ("<svg><style>", "</style></svg>"),

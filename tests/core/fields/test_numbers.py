@@ -15,6 +15,7 @@ PRIORITY = Integer(1, 9, nullable=True)
         (Integer(), 0, 0),
         (Integer(), "12", 12),
         (Integer(), " +7 ", 7),
+        (Integer(), "\x1f7\u2028", 7),
         (Integer(), 3.0, 3),
         (Integer(), 2**31 - 1, 2**31 - 1),
         (PRIORITY, None, None),

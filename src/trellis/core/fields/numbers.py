@@ -48,6 +48,6 @@ def parse_whole_number(raw: object) -> int | None:
         return raw
     if isinstance(raw, float) and raw.is_integer() and abs(raw) <= MAX_INTEGER:
         return int(raw)
-    if isinstance(raw, str) and _WHOLE_NUMBER.match(raw.strip()):
-        return int(raw)
+    if isinstance(raw, str) and _WHOLE_NUMBER.match(text := raw.strip()):
+        return int(text)  # by itself, int() would not accept all blanks that strip() removes
     return None

@@ -115,7 +115,11 @@ def _check_cost(html: str) -> None:
 
 def sanitize_inline_html(html: str) -> str:
     """Sanitise HTML that is part of a line of text, and no longer than one."""
-    return CONTROLS.sub("", _load_cleaner(_INLINE_TAGS).clean(html))  # entities may have encoded control characters
+    clean = _load_cleaner(_INLINE_TAGS).clean
+    cleaned = clean(html)
+    # Entities may have encoded control characters. Without them, an address may have another scheme.
+    plain = CONTROLS.sub("", cleaned)
+    return cleaned if plain == cleaned else clean(plain)
 
 
 @cache

@@ -9,6 +9,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -72,7 +73,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._ports = ports
         self._step = _Step.REQUEST
         self._until: float | None = None
-        self._head = 0  # bytes of the head, as far as it has come in chunks of its own
+        self._head = 0  # bytes of the head, or since the last part of the body, as far as they have come in chunks of their own
         self._chunk = 0
         self._received = 0  # bytes of the body since the last check
         self._unsent = 0  # bytes, when they were last counted
@@ -84,6 +85,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._writes = False  # whether the request that is arriving writes, and all before it have been answered
         self._is_counted = False  # among the writes under way
         self._response: bytes | None = None  # to a write that is arriving, if the application does not see it
+        self._asks_for_upgrade = False
+        self._current: Any = None  # uvicorn's cycle of the request that is being answered; `cycle` is that of the newest one
 
     @property
     def _address(self) -> str:
@@ -130,6 +133,9 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.discard(self, self._address)
         self._count_answered()
+        if self._current is not None and not self._current.response_complete:  # uvicorn tells only the newest request
+            self._current.disconnected = True
+            self._current.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -139,9 +145,38 @@ class LimitedProtocol(HttpToolsProtocol):
             self._begin()
         self._head += len(data)
         self._chunk = len(data)
-        super().data_received(data)
-        if self._step is _Step.HEAD and self._head > HEAD:
-            self._refuse(ServerRefusal.LARGE_HEAD, after_another=self._is_answering())
+        self._unset_keepalive_if_required()
+        self._feed(data)
+        if self._head > HEAD:
+            self._refuse_large()
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            if self._asks_for_upgrade and not self._refused:
+                self._read_without_upgrade(data[upgrade.args[0] :])
+        except HttpParserError:
+            self.logger.warning("Invalid HTTP request received.")
+            if not (self._refused or self.transport.is_closing()):
+                self._refuse_malformed()
+
+    def _read_without_upgrade(self, rest: bytes) -> None:
+        """Read the head of a request again as if it did not ask for another protocol, and then `rest`, which follows it.
+
+        The parser takes whatever follows such a head for the other protocol, even the body of the request. Clients of Java ask for
+        HTTP/2 in this way.
+        """
+        line = b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        kept = b"".join(b"%b: %b\r\n" % (name, value) for name, value in self.headers if name != b"upgrade")
+        self._asks_for_upgrade = False
+        self.parser = HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        self._feed(line + kept + b"\r\n" + rest)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._step is _Step.HEAD:  # else it is a trailer, which must not count as a header (RFC 9110, 6.5.1)
+            super().on_header(name, value)
 
     def on_message_begin(self) -> None:
         if self._step is not _Step.HEAD:  # it follows another request in the same chunk
@@ -151,11 +186,15 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._refused:
             return
+        self._asks_for_upgrade = self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)
+        if self._asks_for_upgrade:
+            return
         self._step, self._until = _Step.BODY, None
         self._received, self._body_patience = 0, self._limits.body
         if max(self._head, self._chunk) > HEAD and self._size_of_head() > HEAD:
             self._refuse(ServerRefusal.LARGE_HEAD, after_another=self._is_answering())
             return
+        self._head = 0
         self._writes = self._hooks.writes.has(self.parser.get_method(), self.url) and self._can_respond()
         if self._writes:
             scope: Any = self.scope
@@ -168,12 +207,13 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:
+            self._head = 0
             self._received += len(body)
             if self._response is None:
                 super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if self._refused:
+        if self._refused or self._asks_for_upgrade:
             return
         if self._response is not None:
             self._respond(self._response)
@@ -186,6 +226,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._hooks.writes.under_way += 1
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._current = cycle
         if self._connections is not self._public or cycle.waiting_for_100_continue or not self._ready.add(self, cycle, app):
             super()._start_asgi_task(cycle, app)
 
@@ -238,6 +279,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self._delivered += max(0, self._unsent - unsent)
         self._unsent = unsent
 
+    def _refuse_large(self) -> None:
+        """Refuse a head, or the trailers of a body and what else comes between its parts, of more than HEAD bytes."""
+        if not self._refused and self._step is not _Step.REQUEST:
+            follows = self._is_answering() if self._step is _Step.HEAD else self._has_begun_to_answer()
+            self._refuse(ServerRefusal.LARGE_HEAD, after_another=follows)
+
     def _begin(self) -> None:
         """Expect the head of a request, whose first byte has arrived."""
         self._step, self._head = _Step.HEAD, 0
@@ -274,7 +321,12 @@ class LimitedProtocol(HttpToolsProtocol):
         received, self._received = self._received, 0
         self._body_patience = min(self._limits.body, self._body_patience - passed + received / RATE)
         if self._body_patience <= 0:
-            self._refuse(ServerRefusal.SLOW_BODY, after_another=cycle is not None and cycle.response_started)
+            self._refuse(ServerRefusal.SLOW_BODY, after_another=self._has_begun_to_answer())
+
+    def _has_begun_to_answer(self) -> bool:
+        """Return whether the answer to the request whose body is arriving has begun."""
+        cycle: Any = self.cycle if self._response is None else None
+        return cycle is not None and cycle.response_started
 
     def _is_read_too_slowly(self, passed: float) -> bool:
         self._count_unsent()
@@ -287,13 +339,17 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         """Close a connection on which no request, or no complete head, has arrived in time."""
-        if self._is_answering():  # an earlier request: its answer is the last one
-            self.cycle.keep_alive = False
-            self._refused = True
+        if self._is_answering():  # an earlier request
+            self._end_after_answer()
         elif self._step is _Step.HEAD:
             self._refuse(ServerRefusal.SLOW_HEAD)
         else:
             self.transport.close()
+
+    def _end_after_answer(self) -> None:
+        """Read nothing more, and close the connection after the answers to the requests that have arrived."""
+        self.cycle.keep_alive = False
+        self._refused = True
 
     def _refuse(self, refusal: ServerRefusal, *, after_another: bool = False) -> None:
         """Answer in the application's place, stop reading, and close. After another answer, or in the middle of it, only close."""
@@ -318,9 +374,13 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    def send_400_response(self, msg: str) -> None:
-        self._record(ServerRefusal.MALFORMED)
-        super().send_400_response(msg)
+    def _refuse_malformed(self) -> None:
+        """Answer bytes that are no HTTP. If they follow a request that is still being answered, only its answer is sent."""
+        if self._step is _Step.HEAD and self._is_answering():
+            self._end_after_answer()
+            self._hooks.refused[ServerRefusal.MALFORMED] += 1
+        else:
+            self._refuse(ServerRefusal.MALFORMED, after_another=self._step is _Step.BODY and self._has_begun_to_answer())
 
     def _record(self, refusal: ServerRefusal) -> None:
         """Count an answer in the application's place, and log it: in its own line, or in that of a request under way."""

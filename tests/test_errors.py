@@ -37,6 +37,13 @@ def test_several_faults_are_counted_and_all_told() -> None:
     assert (refused.message, refused.code, refused.faults) == ("NO_TITLE", "1L364/2", faults)
 
 
+def test_a_sentence_about_several_fields_is_said_once() -> None:
+    told = "Send at most one of position, before and after, not before and after."
+    refused = refuse_faults(*(Fault(name, "INVALID_POSITION", told) for name in ("before", "after")))
+    assert refused.detail == f"2 fields are invalid: {told}"
+    assert [fault.field for fault in refused.faults] == ["before", "after"]
+
+
 def test_of_very_many_faults_twenty_are_told_and_the_others_counted() -> None:
     faults = [Fault(f"x{number}", "UNKNOWN_PARAMETER", f"There is no x{number}.") for number in range(1000)]
     refused = refuse_faults(*faults, Fault("name", "NO_TITLE", "name is needed."))

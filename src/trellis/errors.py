@@ -74,7 +74,7 @@ def refuse_faults(*faults: Fault) -> Refused:
     ordered = sorted(faults, key=lambda fault: REFUSALS[fault.message].yields)
     listed = tuple(ordered[: REFUSALS[ordered[0].message].most_faults])
     more = len(ordered) - len(listed)
-    first, detail = listed[0], join(fault.detail for fault in listed)
+    first, detail = listed[0], join(dict.fromkeys(fault.detail for fault in listed))  # one sentence may be about several fields
     if len(ordered) > 1:
         detail = say("{count:,} fields are invalid: {faults}", count=len(ordered), faults=detail)
     if more:

@@ -16,10 +16,11 @@ LARGE = "/forums/forums?perPage=20"
 
 
 class Reader:
-    """A caller that reads the first part of an answer, and the others when it is told to go on."""
+    """A caller that reads the head and the first part of an answer, or nothing, and the rest when it is told to go on."""
 
-    def __init__(self, api: ApiClient, path: str, key: str = "") -> None:
+    def __init__(self, api: ApiClient, path: str, key: str = "", *, reads_nothing: bool = False) -> None:
         self.status = 0
+        self.reads_nothing = reads_nothing
         self.read = b""
         self.goes_on = asyncio.Event()
         self.has_begun = asyncio.Event()
@@ -40,7 +41,9 @@ class Reader:
         return {"type": "http.request"}
 
     async def _send(self, message: MutableMapping[str, Any]) -> None:
-        if self.read:
+        if self.reads_nothing:
+            self.has_begun.set()
+        if self.read or self.reads_nothing:
             await self.goes_on.wait()
         self.status = message.get("status", self.status)
         self.read += message.get("body", b"")
@@ -98,6 +101,21 @@ def test_a_key_that_does_not_read_is_refused_more_and_others_are_not(make_api: M
 
     api.do(read())
     assert api.get(f"{LARGE}&sortDir=desc&sortBy=name").status_code == 200
+    assert api.application.service.under_way.total == 0
+
+
+def test_an_answer_counts_before_its_head_is_read(make_api: MakeApiClient, forums: None) -> None:
+    """A connection on which earlier answers are not read takes no more, not even a head."""
+    api = make_api(answers_under_way=4 * PART)
+
+    async def read() -> None:
+        held = Reader(api, LARGE, reads_nothing=True)
+        await held.has_begun.wait()
+        assert read_refusal(await api.sending("GET", "/forums/forums?perPage=19"), 503, "TOO_MUCH_UNREAD")
+        await held.finish()
+        assert held.status == 200
+
+    api.do(read())
     assert api.application.service.under_way.total == 0
 
 

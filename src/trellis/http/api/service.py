@@ -131,9 +131,9 @@ class Service:
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a response
             response, error = fail(request, self.explain(request, raised))
         headers = build_headers(request, response, self.find_allowed_origin(request), self._also)
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
         body = b"" if request.method == "HEAD" else response.body
-        with self.under_way.hold(request.caller, body):
+        with self.under_way.hold(request.caller, body):  # the head may have to wait, too, until earlier answers are read
+            await send({"type": "http.response.start", "status": response.status, "headers": headers})
             await send_body(send, body)
         status, error = request.outcome or (response.status, error)
         self.log_request(request, status, error, started + request.waited)

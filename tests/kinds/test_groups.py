@@ -137,6 +137,11 @@ def test_a_name_is_shown_as_it_is_whatever_stands_around_it(name: str, prefix: s
     assert f"({name})" in Seen(html.replace("\r", "&#13;")).words
 
 
+def test_the_longest_formatted_name_is_as_long_as_the_reference_says(run: Run) -> None:
+    made = run("groups.create", name='"' * 255, prefix="x" * 1000, suffix="x" * 1000)
+    assert len(made["formattedName"]) == GROUPS.derived[0].type.schema()["maxLength"]
+
+
 def test_an_affix_that_is_too_long_once_it_is_sanitised_is_refused(run: Run) -> None:
     with pytest.raises(Refused) as refused:
         run("groups.create", name="Ampersands", prefix="&" * 1000)

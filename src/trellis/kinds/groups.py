@@ -12,6 +12,7 @@ from trellis.errors import Fault
 from trellis.sentences import say
 
 _LONGEST: Final = 1000  # characters of an affix
+_LONGEST_FORMATTED: Final = 2 * _LONGEST + 255 * len(escape('"'))  # with a name of quotation marks
 _NAME = "\N{OBJECT REPLACEMENT CHARACTER}"  # replaces the name while the affixes are sanitised as one piece
 
 
@@ -87,7 +88,7 @@ GROUPS: Final = NodeKind(
     ),
     prepare=_sanitize_affixes,
     rules=(_check_affixes,),
-    derived=(Derived("formattedName", Text(3000), "Prefix, escaped name and suffix, as HTML.", _format_name),),
+    derived=(Derived("formattedName", Text(_LONGEST_FORMATTED), "Prefix, escaped name and suffix, as HTML.", _format_name),),
     built_in={2: "guests", 3: "members", 4: "administrators"},
     is_group=True,
 )

@@ -300,6 +300,12 @@ def test_an_id_that_is_too_large_is_one_that_there_is_not(trellis: Trellis, comm
     assert re.fullmatch(rf"INVALID_ID: There is no [a-z ]+ with the id {number}\.\n", result.stderr)
 
 
+def test_an_id_far_below_zero_is_one_that_there_is_not(trellis: Trellis) -> None:
+    result = trellis("run", "forums.get", f"id:={-(10**30)}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"INVALID_ID: There is no forum with the id {-(10**30)}.\n"
+
+
 @pytest.mark.parametrize(
     ("operation", "called"),
     [

@@ -79,7 +79,7 @@ def act(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Result:
     """Run an operation as the terminal, with its own request id."""
-    if target is not None and target > MAX_ID:  # no record has such an id, and databases do not accept it
+    if target is not None and abs(target) > MAX_ID:  # no record has such an id, and databases do not accept it
         found = gate.catalogue.find(operation)
         raise invalid_id(found.singular, target, found.missing_code)
     why = tidy_reason(reason) or None if reason else None

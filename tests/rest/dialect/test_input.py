@@ -252,6 +252,7 @@ def test_what_was_read_can_be_sent_back(invision: ApiClient, community: Communit
         ("page=two", 1, 25),
         ("page=", 1, 25),
         ("page=99999999999999", 2**31 - 1, 25),
+        ("page=" + "9" * 30, 2**31 - 1, 25),
         ("perPage=5000", 1, 1000),
         ("perPage=0", 1, 1),
         ("perPage=all", 1, 25),

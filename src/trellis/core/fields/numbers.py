@@ -8,7 +8,7 @@ from trellis.core.fields.type import Invalid, quote
 from trellis.sentences import say
 
 MAX_INTEGER: Final = 2**31 - 1
-_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}\Z", re.ASCII)
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,640}\Z", re.ASCII)  # Python converts so many digits, however it is configured
 
 
 @dataclass(frozen=True, slots=True)

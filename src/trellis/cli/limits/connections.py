@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final, Protocol
 
+from trellis.core.networks import find_network
+
 _REFUSALS: Final = 32  # refused connections that linger at a time
 _TICK: Final = 0.5  # seconds between two checks of all connections
 
@@ -32,7 +34,7 @@ class Connections:
         self._most = most
         self._admitted: set[Connection] = set()
         self._refused: set[Connection] = set()
-        self._by_address: Counter[str] = Counter()
+        self._by_network: Counter[str] = Counter()
         self._proxies = [ip_network(proxy, strict=False) for proxy in proxies]
         self._watching = False
         self._warned = False
@@ -41,15 +43,16 @@ class Connections:
     def add(self, connection: Connection, address: str) -> bool:
         """Count a new connection; return False if there is no place for it.
 
-        An address gets at most half of the places, unless it is a trusted proxy's, so that no single caller can take them all.
+        An address, or the network of an IPv6 address, gets at most half of the places, unless it is a trusted proxy's, so that no
+        single caller can take them all.
         """
         if not self._watching:
             self._watching = True
             connection.loop.call_later(_TICK, self._check_all, connection.loop)
-        share = max(1, self._most // 2)
-        if len(self._admitted) < self._most and (self._by_address[address] < share or self._is_proxy(address)):
+        share, network = max(1, self._most // 2), find_network(address)
+        if len(self._admitted) < self._most and (self._by_network[network] < share or self._is_proxy(address)):
             self._admitted.add(connection)
-            self._by_address[address] += 1
+            self._by_network[network] += 1
             return True
         return False
 
@@ -63,11 +66,12 @@ class Connections:
     def discard(self, connection: Connection, address: str) -> None:
         """Forget a connection that has ended."""
         self._refused.discard(connection)
+        network = find_network(address)
         if connection in self._admitted:
             self._admitted.discard(connection)
-            self._by_address[address] -= 1
-        if not self._by_address[address]:
-            del self._by_address[address]
+            self._by_network[network] -= 1
+        if not self._by_network[network]:
+            del self._by_network[network]
 
     def check_forwarding(self, headers: list[tuple[bytes, bytes]], address: str) -> None:
         """Warn once if a request was forwarded by an untrusted proxy: then all callers behind it have its address."""

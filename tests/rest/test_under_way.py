@@ -18,7 +18,9 @@ LARGE = "/forums/forums?perPage=20"
 class Reader:
     """A caller that reads the head and the first part of an answer, or nothing, and the rest when it is told to go on."""
 
-    def __init__(self, api: ApiClient, path: str, key: str = "", *, reads_nothing: bool = False) -> None:
+    def __init__(
+        self, api: ApiClient, path: str, key: str = "", *, reads_nothing: bool = False, client: str = CLIENT_ADDRESS, host: str = ""
+    ) -> None:
         self.status = 0
         self.reads_nothing = reads_nothing
         self.read = b""
@@ -30,10 +32,10 @@ class Reader:
             "http_version": "1.1",
             "method": "GET",
             "scheme": "http",
-            "client": (CLIENT_ADDRESS, 1),
+            "client": (client, 1),
             "path": f"/api{address}",
             "query_string": query.encode(),
-            "headers": [(b"host", b"api.example"), (b"authorization", f"Bearer {key or api.key}".encode())],
+            "headers": [(b"host", host.encode() or b"api.example"), (b"authorization", f"Bearer {key or api.key}".encode())],
         }
         self.task = asyncio.ensure_future(api.application(scope, self._receive, self._send))
 
@@ -135,3 +137,21 @@ def test_a_key_that_does_not_read_can_still_write_and_read_little(make_api: Make
 
     api.do(read())
     assert api.get("/forums/forums?perPage=19").status_code == 200
+
+
+def test_who_has_no_key_is_known_by_the_network(make_api: MakeApiClient) -> None:
+    """One caller can use any number of addresses in an IPv6 network, and the document has other bytes for each host."""
+    size = len(make_api(public_url=None).get("/openapi.json").content)
+    api = make_api(public_url=None, answers_under_way=3 * size)
+
+    async def read() -> None:
+        clients = ("2001:db8::1", "a.example"), ("2001:db8::2", "b.example"), ("2001:db8:0:1::1", "c.example")
+        readers = [Reader(api, "/openapi.json", client=client, host=host) for client, host in clients]
+        for reader in readers:
+            await reader.has_begun.wait()
+        assert sorted(reader.status for reader in readers) == [200, 200, 503]
+        assert readers[2].status == 200
+        for reader in readers:
+            await reader.finish()
+
+    api.do(read())

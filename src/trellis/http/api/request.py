@@ -6,6 +6,7 @@ from typing import Final
 
 from trellis.core.dialect import TRELLIS
 from trellis.core.keys import Bearer
+from trellis.core.networks import find_network
 from trellis.http.api.limits import Allowance
 from trellis.http.asgi import Receive
 from trellis.http.json_body import find_pretty
@@ -99,8 +100,8 @@ class ApiRequest:
 
     @property
     def caller(self) -> str:
-        """The public part of its key, or its address if it has no valid key."""
-        return self.address if self.bearer is None else self.bearer.public
+        """The public part of its key, or its network if it has no valid key."""
+        return find_network(self.address) if self.bearer is None else self.bearer.public
 
 
 def build_headers(request: ApiRequest, response: ApiResponse, origin: bytes | None, also: Headers) -> list[tuple[bytes, bytes]]:

@@ -4,8 +4,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.admin.conftest import LetIn
-from tests.browser import faults, list_complaints, opened
+from tests.browser import faults, list_complaints, opened, wait_until_drawn
 from tests.community import Community
+from tests.fixture_types import Run
 from tests.service_process import Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
@@ -60,4 +61,44 @@ def test_a_preview_that_there_is_none_of_says_why(chrome: Browser, let_in: LetIn
     page.get_by_role("button", name="Preview of Description").click()
     expect(page.locator("[data-message]")).to_contain_text("No preview available. You are signed out.")
     expect(page.get_by_label("Description")).to_have_value(HTML)
+    context.close()
+
+
+def test_after_the_back_button_the_form_shows_what_it_sends(
+    chrome: Browser, let_in: LetIn, community: Community, service: Service, run: Run
+) -> None:
+    """The browser restores ticks and choices by itself, after the scripts have run and without a word to them."""
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    let_in(page)
+
+    def come_back() -> None:
+        page.get_by_role("link", name="Overview").click()
+        page.get_by_role("heading", name="Overview").wait_for()
+        page.go_back()
+        wait_until_drawn(page)
+
+    page.goto(f"/admin/forums/{community.staff}")
+    before = run("forums.get", community.staff)["permissions"]
+    guests = page.locator(".may input[data-groups='2']:enabled").first
+    guests.check()
+    page.get_by_label("Kind of forum").select_option("redirect")
+    come_back()
+    expect(page.get_by_label("Kind of forum")).to_have_value("redirect")
+    expect(page.get_by_label("Address it leads to")).to_be_visible()
+    expect(guests).not_to_be_checked()
+    page.get_by_label("Kind of forum").select_option("discussions")
+    page.locator(".bar").get_by_role("button", name="Save").click()
+    page.locator(".flash").wait_for()
+    assert run("forums.get", community.staff)["permissions"] == before
+
+    page.goto(f"/admin/blogs/{run('blogs.list')['results'][0]['id']}")
+    everyone, *others = page.locator("[data-everyone] input[type=checkbox]").all()
+    is_everyone = not everyone.is_checked()
+    everyone.set_checked(is_everyone)
+    come_back()
+    expect(everyone).to_be_checked(checked=is_everyone)
+    for one in others:
+        expect(one).to_be_enabled(enabled=not is_everyone)
     context.close()

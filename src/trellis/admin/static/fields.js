@@ -15,28 +15,31 @@ export function fields(root) {
   }
   for (const ticks of root.querySelectorAll("[data-everyone]")) {
     const [everyone, ...others] = ticks.querySelectorAll("input[type=checkbox]");
-    const follow = () => others.forEach((box) => (box.disabled = everyone.checked));
-    everyone.addEventListener("change", follow);
-    follow();
+    follow(everyone, () => others.forEach((box) => (box.disabled = everyone.checked)));
   }
-  for (const field of root.querySelectorAll("[data-when]")) follow(root, field);
+  for (const field of root.querySelectorAll("[data-when]")) showWhen(root, field);
   for (const button of root.querySelectorAll("button[data-copy]")) {
     button.hidden = false;
     button.addEventListener("click", () => copy(button));
   }
 }
 
+// Brings other controls into line with this one: now, after each change, and when the browser has restored what was chosen before.
+function follow(control, show) {
+  control.addEventListener("change", show);
+  addEventListener("pageshow", show, { once: true });
+  show();
+}
+
 // <div class="field" data-when="type redirect">: shown while the control "type" has the value "redirect", or if the field has a fault.
-function follow(root, field) {
+function showWhen(root, field) {
   const [name, ...values] = field.dataset.when.split(" ");
   const choice = root.querySelector(`select[name="${CSS.escape(name)}"]`);
   if (!choice) return;
-  const show = () => {
+  follow(choice, () => {
     field.hidden = !values.includes(choice.value) && !field.classList.contains("wrong");
     field.querySelectorAll("input").forEach((input) => (input.readOnly = field.hidden)); // browsers do not validate read-only fields
-  };
-  choice.addEventListener("change", show);
-  show();
+  });
 }
 
 // <button type="button" data-copy="ID of what to copy" hidden><span>Copy</span></button>

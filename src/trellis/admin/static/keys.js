@@ -34,7 +34,8 @@ for (const grid of document.querySelectorAll("[data-grants]")) {
     });
   }
   grid.addEventListener("change", showCount);
-  showCount(); // the browser may have restored the ticks from before
+  showCount();
+  addEventListener("pageshow", showCount); // the browser may have restored the ticks from before
 }
 
 // A form with a starting point already has a name: select it, so that it can be kept or typed over.

@@ -144,7 +144,8 @@ const text = (name, words) => Object.assign(document.createElement(name), { text
 function cell(view, option, groups, name) {
   const made = document.createElement("td");
   const around = document.createElement("label");
-  const box = Object.assign(document.createElement("input"), { type: "checkbox", name: `${view.table.dataset.may}.${option}`, value: groups });
+  // Without autocompletion: after the back button, the browser would tick boxes that the form does not send as ticked.
+  const box = Object.assign(document.createElement("input"), { type: "checkbox", name: `${view.table.dataset.may}.${option}`, value: groups, autocomplete: "off" });
   const title = view.table.querySelector(`th[data-option="${option}"] span`)?.textContent ?? option;
   box.setAttribute("aria-label", `${name}: ${title}`);
   box.dataset.option = option;

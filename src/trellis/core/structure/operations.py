@@ -12,7 +12,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
 from trellis.core.structure import export
-from trellis.core.structure.document import FORMAT, KEYS, parse_documents
+from trellis.core.structure.document import FORMAT, KEYS, MOST_DOCUMENTS, parse_documents
 from trellis.core.structure.entries import Document
 from trellis.core.structure.reach import hide_outside, limit_actor, list_missing
 from trellis.core.structure.run import Options, Run
@@ -64,7 +64,8 @@ class Documents:
 
     def schema(self) -> dict[str, Any]:
         one = [{"type": "string", "maxLength": LONGEST}, {"type": "object"}]
-        return {"anyOf": [*one, {"type": "array", "items": {"anyOf": one}}]}
+        several = {"type": "array", "minItems": 1, "maxItems": MOST_DOCUMENTS, "items": {"anyOf": one}}
+        return {"anyOf": [*one, several]}
 
 
 _OPTIONS: Final = (

@@ -15,6 +15,7 @@ from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.core.structure import export, matching
 from trellis.errors import Refused
+from trellis.store import events
 from trellis.store.tables import signing_keys
 
 __all__ = ["database"]
@@ -560,6 +561,21 @@ def test_a_plan_is_applied_once_and_exactly(run: Run, database: DatabaseState) -
         again = refuse(run, document=wanted, plan=plan)
     assert again.message == "PLAN_OUTDATED"
     assert [change["operation"] for change in again.facts["changes"]] == ["forums.create"]
+
+
+def test_a_plan_from_before_events_that_were_purged_is_outdated(gate: Gate, run: Run, database: DatabaseState) -> None:
+    run("structure.apply", document=document(forums=[node("a")]))
+    wanted = document(forums=[node("a", name="Planned")])
+    plan = run("structure.plan", document=wanted)["plan"]
+    run("forums.update", 1, name="By hand")
+    newest = run("events.list", order="newest", limit=1)["results"][0]["seq"]
+    last = run("structure.plan", document=wanted)["plan"]
+    gate.store.write(lambda tx: events.purge(tx, "9999")).result()
+    with database.unchanged():
+        refused = refuse(run, document=wanted, plan=plan)
+    assert (refused.message, refused.facts["changes"]) == ("PLAN_OUTDATED", [])
+    assert last.startswith(f"{newest}-")
+    assert run("structure.apply", document=wanted, plan=last)["counts"]["update"] == 1
 
 
 def test_a_plan_is_outdated_by_a_change_of_what_it_read_and_by_no_other(run: Run) -> None:

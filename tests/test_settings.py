@@ -294,6 +294,8 @@ ENCRYPTED = {"REQUIRE_TLS": "on", "PUBLIC_URL": "https://api.lantern.example"}
         ("DATABASE_URL", "postgresql://trellis:hunter2@db.example/trellis"),
         ("DATABASE_URL", "postgres://trellis:hunter2@db.example/trellis?sslmode=require"),
         ("DATABASE_URL", "postgresql://localhost,db.example/trellis"),
+        ("DATABASE_URL", "postgresql://localhost:hunter2/x@db.example/trellis"),
+        ("DATABASE_URL", "postgresql://[::1/trellis"),
         ("DATABASE_URL", "postgresql://localhost/trellis?hostaddr=192.0.2.1"),
         ("DATABASE_URL", "postgresql:///trellis"),  # which libpq's own variables may lead anywhere
         ("DATABASE_URL", "postgresql://localhost/trellis?service=elsewhere"),
@@ -316,6 +318,8 @@ def test_where_tls_is_required_no_connection_to_another_machine_goes_without(nam
     [
         ("DATABASE_URL", "sqlite:///trellis.db"),
         ("DATABASE_URL", "postgresql://trellis@db.example/trellis?sslmode=verify-full&sslrootcert=ca.pem"),
+        ("DATABASE_URL", "postgresql://trellis:a[b/c?d#e@db.example/trellis?sslmode=verify-full"),
+        ("DATABASE_URL", "postgresql://trellis:a/b@localhost/trellis"),
         ("DATABASE_URL", "postgresql://trellis@127.0.0.1:5432/trellis"),
         ("DATABASE_URL", "postgresql://trellis@[::1]:5432/trellis"),
         ("DATABASE_URL", "postgresql:///trellis?host=/run/postgresql"),

@@ -17,6 +17,8 @@ _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict
     ("0", "false", "f", "no", "n", "off"), False
 )
 _USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
+# The user and the password in the address of a database, as SQLAlchemy finds them: the password may contain / ? # and [.
+_USER: Final = re.compile(r"//[^:/@]*(:[^@]*)?@")
 _SINGLE_QUOTED: Final = re.compile(r"[^=]*=[^\S\r\n]*'")  # a line of a settings file
 
 
@@ -238,11 +240,14 @@ def is_encrypted_database(url: str) -> bool:
     """
     if url.startswith("sqlite"):
         return True
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(_USER.sub("//", url, count=1))
+    except ValueError:  # an invalid address, which the database layer refuses
+        return False
     options = parse_qs(parts.query)
     if options.get("sslmode", [""])[-1] == "verify-full":
         return True
-    hosts = [re.sub(r":[0-9]*$", "", host).strip("[]") for host in parts.netloc.rpartition("@")[2].split(",")]
+    hosts = [re.sub(r":[0-9]*$", "", host).strip("[]") for host in parts.netloc.split(",")]
     named = [
         unquote(host) for host in (*hosts, *",".join(options.get("host", []) + options.get("hostaddr", [])).split(",")) if host
     ]

@@ -1,5 +1,6 @@
 """Several workers of a running service: how they are born, replaced and buried, and what becomes of them without their parent."""
 
+import errno
 import os
 import re
 import signal
@@ -7,6 +8,8 @@ import threading
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import partial
+from itertools import count
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,19 @@ def serve_when_told(*arguments: Any) -> None:
         Path("first").touch(exist_ok=False)
         wait_until(Path("go").exists)
     workers._serve(*arguments)  # in this process it is as it was
+
+
+def serve_where_a_process_cannot_be_made(which: int) -> None:
+    """Run the command on a machine that has no memory for one process, by its number from 0."""
+    start, numbers = BaseProcess.start, count()
+
+    def fail(process: BaseProcess) -> None:
+        if process.name == "trellis-worker" and next(numbers) == which:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        start(process)
+
+    BaseProcess.start = fail  # type: ignore[method-assign, assignment]  # in the process of the service alone
+    main()
 
 
 IMPATIENT = partial(serve_with, {"LONGEST": 1.0, "TRIES": 3})
@@ -73,6 +89,32 @@ def test_a_worker_that_is_killed_is_replaced_and_the_log_says_so(serve: MakeServ
     assert service.terminate() == 0
     assert sorted(pids(service.output, "ended\\.")) == sorted((other, third))
     assert not any(map(runs, (killed, other, third)))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_process_that_cannot_be_made_is_tried_again_and_ends_nothing(serve: MakeService) -> None:
+    service = serve(options=TWO, program=partial(serve_where_a_process_cannot_be_made, 2))
+    killed, other = serving(service, 2)
+    os.kill(killed, signal.SIGKILL)
+    assert len(serving(service, 3)) == 3
+    assert "No worker could be started (Resource temporarily unavailable)." in service.output
+    assert runs(other)
+    assert service.client.get(f"{service.address}/healthz").status_code == 200
+    assert service.terminate() == 0
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_process_that_cannot_be_made_replaces_nobody(serve: MakeService) -> None:
+    service = serve(options=TWO, program=partial(serve_where_a_process_cannot_be_made, 2))
+    old = serving(service, 2)
+    service.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "No worker could be started" in service.output)
+    assert re.search(r"could be started \(Resource temporarily unavailable\); worker \d+ stays", service.output)
+    assert all(map(runs, old))
+    service.process.send_signal(signal.SIGHUP)
+    serving(service, 4)
+    wait_until(lambda: not any(map(runs, old)))
+    assert service.terminate() == 0
 
 
 def test_sighup_replaces_every_worker_and_no_request_is_lost(serve: MakeService, key: MakeKey) -> None:

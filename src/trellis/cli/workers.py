@@ -130,13 +130,33 @@ class Workers:
             self._start(replaces=self._to_replace.pop(0))
 
     def _start(self, replaces: Worker | None = None) -> None:
-        beats, sign = self._spawn.Pipe(duplex=False)
-        process = self._spawn.Process(target=_serve, args=(self._make_config, self._listeners, sign), name="trellis-worker")
-        process.start()
-        sign.close()
-        worker = Worker(process, beats, replaces)
+        try:
+            worker = self._start_process(replaces)
+        except OSError as error:  # there are too many processes, or too little memory for another one
+            self._report_unstarted(error.strerror or str(error), replaces)
+            return
         self._workers.append(worker)
         log.info("Worker %d started%s.", worker.pid, f", to replace {replaces.pid}" if replaces else "")
+
+    def _start_process(self, replaces: Worker | None) -> Worker:
+        beats, sign = self._spawn.Pipe(duplex=False)
+        process = self._spawn.Process(target=_serve, args=(self._make_config, self._listeners, sign), name="trellis-worker")
+        try:
+            process.start()
+        except OSError:
+            beats.close()
+            raise
+        finally:
+            sign.close()
+        return Worker(process, beats, replaces)
+
+    def _report_unstarted(self, how: str, replaces: Worker | None) -> None:
+        if replaces is not None:
+            self._to_replace = []
+            log.error("No worker could be started (%s); worker %d stays.", how, replaces.pid)
+            return
+        log.error("No worker could be started (%s).", how)
+        self._count_failure(how)
 
     # --- running ------------------------------------------------------------------------------------------------------
 

@@ -104,6 +104,28 @@ def test_a_copy_that_fails_is_told_and_deletes_none(tmp_path: Path, caplog: pyte
     assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T120000Z.db"]
 
 
+def test_an_error_that_nobody_expects_ends_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    schedule = Schedule(tmp_path, timedelta(hours=1), 1)
+    make_one(schedule, lambda target: target.touch(), NOON)
+
+    def fail(_target: Path) -> None:
+        raise RuntimeError("can't start new thread")
+
+    make_one(schedule, fail, NOON + timedelta(hours=1))
+    assert caplog.messages[-1] == "No copy was made."
+    assert "can't start new thread" in caplog.text
+    assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T120000Z.db"]
+
+
+@on_sqlite
+@pytest.mark.parametrize("arguments", [("copies", "--every", "soon"), ("--every", "soon", "copies"), ("--every=soon", "copies")])
+def test_options_may_come_before_the_folder(trellis: Trellis, arguments: tuple[str, ...]) -> None:
+    result = trellis("backup", *arguments)
+    assert (result.exit_code, "not 'soon'" in result.stderr) == (2, True)
+    for helped in ("--help", "-h"):
+        assert "restore" in trellis("backup", helped).stdout
+
+
 @on_sqlite
 @pytest.mark.parametrize("every", ["soon", "0h", "6", "99999d"])
 def test_a_time_that_cannot_be_meant_is_a_sentence(trellis: Trellis, every: str) -> None:

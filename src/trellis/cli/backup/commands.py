@@ -33,7 +33,7 @@ class BackupCommands(TyperGroup):
     """Understands `backup FILE`, in which the name of the command `create` is left out, besides `backup restore FILE`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
             args = ["create", *args]
         return super().parse_args(ctx, args)
 

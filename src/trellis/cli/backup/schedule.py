@@ -55,6 +55,9 @@ def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> 
     except (Failure, OSError) as error:
         log.error("No copy was made: %s", error)  # noqa: TRY400  # the sentence says it; a traceback would not help
         return
+    except Exception:
+        log.exception("No copy was made.")
+        return
     log.info("Copied the database to %s (%d bytes).", target, size)
     try:
         surplus = _list_oldest_first(schedule.folder, target)[: -schedule.keep]

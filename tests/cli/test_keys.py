@@ -38,6 +38,15 @@ def test_an_expiry_that_is_empty_does_not_remove_the_one_of_a_key(trellis: Trell
     assert trellis_json("keys", "show", "1")["expiresAt"] == "2030-01-01T00:00:00.000Z"
 
 
+def test_a_bound_to_dry_runs_is_told_once(trellis: Trellis) -> None:
+    shown = trellis("keys", "create", "Sync", "--grant", "forums.delete", "--dry-run-only", "--under", "forums:1").stdout
+    assert "forums.delete: Only within forums:1, in dry runs.\n" in shown
+    assert (
+        "forums.delete: Only in dry runs.\n"
+        in trellis("keys", "create", "Other", "--grant", "forums.delete", "--dry-run-only").stdout
+    )
+
+
 def test_bounds_without_a_grant_that_they_are_for_are_refused(trellis: Trellis, trellis_json: TrellisJson) -> None:
     for bounds in (("--under", "forums:1"), ("--until", "7d"), ("--per-day", "0"), ("--dry-run-only",)):
         for preset in ((), ("--preset", "agent")):

@@ -265,7 +265,7 @@ def describe_bound(bound: Bound, tell_time: Callable[[str], str] = _tell_utc) ->
     if bound.per_day is not None:
         said.append(describe_per_day(bound.per_day))
     if bound.dry_run_only:
-        said.append(say("dry runs only"))
+        said.append(say("in dry runs"))
     if bound.own_only:
         said.append(say("what it did itself"))
     if bound.is_proposed:

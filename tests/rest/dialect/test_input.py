@@ -279,6 +279,24 @@ def test_a_list_is_sorted_by_what_is_known(invision: ApiClient, community: Commu
     assert names("sortBy=title&sortDir=desc") == names("sortDir=desc")
 
 
+@pytest.mark.parametrize(
+    ("query", "body", "name"),
+    [
+        ("title=Query", {"name": "Body"}, "Query"),
+        ("name=Query", {"title": "Body"}, "Body"),
+        ("", {"name": "Ours", "title": None}, "Ours"),
+        ("", {"title": None, "name": "Ours"}, "Ours"),
+        ("", {"name": "Ours", "title": "Theirs"}, "Theirs"),
+        ("", {"title": "Theirs", "name": "Ours"}, "Theirs"),
+    ],
+)
+def test_of_several_names_for_a_parameter_the_one_that_counts_has_a_value(
+    invision: ApiClient, query: str, body: dict[str, Any], name: str
+) -> None:
+    made = invision.post(f"/forums/forums?{query}", body)
+    assert (made.status_code, made.json().get("name")) == (201, name)
+
+
 def test_a_create_that_is_repeated_is_answered_from_the_first(invision: ApiClient, run: Run) -> None:
     token = {"Idempotency-Key": "once"}
     first = invision.post("/downloads/category", data={"allowss": "1"}, headers=token)

@@ -29,17 +29,20 @@ _MAY_BE_EMPTY: Final = (Text, Html, Password, Url, ParentId, Groups, Permissions
 def read_input(dialect: Dialect, shape: Shape | None, operation: Operation, raw: Mapping[str, Any], at: str) -> dict[str, Any]:
     """Return the input of a request under our own names. Names that the operation does not know are left out.
 
-    If a parameter is sent under several names, the one that is not ours counts: an answer that a client sends back also has ours.
+    If a parameter has a value under several names, the one that is not ours counts: an answer that a client sends back also has
+    ours.
     """
     taken: dict[str, Any] = {}
+    theirs: set[str] = set()
     for name, value in raw.items():
         field = operation.form.find(name)
-        if field is None or field.read_only or (name == field.name and any(other in raw for other in field.also)):
+        if field is None or field.read_only or (name == field.name and name in theirs):
             continue
         # A value that is ignored must not turn a dry run into a write.
         cleaned = value if field is DRY_RUN else _clean(dialect, shape, field, value)
         if cleaned is not _UNSET:
             taken[field.name] = cleaned
+            theirs |= {field.name} - {name}
     is_new = operation.verb is not None and operation.verb.body is Body.NEW
     return _complete(shape, operation, taken, at) if is_new and shape is not None else taken
 

@@ -194,8 +194,9 @@ class Rest:
 
     def _run_read(self, request: ApiRequest, route: Route, target: int | None, *, again: bool) -> CachedResponse:
         operation = route.operation
-        raw = read_query(request) if request.query or request.path_values else {}
         translator = TRANSLATORS.get(request.dialect)
+        known = None if translator is None else translator.find_known(operation)
+        raw = read_query(request, known) if request.query or request.path_values else {}
         if translator is not None and raw:
             raw = translator.read(operation, raw, request.at)
         actor = require_bearer(request).actor

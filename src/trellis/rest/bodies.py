@@ -1,10 +1,10 @@
 """Parses query strings and bodies: JSON, forms with PHP's bracket nesting, multipart."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from trellis.core.fields import MAX_NAMES, FormMapping, parse_json, quote
+from trellis.core.fields import MAX_NAMES, Field, FormMapping, parse_json, quote
 from trellis.errors import Refused
 from trellis.http.multipart import parse_multipart
 from trellis.sentences import say
@@ -15,6 +15,7 @@ _JSON_FIELDS: Final = frozenset({"", "json", "data", "body", "payload"})  # a si
 _GZIP: Final = b"\x1f\x8b"  # the first bytes (RFC 1952, 2.3.1)
 
 Pairs = Iterable[tuple[str, str]]
+FindField = Callable[[str], Field | None]  # by name; parameters that it does not find are left out, in whatever form they come
 
 
 def refuse_malformed(detail: str) -> Refused:
@@ -22,12 +23,12 @@ def refuse_malformed(detail: str) -> Refused:
     return Refused("MALFORMED_REQUEST", detail)
 
 
-def parse_query(query: bytes) -> dict[str, Any]:
+def parse_query(query: bytes, known: FindField | None = None) -> dict[str, Any]:
     """Read a query string."""
-    return _nest(_parse_pairs(query, "query string")) if query else {}
+    return _nest(_parse_pairs(query, "query string"), known) if query else {}
 
 
-def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
+def parse_body(content_type: bytes, body: bytes, known: FindField | None = None) -> dict[str, Any]:
     """Read a body of one of the three types. Raises Refused: MALFORMED_REQUEST or UNSUPPORTED_MEDIA_TYPE."""
     if not body.strip():
         return {}
@@ -40,7 +41,7 @@ def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
     if kind == "application/x-www-form-urlencoded":
         if body.lstrip()[:1] == b"{":  # curl sends this type for -d '{…}' by default
             return _parse_json(body)
-        return _parse_form(list(_parse_pairs(body, "form")))
+        return _parse_form(list(_parse_pairs(body, "form")), known)
     if kind == "multipart/form-data":
         if "boundary=" not in parameters.lower():
             raise Refused(
@@ -51,7 +52,7 @@ def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
                     value=quote(kind),
                 ),
             )
-        return _parse_form(parse_multipart(content_type, body, MAX_NAMES))
+        return _parse_form(parse_multipart(content_type, body, MAX_NAMES), known)
     raise Refused(
         "UNSUPPORTED_MEDIA_TYPE",
         say(
@@ -89,16 +90,18 @@ def _parse_pairs(text: bytes, what: str) -> Pairs:
         raise refuse_malformed(f"The {what} has more than {MAX_NAMES:,} parameters.") from None
 
 
-def _parse_form(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+def _parse_form(pairs: list[tuple[str, str]], known: FindField | None) -> dict[str, Any]:
     if len(pairs) == 1 and pairs[0][0] in _JSON_FIELDS and pairs[0][1].lstrip()[:1] == "{":
         return _parse_json(pairs[0][1].encode("utf-8", "surrogatepass"))
-    return _nest(pairs)
+    return _nest(pairs, known)
 
 
-def _nest(pairs: Pairs) -> dict[str, Any]:
+def _nest(pairs: Pairs, known: FindField | None) -> dict[str, Any]:
     """Nest values by the brackets in their names: `permissions[add][0]=3`. A name sent twice is refused, unless it ends with []."""
     root: dict[str, Any] = {}
     for name, value in pairs:
+        if known is not None and known(name.partition("[")[0]) is None:
+            continue
         *steps, last = _split_brackets(name)
         at = root
         for step in steps:

@@ -8,18 +8,18 @@ from trellis.core.operation import Call, Operation
 from trellis.errors import Fault, refuse_faults
 from trellis.http.api import ApiRequest, build_call
 from trellis.http.json_body import PRETTY, find_pretty
-from trellis.rest.bodies import parse_body, parse_query
+from trellis.rest.bodies import FindField, parse_body, parse_query
 from trellis.rest.dialect import Translator
 from trellis.sentences import say
 
 
-def read_query(request: ApiRequest) -> dict[str, Any]:
-    """Read the parameters in the query."""
-    raw = parse_query(request.query) if request.query else {}
+def read_query(request: ApiRequest, known: FindField | None = None) -> dict[str, Any]:
+    """Read the parameters in the query; with `known`, only those that it finds."""
+    raw = parse_query(request.query, known) if request.query else {}
     if request.key_in_url:
         raw.pop("key", None)
     if find_pretty(request.query) is not None:
-        raw.pop(PRETTY)
+        raw.pop(PRETTY, None)
     return _add_path_values(request, raw)
 
 
@@ -27,7 +27,8 @@ def read_call(
     request: ApiRequest, operation: Operation, actor: Actor, target: int | None, body: bytes, translator: Translator | None
 ) -> Call:
     """Read the whole request of an operation that writes, whose body has been received. Raises Refused."""
-    raw = read_query(request) | parse_body(request.headers.get(b"content-type", b""), body)
+    known = None if translator is None else translator.find_known(operation)
+    raw = read_query(request, known) | parse_body(request.headers.get(b"content-type", b""), body, known)
     call = build_call(request, operation, actor, target, _add_path_values(request, raw))
     return call if translator is None else call._replace(raw=translator.read(operation, call.raw, request.at))
 

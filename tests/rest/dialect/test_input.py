@@ -260,6 +260,9 @@ def test_what_was_read_can_be_sent_back(invision: ApiClient, community: Communit
         ("sortBy=name&sortDir=up", 1, 25),
         ("clubs=1", 1, 25),
         ("clubs=0&unheard_of[]=1&unheard_of[]=2", 1, 25),
+        ("unheard_of=1&unheard_of=2", 1, 25),
+        ("unheard_of=1&unheard_of[a]=2", 1, 25),
+        ("unheard_of[a][b][c][d][e][f]=1", 1, 25),
     ],
 )
 def test_paging_is_brought_within_bounds_and_the_unknown_is_passed_over(
@@ -277,6 +280,25 @@ def test_a_list_is_sorted_by_what_is_known(invision: ApiClient, community: Commu
 
     assert names("sortBy=name&sortDir=desc")[:2] == ["Wiki", "Staff"]
     assert names("sortBy=title&sortDir=desc") == names("sortDir=desc")
+
+
+@pytest.mark.parametrize("unknown", ["_method=a&_method=b", "_method=a&_method[b]=c", "_method[a][b][c][d][e][f]=g"])
+def test_unknown_parameters_are_ignored_however_they_are_sent(
+    invision: ApiClient, community: Community, run: Run, unknown: str
+) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    in_body = invision.post("/forums/forums", content=f"title=A&{unknown}", headers=form)
+    in_query = invision.post(f"/forums/forums?title=A&{unknown}")
+    assert (in_body.status_code, in_query.status_code) == (201, 201), in_body.text + in_query.text
+    assert invision.get(f"/forums/forums/{in_body.json()['id']}?{unknown}").json() == in_body.json()
+    deleted = [invision.delete(f"/forums/forums/{one.json()['id']}?{unknown}").status_code for one in (in_body, in_query)]
+    assert deleted == [200, 200]
+
+
+@pytest.mark.parametrize("repeated", ["title=A&title=B", "permissions[view]=3&permissions[view]=4", "dryRun=1&dryRun=0"])
+def test_a_known_parameter_that_is_sent_twice_is_refused(invision: ApiClient, database: DatabaseState, repeated: str) -> None:
+    with database.unchanged():
+        assert invision.post(f"/forums/forums?title=C&{repeated}".replace("title=C&title", "title")).status_code == 400
 
 
 @pytest.mark.parametrize(

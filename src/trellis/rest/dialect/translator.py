@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape
+from trellis.core.fields import Field
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
 from trellis.core.verbs import Response
@@ -33,6 +34,10 @@ class Translator:
     def covers(self, operation: Operation) -> bool:
         """Return whether the dialect covers an operation."""
         return self.find_shape(operation) is not None or operation.name in self.dialect.answers
+
+    def find_known(self, operation: Operation) -> Callable[[str], Field | None] | None:
+        """Return what finds the parameters that an operation takes, where others are ignored; None where they are refused."""
+        return operation.form.find if self.covers(operation) else None
 
     def read(self, operation: Operation, raw: Mapping[str, Any], at: str) -> dict[str, Any]:
         """Translate raw input, received at the time `at`, into the input that the operation takes."""

@@ -304,6 +304,14 @@ def test_parameters_of_the_query_stand_under_those_of_the_body(api: ApiClient, c
     assert (changed["theme"], changed["minContent"]) == (5, 4)
 
 
+@pytest.mark.parametrize(("query", "body"), [("title=Query", {"name": "Body"}), ("name=Query", {"title": "Body"})])
+def test_the_body_counts_under_whatever_name_the_query_has_the_same_field(api: ApiClient, query: str, body: dict[str, str]) -> None:
+    assert [api.post(f"{FORUMS}?{query}", **sent).json().get("name") for sent in ({"json": body}, {"data": body})] == [
+        "Body",
+        "Body",
+    ]
+
+
 def test_a_field_sent_under_two_of_its_names_is_refused(api: ApiClient, database: DatabaseState) -> None:
     with database.unchanged():
         assert read_field_errors(api.post(FORUMS, {"name": "A", "title": "B"})) == {"name": "INVALID_VALUE"}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trellis.core.actor import Actor
-from trellis.core.fields import quote
+from trellis.core.fields import Form, quote
 from trellis.core.operation import Call, Operation
 from trellis.errors import Fault, refuse_faults
 from trellis.http.api import ApiRequest, build_call
@@ -28,9 +28,17 @@ def read_call(
 ) -> Call:
     """Read the whole request of an operation that writes, whose body has been received. Raises Refused."""
     known = None if translator is None else translator.find_known(operation)
-    raw = read_query(request, known) | parse_body(request.headers.get(b"content-type", b""), body, known)
+    query = read_query(request, known)
+    sent = parse_body(request.headers.get(b"content-type", b""), body, known)
+    raw = _merge(operation.form, query, sent) if known is None else query | sent  # a dialect decides which of several names counts
     call = build_call(request, operation, actor, target, _add_path_values(request, raw))
     return call if translator is None else call._replace(raw=translator.read(operation, call.raw, request.at))
+
+
+def _merge(form: Form, query: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the body, and those of the query that the body does not have, under whatever name."""
+    sent = {field.name for name in body if (field := form.find(name)) is not None}
+    return {name: value for name, value in query.items() if (field := form.find(name)) is None or field.name not in sent} | body
 
 
 def _add_path_values(request: ApiRequest, raw: dict[str, Any]) -> dict[str, Any]:

@@ -37,10 +37,10 @@ def parse_body(content_type: bytes, body: bytes, known: FindField | None = None)
     kind, _, parameters = content_type.decode("latin-1").partition(";")
     kind = kind.strip().lower()
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
-        return _parse_json(body)
+        return _parse_json(body, known)
     if kind == "application/x-www-form-urlencoded":
         if body.lstrip()[:1] == b"{":  # curl sends this type for -d '{…}' by default
-            return _parse_json(body)
+            return _parse_json(body, known)
         return _parse_form(list(_parse_pairs(body, "form")), known)
     if kind == "multipart/form-data":
         if "boundary=" not in parameters.lower():
@@ -63,13 +63,15 @@ def parse_body(content_type: bytes, body: bytes, known: FindField | None = None)
     )
 
 
-def _parse_json(body: bytes) -> dict[str, Any]:
+def _parse_json(body: bytes, known: FindField | None) -> dict[str, Any]:
     try:
         value = parse_json(body.decode("utf-8-sig"))
     except UnicodeError:
         raise refuse_malformed("The body is not valid UTF-8.") from None
     except ValueError as error:
         raise refuse_malformed(f"The body is not valid JSON: {error}.") from None
+    if value == [] and known is not None:  # from PHP, which writes an object without members like this
+        return {}
     if not isinstance(value, dict):
         raise refuse_malformed('The body must be a JSON object, such as {"name": "News"}.')
     return value
@@ -92,7 +94,7 @@ def _parse_pairs(text: bytes, what: str) -> Pairs:
 
 def _parse_form(pairs: list[tuple[str, str]], known: FindField | None) -> dict[str, Any]:
     if len(pairs) == 1 and pairs[0][0] in _JSON_FIELDS and pairs[0][1].lstrip()[:1] == "{":
-        return _parse_json(pairs[0][1].encode("utf-8", "surrogatepass"))
+        return _parse_json(pairs[0][1].encode("utf-8", "surrogatepass"), known)
     return _nest(pairs, known)
 
 

@@ -282,6 +282,15 @@ def test_a_list_is_sorted_by_what_is_known(invision: ApiClient, community: Commu
     assert names("sortBy=title&sortDir=desc") == names("sortDir=desc")
 
 
+def test_the_empty_list_that_php_writes_for_no_parameters_is_an_empty_body(invision: ApiClient, community: Community) -> None:
+    json = {"Content-Type": "application/json"}
+    assert invision.post("/downloads/category", content="[]", headers=json).status_code == 201
+    unchanged = invision.post(f"/forums/forums/{community.news}", content=" [ ]", headers=json)
+    assert (unchanged.status_code, "event" in unchanged.headers) == (200, False)
+    assert invision.delete(f"/calendar/calendar/{community.meetups}", content="[]", headers=json).status_code == 200
+    assert invision.post("/downloads/category", content='["A"]', headers=json).status_code == 400
+
+
 @pytest.mark.parametrize("unknown", ["_method=a&_method=b", "_method=a&_method[b]=c", "_method[a][b][c][d][e][f]=g"])
 def test_unknown_parameters_are_ignored_however_they_are_sent(
     invision: ApiClient, community: Community, run: Run, unknown: str

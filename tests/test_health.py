@@ -159,6 +159,36 @@ def test_a_fault_of_the_file_is_over_though_nobody_writes(settings: Settings, mo
     store.close()
 
 
+def test_however_many_ask_during_a_fault_one_write_is_tried(settings: Settings) -> None:
+    """Anybody may ask: they must not fill the queue of the writer, for which others are refused then."""
+    store = compose(settings).store
+    store.faults.reason = "The database cannot be written to."
+    has_begun, goes_on = threading.Event(), threading.Event()
+
+    def hold(_: Transaction) -> None:
+        has_begun.set()
+        goes_on.wait(GIVE_UP)
+
+    held = store.write(hold)
+    assert has_begun.wait(GIVE_UP)
+
+    async def ask() -> None:
+        health = Health(store, settings)
+        asked = [asyncio.ensure_future(health.respond("/healthz")) for _ in range(50)]
+        try:
+            answers = await asyncio.gather(*asked)
+            assert [answer and answer[0] for answer in answers] == [503] * 50
+            assert store.writes_waiting <= 1
+        finally:
+            goes_on.set()
+        await health.stop()
+
+    asyncio.run(ask())
+    held.result(GIVE_UP)
+    assert asyncio.run(_ready(Health(store, settings)))[0] == 200
+    store.close()
+
+
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_a_server_that_accepts_no_writes_is_told_before_anybody_writes_and_its_end_too(settings: Settings) -> None:
     """Such as a standby: a load balancer that goes on sending writes there would have all of them refused."""

@@ -113,27 +113,26 @@ class Health:
     async def _look(self, seconds: float) -> str:
         """Read from the database, and return `ok` or what is wrong with its schema.
 
-        If the server refuses writes or the database has a known fault, also try to write. Concurrent calls share one reading.
+        If the server refuses writes or the database has a known fault, also try to write. Concurrent calls share one look.
         Raises Refused, TimeoutError.
         """
         async with asyncio.timeout(seconds):
             try:
-                schema, may_write = await self._schema.run()
-                if not may_write or self._store.faults.reason is not None:
-                    await asyncio.wrap_future(self._store.try_to_write())
+                return await self._schema.run()
             except Refused:
                 raise
             except Exception as error:  # such as a missing table, while an operator restores the database
                 self._store.outage.record_failure(error)
                 raise Refused("BUSY", str(error)) from error
-            return schema
 
-    def _read(self) -> tuple[str, bool]:
-        """Return `ok` or what is wrong with the schema, and whether the server accepts writes."""
+    def _read(self) -> str:
+        """Return `ok` or what is wrong with the schema, once a write has succeeded if one is to be tried. Raises Refused."""
         with self._store.reading() as tx:
             step, may_write = read_step(tx), accepts_writes(tx)
+        if not may_write or self._store.faults.reason is not None:
+            self._store.try_to_write().result()
         newest = find_newest_step()
-        return _OK if step == newest else f"the database is at step {step}, and this release needs {newest}", may_write
+        return _OK if step == newest else f"the database is at step {step}, and this release needs {newest}"
 
     def _judge_writer(self) -> str:
         if self._store.is_write_queue_full():

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from trellis.admin.submitted import SentBefore
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
+from trellis.core.idempotency import KeyReused, RecordGone, StillRunning
 from trellis.core.operation import Call, SessionEnded
 from trellis.errors import Refused
 from trellis.http.asgi import Receive
@@ -86,12 +87,10 @@ class Runner:
         await self._wait_until_ended(call)
         try:
             return await self.perform(call, size=size)
-        except Refused as refused:
-            if refused.message == "IDEMPOTENCY_KEY_IN_USE":
-                raise Refused("BUSY", say("This form is still being processed. Wait a moment, then send it again.")) from None
-            if refused.message in {"IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_RECORD_GONE"}:
-                raise SentBefore(is_gone=refused.message == "IDEMPOTENCY_RECORD_GONE") from None
-            raise
+        except StillRunning:
+            raise Refused("BUSY", say("This form is still being processed. Wait a moment, then send it again.")) from None
+        except KeyReused as refused:
+            raise SentBefore(is_gone=isinstance(refused, RecordGone)) from None
 
     async def find_response(self, call: Call) -> Any:
         """Return the response to an earlier write with the same token, once that write has ended; None if there was none."""

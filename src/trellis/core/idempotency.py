@@ -17,6 +17,18 @@ _RESPONSE: Final = "$response"
 _PROPOSAL: Final = "$proposal"  # in place of _RESPONSE if the response is a proposal
 
 
+class StillRunning(Refused):
+    """The first request with this key has not ended."""
+
+
+class KeyReused(Refused):
+    """The first request with this key was another one."""
+
+
+class RecordGone(KeyReused):
+    """What the first request with this key created has been deleted since."""
+
+
 class Created(NamedTuple):
     """A record that was created, according to a kept response. `step` is the index of its operation if that ran in a batch."""
 
@@ -117,7 +129,7 @@ def _find_last_event(operation: Operation, response: Any) -> int:
 def refuse_running() -> Refused:
     """Return the refusal of a request whose first one is still running."""
     detail = say("A request with this Idempotency-Key is still running. Wait for its response, then send this one again.")
-    return Refused("IDEMPOTENCY_KEY_IN_USE", detail)
+    return StillRunning("IDEMPOTENCY_KEY_IN_USE", detail)
 
 
 def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
@@ -132,8 +144,8 @@ def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
         facts = {"resource": first.resource, "id": there[0].id} if there else {}
     if facts:
         named = say("The first request created {resource}:{id}.", resource=facts["resource"], id=facts["id"])
-        return Refused("IDEMPOTENCY_KEY_REUSED", join((detail, named)), facts=facts)
-    return Refused("IDEMPOTENCY_KEY_REUSED", detail, facts=facts)
+        return KeyReused("IDEMPOTENCY_KEY_REUSED", join((detail, named)), facts=facts)
+    return KeyReused("IDEMPOTENCY_KEY_REUSED", detail, facts=facts)
 
 
 def _refuse_gone(created: Created, event: int | None, catalogue: Catalogue) -> Refused:
@@ -151,4 +163,4 @@ def _refuse_gone(created: Created, event: int | None, catalogue: Catalogue) -> R
         which=which,
         by=by,
     )
-    return Refused("IDEMPOTENCY_RECORD_GONE", detail, facts=facts)
+    return RecordGone("IDEMPOTENCY_RECORD_GONE", detail, facts=facts)

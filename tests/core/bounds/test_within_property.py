@@ -174,7 +174,10 @@ def check_write(community: Community, write: Write, events: Ids) -> None:
     tried = community.call(operation, target, **raw, dryRun=True)
     assert community.records() == before
     outside = before.keys() - inside
-    own_parent = target in before and raw.get("parentId") == before[target or 0]["parentId"]
+    sent_id = raw["externalId"] if operation.endswith("put_external") else None
+    by_external_id = (node for node, record in before.items() if sent_id is not None and record["externalId"] == sent_id)
+    changed = next(by_external_id, target)
+    own_parent = changed in before and raw.get("parentId") == before[changed or 0]["parentId"]
     if not is_undo and not own_parent:
         hidden = {name: disguise(value, outside) for name, value in raw.items()}
         other = community.call(operation, disguise(target, outside), **hidden, dryRun=True)

@@ -167,11 +167,12 @@ class Gate:
         context = self._build_context(operation, call._replace(check_time=recorder.check_time), given, tx, now, recorder)
         if not call.actor.bounds:
             return operation.run(context)
-        approved = recorder.find_approval(operation)
-        uses = [] if recorder.reads else judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=approved)
+        uses: list[Use] = []
         if recorder.reads:
             self._count_read(operation, call, recorder.counted)
-        recorder.counted += [] if operation.writes else uses
+        else:
+            uses = judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=recorder.find_approval(operation))
+            recorder.counted += [] if operation.writes else uses
         outcome = operation.run(context)
         conclude(tx, operation, call.actor, uses, (outcome,))
         return outcome

@@ -92,28 +92,26 @@ def test_an_error_of_the_file_system_ends_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T140000Z.db"]
 
 
-def test_a_copy_that_fails_is_told_and_deletes_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "told", "logged"),
+    [
+        (Failure("The database is damaged."), "No copy was made: The database is damaged.", "The database is damaged."),
+        (RuntimeError("can't start new thread"), "No copy was made.", "can't start new thread"),
+    ],
+    ids=["expected", "unexpected"],
+)
+def test_a_copy_that_fails_is_told_and_deletes_none(
+    error: Exception, told: str, logged: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     schedule = Schedule(tmp_path, timedelta(hours=1), 1)
     make_one(schedule, lambda target: target.touch(), NOON)
 
     def fail(_target: Path) -> None:
-        raise Failure("The database is damaged.")
+        raise error
 
     make_one(schedule, fail, NOON + timedelta(hours=1))
-    assert caplog.messages[-1] == "No copy was made: The database is damaged."
-    assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T120000Z.db"]
-
-
-def test_an_error_that_nobody_expects_ends_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    schedule = Schedule(tmp_path, timedelta(hours=1), 1)
-    make_one(schedule, lambda target: target.touch(), NOON)
-
-    def fail(_target: Path) -> None:
-        raise RuntimeError("can't start new thread")
-
-    make_one(schedule, fail, NOON + timedelta(hours=1))
-    assert caplog.messages[-1] == "No copy was made."
-    assert "can't start new thread" in caplog.text
+    assert caplog.messages[-1] == told
+    assert logged in caplog.text
     assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T120000Z.db"]
 
 

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from tests.no_threads import without_new_threads
 from tests.sqlite_file import open_sqlite
 from trellis.errors import Refused
 from trellis.settings import Settings
@@ -196,29 +197,21 @@ def test_a_write_withdrawn_while_its_failure_is_recorded_does_not_end_the_writer
     assert store.write(take).result(30) == 1
 
 
-def test_a_thread_that_cannot_be_started_is_started_for_the_next_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as full:
-        full.setattr(threading.Thread, "start", start_none)
-        with pytest.raises(RuntimeError, match="can't start new thread"):
-            store.write(take)
+def test_a_thread_that_cannot_be_started_is_started_for_the_next_write(store: Store) -> None:
+    with without_new_threads(), pytest.raises(RuntimeError, match="can't start new thread"):
+        store.write(take)
     assert store.write(take).result(30) == 1
 
 
-def test_a_change_of_keys_is_acknowledged_where_no_thread_can_be_started(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_keys_is_acknowledged_where_no_thread_can_be_started(store: Store) -> None:
     def change_keys(tx: Transaction) -> int:
         tx.changes_keys = True
         return take(tx)
 
     assert store.write(take).result(30) == 1
-    with monkeypatch.context() as full:
-        full.setattr(threading.Thread, "start", start_none)
+    with without_new_threads():
         assert store.write(change_keys).result(30) == 2
     assert store.write(change_keys).result(30) == 3
-
-
-def start_none(_thread: threading.Thread) -> None:
-    """Refuse to start a thread, as Python does when the system has no room for another."""
-    raise RuntimeError("can't start new thread")
 
 
 def test_a_write_after_closing_is_refused(settings: Settings) -> None:

@@ -117,3 +117,28 @@ def test_a_service_on_this_machine_needs_no_network(page: Page, community: Commu
     page.locator(".bar").get_by_role("button", name="Save").dblclick()
     expect(page.locator(".flash")).to_contain_text("Saved")
     expect(page.get_by_label("Name", exact=True)).to_have_value("Questions")
+
+
+def test_pressing_twice_while_the_service_is_looked_for_sends_nothing_twice(page: Page, community: Community, run: Run) -> None:
+    page.add_init_script("Object.defineProperty(navigator, 'onLine', { get: () => false })")
+    page.goto("/admin/forums/new")
+    page.get_by_label("Name", exact=True).fill("Made once")
+    looking: list[Route] = []
+    page.route("**/working.js*", lambda route: looking.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.get_by_role("button", name="Create the forum").last.dblclick()
+    expect(page.get_by_role("button", name="Create the forum").last).to_have_attribute("aria-busy", "true")
+    (asked,) = looking
+    asked.continue_()
+    page.get_by_text("was created").wait_for()
+    assert [one["name"] for one in run("forums.list", search="Made once")["results"]] == ["Made once"]
+
+
+def test_a_service_that_does_not_answer_is_given_up_and_the_form_stays(page: Page, community: Community) -> None:
+    page.add_init_script("Object.defineProperty(navigator, 'onLine', { get: () => false })")
+    page.goto("/admin/forums/new")
+    page.get_by_label("Name", exact=True).fill("Kept")
+    page.route("**/working.js*", lambda _: None)  # it hangs
+    page.get_by_role("button", name="Create the forum").last.click()
+    page.get_by_text("There is no network connection.").wait_for()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Kept")
+    expect(page.get_by_role("button", name="Create the forum").last).to_be_enabled()

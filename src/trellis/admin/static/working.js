@@ -6,6 +6,7 @@ import { say } from "./messages.js";
 const MARKED = 100; // milliseconds until the pressed button is marked
 const PATIENCE = 700; // milliseconds until the text is shown
 const LONGEST = 30_000; // milliseconds after which a form may be sent again: loading may have been stopped, which not every browser reports
+const PROBING = 5_000; // milliseconds without an answer after which the service counts as out of reach
 const held = new Set();
 const reached = new WeakSet(); // forms whose service has answered although the browser has no network: it is on this machine
 let waiting = [];
@@ -36,13 +37,16 @@ export function working(root) {
 async function probe(event, form) {
   const { submitter } = event;
   event.preventDefault();
-  try {
-    await fetch(import.meta.url, { method: "HEAD", cache: "no-store" });
-    reached.add(form);
-  } catch {
-    const again = () => send(form, submitter);
-    return say(t("There is no network connection. Nothing was sent; what you typed is still here."), { bad: true, stay: true, buttons: [[t("Try again"), again]] });
-  }
+  held.add(form); // a second press meanwhile asks nothing
+  const marking = setTimeout(() => submitter?.setAttribute("aria-busy", "true"), MARKED);
+  const asked = fetch(import.meta.url, { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(PROBING) });
+  const isReached = await asked.then(() => true, () => false);
+  clearTimeout(marking);
+  submitter?.removeAttribute("aria-busy");
+  held.delete(form);
+  const again = () => send(form, submitter);
+  if (!isReached) return say(t("There is no network connection. Nothing was sent; what you typed is still here."), { bad: true, stay: true, buttons: [[t("Try again"), again]] });
+  reached.add(form);
   send(form, submitter);
 }
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from trellis.compose import compose
 from trellis.core.admins.sessions import Client, insert_session
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.settings import Settings
 
 PASSWORD: Final = "correct horse battery"
@@ -78,6 +79,22 @@ class Visitor:
 def page_text(response: Any) -> str:
     """Return the words of a page."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", response.text)))
+
+
+@contextmanager
+def before_writing(act: Callable[[], object]) -> Iterator[None]:
+    """Do something after a form has been checked, and before the first write that it causes."""
+    waiting, submit = [act], Gate.submit
+
+    def submit_late(gate: Gate, call: Call) -> Any:
+        if waiting and "dryRun" not in call.raw:
+            waiting.pop()()
+        return submit(gate, call)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Gate, "submit", submit_late)
+        yield
+    assert not waiting, "nothing was written"
 
 
 class MakeVisitor(Protocol):

@@ -232,11 +232,11 @@ class PageRequest:
         reason: str | None = None,
         expected: tuple[str, ...] = (),
         actor: Actor | None = None,
-        slow: bool = False,
+        check_plan: Callable[[Any], None] | None = None,
     ) -> Result:
         """Run an operation as this administrator. Raises Refused, and StaleForm for a write by a stale form.
 
-        Pass `slow` for a read that may take more than about 10 ms, so that it does not block the other requests of this process.
+        Before a write is committed, `check_plan` is given what a dry run would return, and may refuse it.
         """
         if self.catalogue.find(operation).writes:
             self.require_fresh_form()
@@ -248,14 +248,19 @@ class PageRequest:
             expected=expected,
             reason=reason or None,
             waits_as="" if self.me else address_lane(self.address),
+            check_plan=check_plan,
         )
-        return await self.runner.perform(self.trace(call), slow=slow, size=self.form.size)
+        return await self.runner.perform(self.trace(call), size=self.form.size)
 
     async def fetch(
         self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None, *, slow: bool = False
     ) -> Any:
-        """Run an operation that reads, as `perform` does, and return its value."""
-        return (await self.perform(operation, raw, target, slow=slow)).value
+        """Return the value of an operation that reads. Raises Refused.
+
+        Pass `slow` for a read that may take more than about 10 ms, so that it does not block the other requests of this process.
+        """
+        call = self.trace(Call(operation, self.actor, raw or {}, target))
+        return (await self.runner.perform(call, slow=slow)).value
 
     async def dry_run(self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None) -> Any:
         """Return what a write would do, without saving anything. Raises Refused."""
@@ -267,7 +272,13 @@ class PageRequest:
         return ("" if renew else self.form.get(_SUBMISSION, "")) or secrets.token_urlsafe(16)
 
     async def perform_once(
-        self, operation: str, raw: Mapping[str, Any], target: int | None = None, *, reason: str | None = None
+        self,
+        operation: str,
+        raw: Mapping[str, Any],
+        target: int | None = None,
+        *,
+        reason: str | None = None,
+        check_plan: Callable[[Any], None] | None = None,
     ) -> Result:
         """Run a write that a form must not cause twice; the form carries a `submission_token`.
 
@@ -275,7 +286,7 @@ class PageRequest:
         `perform`, and SentBefore for a form that was sent before with other values.
         """
         self.require_fresh_form()
-        call = self._claim(Call(operation, self.actor, raw, target, reason=reason or None))
+        call = self._claim(Call(operation, self.actor, raw, target, reason=reason or None, check_plan=check_plan))
         return await self.runner.perform_once(call, size=self.form.size)
 
     async def find_done(self, operation: str) -> Any:

@@ -163,6 +163,7 @@ def _batch(context: Context) -> Outcome:
     references = _References(context.tx)
     returned: list[dict[str, Any]] = []
     storable: list[dict[str, Any]] = []
+    tried: list[dict[str, Any]] = []
     last = None
     records = size = 0
     outcomes = _run_steps(context, steps, references)
@@ -179,12 +180,13 @@ def _batch(context: Context) -> Outcome:
         references.results[step.name] = outcome.result
         event = None if dry else outcome.event
         returned.append({"operation": step.operation, "event": event, "result": outcome.result})
-        is_planned = outcome.plan is not None and (dry or outcome.result is not None)  # a delete returns null when it is repeated
-        plan = outcome.plan if is_planned else outcome.result
-        storable.append({"operation": step.operation, "event": event, "result": plan})
+        plan = outcome.result if outcome.plan is None else outcome.plan
+        tried.append({"operation": step.operation, "event": None, "result": plan})
+        is_null = outcome.result is None and not dry  # a delete returns null when it is repeated
+        storable.append({"operation": step.operation, "event": event, "result": None if is_null else plan})
         progress.done()
     more = {"dryRun": True} if dry else {}
-    return Outcome({"results": returned}, plan={"results": storable} | more, happened=False, event=last)
+    return Outcome({"results": returned}, plan={"results": storable} | more, happened=False, event=last, tried={"results": tried})
 
 
 def _run_steps(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Outcome]:

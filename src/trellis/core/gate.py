@@ -357,6 +357,8 @@ class Gate:
             for use in counted:  # the caller has seen what was read, though all else is rolled back
                 use.count_again(tx, call.actor)
             return Result(kept, dry=True, counted=bool(counted)), kept
+        if call.check_plan is not None:
+            call.check_plan(kept if outcome.tried is None else outcome.tried)
         event, verb = recorder.record(operation, call, outcome), outcome.verb or operation.verb
         return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(counted or outcome.uses)), kept
 

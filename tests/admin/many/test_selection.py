@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, page_text
+from tests.admin.conftest import Visitor, before_writing, page_text
 from tests.admin.html_forms import HtmlForm, find_form
 from tests.community import GUESTS, MEMBERS, Community
 from tests.fixture_types import Events, Run
@@ -63,6 +63,28 @@ def test_several_are_moved_in_their_order(admin: Visitor, community: Community, 
     assert _names(run, "forums", parentId=community.news) == ["Staff", "Help", "Releases", "Interviews"]
     _undo(admin, done)
     assert _names(run, "forums", parentId="root") == ["News", "Help", "Wiki", "Staff"]
+
+
+def test_all_siblings_moved_to_the_end_keep_their_order(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    """The last is at the end already, but not when its turn comes."""
+    _, form = _start(admin, "forums", "move", community.help, community.wiki, community.staff)
+    page = admin.post("/forums/many/move", form.filled(_action="plan", place="last"))
+    assert "3 forums would change" not in page_text(page), "they stay where they are"
+    _, form = _start(admin, "forums", "move", community.news, community.staff)
+    page = admin.post("/forums/many/move", form.filled(_action="plan", place="last"))
+    assert "Place: 0 → 2" in page_text(page)
+    done = admin.post("/forums/many/move", find_form(page, "/many/move").filled(_action="do"))
+    assert _names(run, "forums", parentId="root") == ["Help", "Wiki", "News", "Staff"]
+    _undo(admin, done)
+    assert _names(run, "forums", parentId="root") == ["News", "Help", "Wiki", "Staff"]
+
+
+def test_what_comes_at_the_last_moment_is_seen_before_it_goes(admin: Visitor, community: Community, run: Run) -> None:
+    _, form = _start(admin, "forums", "delete", community.news, community.staff)
+    with before_writing(lambda: run("forums.create", name="Late", parentId=community.betas)):
+        page = admin.post("/forums/many/delete", form.filled(_action="do"))
+    assert (page.status_code, "with 4 below it" in page_text(page)) == (409, True)
+    assert run("forums.list", search="late")["totalResults"] == 1
 
 
 def test_one_that_cannot_be_moved_keeps_all_where_they_are(admin: Visitor, community: Community, run: Run, events: Events) -> None:

@@ -1,6 +1,8 @@
 """Deleting: the dry run that comes first, what becomes of children, and everything that may have happened meanwhile."""
 
-from tests.admin.conftest import Visitor, page_text
+import pytest
+
+from tests.admin.conftest import Visitor, before_writing, page_text
 from tests.admin.html_forms import find_form
 from tests.community import ADMINISTRATORS, Community
 from tests.fixture_types import Events, Run
@@ -150,3 +152,17 @@ def test_built_in_groups_are_not_offered_to_be_deleted(admin: Visitor, community
     assert "cannot be deleted" in page_text(admin.get(f"/groups/{ADMINISTRATORS}/delete"))
     assert admin.post(f"/groups/{ADMINISTRATORS}/delete", {"_action": "delete"}).status_code == 403
     assert events() == before
+
+
+@pytest.mark.parametrize("children", ["delete", "move"])
+def test_one_that_is_created_below_it_at_the_last_moment_is_seen_first(
+    admin: Visitor, community: Community, run: Run, children: str
+) -> None:
+    path = f"/forums/{community.news}/delete"
+    drawn = find_form(admin.get(path), "/delete").filled(children=children, to=str(community.help), _action="delete")
+    with before_writing(lambda: run("forums.create", name="Late", parentId=community.news)):
+        page = admin.post(path, drawn)
+    assert (page.status_code, "What would be deleted has changed" in page_text(page)) == (409, True)
+    assert "Late" in page_text(page)
+    assert run("forums.list", search="late")["totalResults"] == 1
+    assert run("forums.get", community.news)["name"] == "News"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import MakeVisitor, Visitor, page_text
+from tests.admin.conftest import MakeVisitor, Visitor, before_writing, page_text
 from tests.admin.html_forms import HtmlForm, find_form, read_forms
 from tests.community import Community
 from tests.fixture_types import Clock, Events, MakeKey, Run
@@ -150,6 +150,19 @@ def test_a_conflict_is_told_with_its_event_and_stops_all_until_it_is_skipped(
     assert "3 events were undone. 1 could not be undone and remains unchanged." in page_text(admin.get("/events"))
     assert "By hand" in _names(run)
     assert not {"South", "Aid"} & set(_names(run))
+
+
+def test_a_conflict_that_comes_at_the_last_moment_is_seen_first(
+    admin: Visitor, run: Run, community: Community, work: int, events: Events
+) -> None:
+    run("forums.update", community.help, name="Assistance")
+    page = admin.get(f"/change-sets/{work}/undo")
+    with before_writing(lambda: run("forums.update", _find(run, "North"), name="Arctic")):
+        page = _press(admin, page, skipConflicts="1")
+    assert page.status_code == 409
+    assert "has changed since this page was loaded" in page_text(page)
+    assert _names(run)[:1] == ["Arctic"]
+    assert events()[-1]["operation"] == "forums.update", "nothing was undone"
 
 
 def test_where_nothing_can_be_undone_there_is_no_button(admin: Visitor, run: Run, gate: Gate, community: Community) -> None:

@@ -164,7 +164,7 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
         if not is_planned:
             return None
         plan, planned = await _plan(action, request, keys)
-        rows.extend(planned)
+        rows[:] = planned
         if sent == "do" and any(row.gains for row in planned):
             request.require_recent_password()
         return plan

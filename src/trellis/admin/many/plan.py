@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -55,10 +56,18 @@ class Step:
         return whole | ({"ifMatch": record_version(self.record)} if self._stays_as_read else {})
 
     @property
+    def moves(self) -> bool:
+        """Whether the step moves its record, and so the siblings of that, which other steps may be about."""
+        return self._updates and not _PLACE.isdisjoint(self.body)
+
+    @property
     def _stays_as_read(self) -> bool:
-        """Whether no other step can change the record, for example by moving a sibling: any change is then somebody else's."""
-        changes = self.operation.endswith(".update") and _PLACE.isdisjoint(self.body)
-        return changes and _CHILDREN not in self.record
+        """Whether no other step can change the record: any change is then somebody else's."""
+        return self._updates and not self.moves and _CHILDREN not in self.record
+
+    @property
+    def _updates(self) -> bool:
+        return self.operation.endswith(".update")
 
 
 Changes = tuple[tuple[str, str], ...]  # the differences of a record, by label
@@ -93,7 +102,8 @@ class Plan:
     """What a batch would do to `count` nodes. `with_them` is how many other nodes are deleted with them.
 
     `more` is the number of rows that are not among the `rows`. `version` differs if any of the nodes or what is done to them does.
-    `steps` are the steps that change something. An operation other than a batch is sent `raw`. `reason` is recorded in the events.
+    `steps` are the steps that are needed for this. An operation other than a batch is sent `raw`. `reason` is recorded in the
+    events. `check` refuses results of the steps that differ from those of the dry run.
     """
 
     steps: tuple[Step, ...]
@@ -104,10 +114,11 @@ class Plan:
     more: int = 0
     raw: Mapping[str, Any] | None = None
     reason: str = ""
+    check: Callable[[Any], None] | None = None
 
     def serialize(self) -> dict[str, Any]:
         """Serialize the plan as the operation that carries it out accepts it."""
-        return dict(self.raw) if self.raw is not None else {"operations": [step.serialize() for step in self.steps]}
+        return dict(self.raw) if self.raw is not None else _serialize_steps(self.steps)
 
     @property
     def all_count(self) -> int:
@@ -115,34 +126,49 @@ class Plan:
         return self.count + self.with_them
 
 
+def _serialize_steps(steps: Sequence[Step]) -> dict[str, Any]:
+    """Serialize steps as a batch accepts them. Records that are moved are read at the end, when the others are in their places."""
+    moved = [{"operation": f"{step.operation.partition('.')[0]}.get", "id": step.record["id"]} for step in steps if step.moves]
+    return {"operations": [*(step.serialize() for step in steps), *moved]}
+
+
 async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step], groups: GroupNames, seen: str = "") -> Plan:
     """Return what steps would change, from a dry run as one batch. Raises Refused. `seen` is part of the plan's version."""
     require_few(kind, len(steps))
     if not steps:
         return Plan((), (), 0, 0, "")
-    results = (await request.dry_run(BATCH, {"operations": [step.serialize() for step in steps]}))["results"]
-    plan = await asyncio.to_thread(_build_plan, kind, steps, [one["result"] for one in results], groups, seen)
+    results = (await request.dry_run(BATCH, _serialize_steps(steps)))["results"]
+    plan = await asyncio.to_thread(_build_plan, kind, steps, results, groups, seen)
     require_few(kind, plan.all_count)
-    return plan
+
+    def check(done: Mapping[str, Any]) -> None:
+        if _build_plan(kind, plan.steps, done["results"], groups, seen).version != plan.version:
+            raise Refused("PRECONDITION_FAILED", OUTDATED)
+
+    return replace(plan, check=check)
 
 
 def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record], groups: GroupNames, seen: str) -> Plan:
     rows: dict[Changes, list[tuple[str, str]]] = {}
-    changing: list[Step] = []
+    needed: list[Step] = []
     told: list[Any] = [seen]
-    with_them = 0
-    for step, result in zip(steps, results, strict=True):
+    with_them = count = 0
+    moved = iter(results[len(steps) :])
+    for step, own in zip(steps, results, strict=False):
+        result = (next(moved) if step.moves else own)["result"]
         changes, others = _describe(kind, step, result, groups)
+        if changes or step.moves:  # without one of the moves, the others would end up elsewhere
+            needed.append(step)
         if not changes:
             continue
         with_them += others
-        changing.append(step)
+        count += 1
         told.append([_read_version(step.record), step.operation, step.body, changes, [result.get(name) for name in _DELETED]])
         path = str(step.record.get("path", step.record["name"]))
         rows.setdefault(changes, []).append((path, f"/{kind.name}/{step.record['id']}"))
     version = compute_version(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
     shown = tuple(PlannedRow(changes, tuple(nodes[:_LISTED]), len(nodes)) for changes, nodes in list(rows.items())[:_SHOWN])
-    return Plan(tuple(changing), shown, len(changing), with_them, version, len(rows) - len(shown))
+    return Plan(tuple(needed), shown, count, with_them, version, len(rows) - len(shown))
 
 
 def _read_version(record: Record) -> list[Any]:
@@ -286,12 +312,15 @@ async def settle(
         plan = await make_plan()
         if plan is not None and plan.count and request.form.get(ACTION, "") == "do":
             if request.form.get(PLAN, "") == plan.version:
-                result = await request.perform_once(write.operation, plan.serialize(), reason=plan.reason)
+                result = await request.perform_once(write.operation, plan.serialize(), reason=plan.reason, check_plan=plan.check)
                 return _respond(request, back, describe(plan.all_count), result.change_set, write)
             problem = OUTDATED
     except Refused as refused:
         is_used = isinstance(refused, SentBefore)
         problem = explain(refused, write.form)
+        if plan is not None and problem == OUTDATED:
+            with suppress(Refused):
+                plan = await make_plan()
     return await request.large_page(
         template,
         status=409 if problem else 200,

@@ -1,7 +1,8 @@
 """Deleting a node: first the dry run and the choice for its children, then the delete itself."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -31,6 +32,7 @@ class DeletePlan:
     """What deleting a node would do, with the first few names for each count.
 
     `below` are the nodes below it, `children` the nodes that could be moved, `changed` the nodes whose permissions name the group.
+    `all` is what the `version` is computed from: all that is deleted, could be moved, or is changed.
     """
 
     below: tuple[str, ...]
@@ -40,6 +42,7 @@ class DeletePlan:
     changed: tuple[tuple[str, str, int], ...]
     changed_count: int
     version: str
+    all: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def show(kind: NodeKind, request: PageRequest) -> Response:
@@ -88,9 +91,17 @@ async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any])
     number = record["id"]
     result = await request.dry_run(kind.operation("delete"), {_CHILDREN: -1} if kind.tree else {}, number)
     children = await request.fetch(f"{kind.name}.children", target=number) if kind.tree else []
-    shown = {"deleted": result["deleted"], "children": children, "changed": result["changed"]}
+    all_ids = {"deleted": result["deleted"], "children": children, "changed": result["changed"]}
     plan = await describe_deletion(request, kind, record, result, children, len(children))
-    return replace(plan, version=f"{node_version(record)}.{record_version(shown)}")
+    return replace(plan, version=f"{node_version(record)}.{record_version(all_ids)}", all=all_ids)
+
+
+def _check_plan(plan: DeletePlan, done: Mapping[str, Any]) -> None:
+    """Refuse a delete if somebody has changed meanwhile what is deleted, moved or changed. `done` is its dry run."""
+    moved, children = done["moved"], plan.all["children"]
+    is_other = done["deleted"] != plan.all["deleted"] if moved["to"] is None else moved["count"] != len(children)
+    if is_other or moved["ids"] != children[: len(moved["ids"])] or done["changed"] != plan.all["changed"]:
+        raise Refused("PRECONDITION_FAILED", _OUTDATED)
 
 
 async def describe_deletion(
@@ -137,8 +148,9 @@ async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
     form = request.form
     raw = {} if not plan.children_count else {_CHILDREN: -1 if form.get("children") == "delete" else form.get("to", "")}
     try:
+        expected, check_plan = (record_version(record),), partial(_check_plan, plan)
         result = await request.perform(
-            kind.operation("delete"), raw, record["id"], expected=(record_version(record),), reason=request.reason
+            kind.operation("delete"), raw, record["id"], expected=expected, reason=request.reason, check_plan=check_plan
         )
     except Refused as refused:
         if refused.status == 404:

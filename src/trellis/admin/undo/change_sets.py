@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -59,10 +60,10 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What would be undone, from a dry run. `rows` are resource, operation and count; `version` differs if anything in it does.
+    """What would be undone, from the `result` of a dry run.
 
-    `purged` is a sentence on how many other events have been purged; "" if none have. `of_keys`: keys may be able to do more
-    afterwards.
+    `rows` are resource, operation and count; `version` differs if anything in the result does. `purged` is a sentence on how many
+    other events have been purged; "" if none have. `of_keys`: keys may be able to do more afterwards.
     """
 
     count: int
@@ -71,6 +72,7 @@ class UndoPlan:
     conflict_count: int
     purged: str
     version: str
+    result: Mapping[str, Any]
     of_keys: bool = False
 
 
@@ -171,6 +173,7 @@ async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
         conflict_count=result["conflictCount"],
         purged=_tell_purged(result["purgedCount"]),
         version=compute_version(orjson.dumps(result, option=orjson.OPT_SORT_KEYS)),
+        result=result,
         of_keys=any(resource == _KEYS for resource, _, _ in resources),
     )
 
@@ -209,7 +212,8 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
             if not (plan.count or plan.conflict_count or plan.purged or request.stale):  # the form was sent twice
                 return request.redirect(chosen.back, say("All of these events have been undone."))
             return _show(request, chosen, plan, 409, OUTDATED)
-        result = await request.perform(chosen.operation, {**chosen.raw, **raw}, chosen.target)
+        check_plan = partial(_check_plan, plan)
+        result = await request.perform(chosen.operation, {**chosen.raw, **raw}, chosen.target, check_plan=check_plan)
     except Refused as refused:
         if "conflicts" in refused.facts:
             count = (
@@ -227,6 +231,12 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
     if result.event is None:
         return request.redirect(chosen.back, say("There was nothing left to undo."), "note")
     return request.redirect(chosen.back, _tell(result.value), change_set=result.change_set)
+
+
+def _check_plan(plan: UndoPlan, done: Mapping[str, Any]) -> None:
+    """Refuse an undo if somebody has changed meanwhile what is undone. `done` is its result."""
+    if any(done[name] != plan.result[name] for name in ("counts", "conflicts", "conflictCount", "purgedCount")):
+        raise Refused("PRECONDITION_FAILED", OUTDATED)
 
 
 def _tell(result: Mapping[str, Any]) -> str:

@@ -22,7 +22,8 @@ class Call(NamedTuple):  # like Outcome and Result: a tuple, since a frozen data
     digests of passwords in inner calls, by password and the digest stored until now, and `proposed` to the input of the call that a
     proposal is about, if it has read that. `approval` is set if somebody else had to approve the call. `again`: the call reads once
     more for the same request, which is not another use of a grant. `traceparent` names the trace that the call belongs to, and the
-    span that caused it. `address` is the address from which a key's call was sent to the service.
+    span that caused it. `address` is the address from which a key's call was sent to the service. `check_plan` is given what a dry
+    run of the call would return, once a write is done and before it is committed, and may refuse it.
     """
 
     operation: str
@@ -46,6 +47,7 @@ class Call(NamedTuple):  # like Outcome and Result: a tuple, since a frozen data
     again: bool = False
     traceparent: str | None = None
     address: str = ""
+    check_plan: Callable[[Any], None] | None = None
 
     def build_inner(
         self, operation: str, raw: Mapping[str, Any], target: int | None = None, expected: tuple[str, ...] = ()

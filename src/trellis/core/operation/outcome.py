@@ -20,10 +20,10 @@ class Outcome(NamedTuple):
 
     `happened` is false if nothing changed; then no event is recorded. `changed` names the members that an update has changed,
     including write-only ones. `plan` is returned by a dry run and stored for an Idempotency-Key, if that differs from the result:
-    it never contains a secret. `undoes` is the event that was undone. An operation that runs others records no event itself:
-    `event` is the last event that those recorded, and `verb` is the verb whose success it reports. `shows` lists what the result of
-    a read depends on among the nodes; None means on everything. `recount` reads its total again. `uses` are the uses of grants that
-    its reads were counted as.
+    it never contains a secret. `tried` is what a dry run would return, if that is not the plan. `undoes` is the event that was
+    undone. An operation that runs others records no event itself: `event` is the last event that those recorded, and `verb` is the
+    verb whose success it reports. `shows` lists what the result of a read depends on among the nodes; None means on everything.
+    `recount` reads its total again. `uses` are the uses of grants that its reads were counted as.
     """
 
     result: Any
@@ -40,6 +40,7 @@ class Outcome(NamedTuple):
     shows: tuple[Shown, ...] | None = None
     recount: Callable[[Transaction], int] | None = None
     uses: tuple[Use, ...] = ()
+    tried: Any = None
 
     def list_touched(self, resource: str) -> list[int]:
         """Return the ids of the records of a resource that were created, changed or deleted."""

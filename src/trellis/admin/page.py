@@ -22,7 +22,6 @@ page allows more. A POST whose token does not match still runs, with `request.st
 """
 
 import asyncio
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
@@ -37,7 +36,7 @@ from starlette.responses import RedirectResponse, Response
 from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
-from trellis.admin.sessions import Sessions, csrf_token, cut_to_cookie, seal, unseal
+from trellis.admin.sessions import Sessions, csrf_token, cut_to_cookie, read_cookie, seal, set_cookie, unseal
 from trellis.admin.submitted import StaleForm, Submitted
 from trellis.admin.times import Clock, find_clock
 from trellis.core.actor import Actor
@@ -364,22 +363,13 @@ class PageRequest:
         return ("__Host-" if self.is_secure else "") + f"trellis_{name}"
 
     def read_cookie(self, name: str) -> str:
-        """Return one of the panel's cookies; "" if it was not sent. Others are not parsed: there may be any number of them."""
-        found = re.search(rf"(?:^|;) *{re.escape(self.cookie(name))}=([^;]*)", "; ".join(self.http.headers.getlist("cookie")))
-        return "" if found is None else found[1].strip().strip('"')
+        """Return one of the panel's cookies; "" if it was not sent."""
+        return read_cookie(self.http.headers, self.cookie(name))
 
     def set_cookies(self, response: Response) -> Response:
         """Put the cookies on a response."""
         for name, value, age in self.cookies:
-            response.set_cookie(
-                self.cookie(name),
-                value,
-                max_age=age,
-                path="/" if self.is_secure else PREFIX,
-                secure=self.is_secure,
-                httponly=True,
-                samesite="lax",
-            )
+            set_cookie(response, self.cookie(name), value, age, secure=self.is_secure)
         return response
 
 

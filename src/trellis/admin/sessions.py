@@ -1,17 +1,21 @@
-"""Sign-in and the tokens that tie a form to its session. The sessions themselves are kept by `core.admins`."""
+"""Sign-in, the panel's cookies, and the tokens that tie a form to its session. `core.admins` keeps the sessions."""
 
 import asyncio
 import base64
 import binascii
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 import orjson
+from starlette.datastructures import Headers
+from starlette.responses import Response
 
+from trellis.admin import PREFIX
 from trellis.admin.runner import Runner
 from trellis.core.admins import (
     Credentials,
@@ -121,3 +125,15 @@ def unseal(token: str, sealed: str) -> dict[str, str] | None:
         return {str(name): str(value) for name, value in orjson.loads(base64.urlsafe_b64decode(text)).items()}
     except (ValueError, binascii.Error, orjson.JSONDecodeError):
         return None
+
+
+def read_cookie(headers: Headers, name: str) -> str:
+    """Return the cookie with this name; "" if it was not sent. Others are not parsed: there may be any number of them."""
+    found = re.search(rf"(?:^|;) *{re.escape(name)}=([^;]*)", "; ".join(headers.getlist("cookie")))
+    return "" if found is None else found[1].strip().strip('"')
+
+
+def set_cookie(response: Response, name: str, value: str, age: int | None, *, secure: bool) -> None:
+    """Put a cookie on a response. `age` is how many seconds the browser keeps it; None means until it is closed."""
+    path = "/" if secure else PREFIX
+    response.set_cookie(name, value, max_age=age, path=path, secure=secure, httponly=True, samesite="lax")

@@ -23,7 +23,7 @@ from trellis.core.events import Overdue, Recorder, refuse_overdue
 from trellis.core.fields import Input, format_timestamp
 from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
 from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, conclude, judge_role, renew_actor
-from trellis.core.passwords import Lanes, Plain, chain, check_number
+from trellis.core.passwords import Lanes, Plain, chain, check_number, has_password
 from trellis.core.verbs import Verb
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -266,7 +266,7 @@ class Gate:
             ahead = self.lanes.submit(call.lane, lambda: self._read_ahead(operation, call, given), refuse_full)
             return chain(ahead, lambda prepared: self.store.write(lambda tx: write(prepared, given, tx)))
         inner = [] if given.faults else [one for one in self._list_inner(operation, call, given) if self._takes_password(one)]
-        if given.faults or not (inner or _has_password(given)):
+        if given.faults or not (inner or has_password(given.values)):
             return self.store.write(lambda tx: write(call, given, tx))
         check_number(len(inner))
         digested = self.lanes.submit(call.lane, lambda: self._digest(operation, call, given, inner))
@@ -303,7 +303,7 @@ class Gate:
         self, tx: Transaction, operation: Operation, call: Call, given: Input
     ) -> dict[str, tuple[Plain, str | None]]:
         """Return the passwords in a call by field, each with the digest that is stored now, if any. Raises Refused."""
-        if not _has_password(given):
+        if not has_password(given.values):
             return {}
         now = self.now()
         kept = operation.judge(self._build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now)))
@@ -396,7 +396,3 @@ def _end(result: Result) -> Result:
     if result.event is None and not result.counted:  # nothing was changed, so the data version stays, whatever shares the commit
         raise Rollback(result._replace(change_set=None))
     return result
-
-
-def _has_password(given: Input) -> bool:
-    return any(isinstance(value, Plain) for value in given.values.values())

@@ -5,7 +5,7 @@ key, person and address waits in a lane of its own. Only passwords that become k
 """
 
 from trellis.core.passwords.breached import BreachedPasswords
-from trellis.core.passwords.digests import NODE, SIGN_IN, Cost, Plain, hash_password, is_outdated, verify_password
+from trellis.core.passwords.digests import NODE, SIGN_IN, Cost, Plain, has_password, hash_password, is_outdated, verify_password
 from trellis.core.passwords.lanes import KEYS, PEOPLE, STRANGERS, Lanes, chain, check_number, refuse_proposed
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Plain",
     "chain",
     "check_number",
+    "has_password",
     "hash_password",
     "is_outdated",
     "refuse_proposed",

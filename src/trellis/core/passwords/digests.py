@@ -3,8 +3,9 @@
 Making or checking one is slow on purpose. It is done in lanes.py, except for passwords that become known only in the writer.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -41,6 +42,11 @@ class Plain:
         if kept is not None and verify_password(kept, self.text, self.cost):
             return kept
         return hash_password(self.text, self.cost)
+
+
+def has_password(values: Mapping[str, Any]) -> bool:
+    """Return whether any of the values is a password that has no digest yet."""
+    return any(isinstance(value, Plain) for value in values.values())
 
 
 def hash_password(password: str, cost: Cost) -> str:

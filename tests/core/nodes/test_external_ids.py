@@ -98,6 +98,8 @@ def test_a_put_can_be_run_dry_and_refused(run: Run, database: DatabaseState) -> 
         assert run("forums.put_external", externalId="news", name="News", dryRun=True)["externalId"] == "news"
         with pytest.raises(Refused, match="NO_TITLE"):
             run("forums.put_external", externalId="news")
+        with pytest.raises(Refused, match="dryRun must be true or false"):
+            run("forums.put_external", externalId="news", name="News", dryRun="maybe")
 
 
 def test_a_delete_by_external_id_is_the_delete(run: Run, database: DatabaseState) -> None:

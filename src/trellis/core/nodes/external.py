@@ -1,5 +1,6 @@
 """The operations that address a node by its external id: get it, create or change it, and delete it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -86,12 +87,11 @@ def _put(kind: NodeKind, context: Context) -> Outcome:
     own = tuple(fault for fault in context.input.faults if fault.field == key.name)  # the operation that it runs finds the others
     require((key,), Input(context.input.values, own)).raise_faults()
     found = _find(kind, context.input, context)
-    raw = {name: value for name, value in context.call.raw.items() if name != "dryRun"}
     if found is None:
         if context.call.expected:
             raise Refused("PRECONDITION_FAILED", say("If-Match was sent, but there is no record with this external id."))
-        return _run(context, kind.operation(CREATE.name), None, raw)
-    return _run(context, kind.operation(UPDATE.name), found, raw)
+        return _run(context, kind.operation(CREATE.name), None, context.call.raw)
+    return _run(context, kind.operation(UPDATE.name), found, context.call.raw)
 
 
 def _delete(kind: NodeKind, context: Context) -> Outcome:
@@ -99,7 +99,7 @@ def _delete(kind: NodeKind, context: Context) -> Outcome:
     found = _find(kind, context.input, context)
     if found is None:
         raise invalid_id(kind.singular, context.input.get("externalId"), kind.missing_code(DELETE), is_external=True)
-    raw = {name: value for name, value in context.call.raw.items() if name not in {"dryRun", "externalId"}}
+    raw = {name: value for name, value in context.call.raw.items() if name != "externalId"}
     return _run(context, kind.operation(DELETE.name), found, raw)
 
 
@@ -111,6 +111,6 @@ def _find(kind: NodeKind, given: Input, context: Context) -> int | None:
     return found if reach is None or reach.contains(context.tx, found) else None
 
 
-def _run(context: Context, operation: str, target: int | None, raw: dict[str, Any]) -> Outcome:
+def _run(context: Context, operation: str, target: int | None, raw: Mapping[str, Any]) -> Outcome:
     call = context.call._replace(operation=operation, target=target, raw=raw)
     return context.run(call)._replace(happened=False)

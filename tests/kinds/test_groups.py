@@ -125,6 +125,7 @@ affixes = st.text(st.sampled_from("<>/\"'=&;#! -abiscrpt\N{OBJECT REPLACEMENT CH
 @example("&#xFFFC;", "")
 @example("<b>", "</b>&#13;")
 @example("<script></script> x", "x <script></script>")
+@example("<a>", "<button><select><a>")
 def test_what_is_kept_of_an_affix_stays_as_it_is(prefix: str, suffix: str) -> None:
     once = GROUPS.prepare({"prefix": prefix, "suffix": suffix})
     assert GROUPS.prepare(once) == once

@@ -1,6 +1,7 @@
 """Types of text: plain text, HTML, passwords, colours, URLs and addresses."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_address
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from nh3 import Cleaner
 
 _CONTROLS_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_MOST_ROUNDS: Final = 10  # of sanitising; two or three are enough unless a text was written to take many
 _MARKUP: Final = re.compile("[<>&\u00a0]")  # characters that HTML writes differently from plain text
 
 
@@ -75,15 +77,7 @@ class Html:
         text = Text(self.longest, lines=True).parse(raw)
         if not _MARKUP.search(text):
             return text
-        clean = _load_cleaner().clean
-        _check_cost(text)
-        cleaned = clean(text)
-        # Entities may have encoded control characters, and removed elements may leave spaces at the ends. Sending the stored value
-        # back must not change it.
-        value = _CONTROLS_BUT_LINES.sub("", cleaned).strip()
-        if value != cleaned:
-            value = clean(value).strip()
-        _check_cost(value)
+        value = _sanitize(_clean_page, text, _CONTROLS_BUT_LINES)
         if len(value) > self.longest:
             raise Invalid(
                 say(
@@ -96,6 +90,29 @@ class Html:
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "maxLength": self.longest, "contentMediaType": "text/html"}
+
+
+def sanitize_inline_html(html: str) -> str:
+    """Sanitise HTML that is part of a line of text, and no longer than one."""
+    return _sanitize(_load_cleaner(_INLINE_TAGS).clean, html, CONTROLS)
+
+
+def _sanitize(clean: Callable[[str], str], html: str, controls: re.Pattern[str]) -> str:
+    """Sanitise HTML until that changes nothing any more, so that the result can be sent back.
+
+    Entities may have encoded control characters, without which an address may have another scheme. Removed elements may leave
+    others in places that HTML does not allow, and spaces at the ends.
+    """
+    for _ in range(_MOST_ROUNDS):
+        before, html = html, controls.sub("", clean(html)).strip()
+        if html == before:
+            break
+    return html
+
+
+def _clean_page(html: str) -> str:
+    _check_cost(html)
+    return _load_cleaner().clean(html)
 
 
 def _check_cost(html: str) -> None:
@@ -111,15 +128,6 @@ def _check_cost(html: str) -> None:
                 opened=cost[1],
             )
         )
-
-
-def sanitize_inline_html(html: str) -> str:
-    """Sanitise HTML that is part of a line of text, and no longer than one."""
-    clean = _load_cleaner(_INLINE_TAGS).clean
-    cleaned = clean(html)
-    # Entities may have encoded control characters. Without them, an address may have another scheme.
-    plain = CONTROLS.sub("", cleaned)
-    return cleaned if plain == cleaned else clean(plain)
 
 
 @cache

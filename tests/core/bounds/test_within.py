@@ -106,6 +106,12 @@ def test_a_place_outside_is_refused_whatever_is_there(
     assert len(events()) == before
 
 
+def test_nothing_is_listed_below_a_node_outside(act: Act, bot: Actor, forums: Forums) -> None:
+    for outside in (forums["News"], forums["Away"], NOBODY):
+        for query in ({"parentId": outside}, {"under": outside}, {"under": outside, "parentId": forums["Part"]}):
+            assert act(bot, "forums.list", **query).value["totalResults"] == 0
+
+
 def test_inside_everything_can_be_done(act: Act, bot: Actor, forums: Forums) -> None:
     made = act(bot, "forums.create", name="New", parentId=forums["Part"], position=0).value
     act(bot, "forums.update", made["id"], parentId=forums["Inner"], name="Moved")

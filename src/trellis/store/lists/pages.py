@@ -71,11 +71,13 @@ def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
     """Turn `within` into the cheapest filter: none if the other filters imply it, a few ids, or a condition on each node."""
     filters, roots = dict(query.filters), within.roots
     above = {filters[name] for name in ("parent", "under") if name in filters}
-    if above & nodes.find_inside(tx, kind, roots, above):  # then all nodes below it are inside too
+    if above - nodes.find_inside(tx, kind, roots, above):  # below what is outside there is nothing, as if it did not exist
+        filters["ids"] = ()
+    elif above:  # all nodes below it are inside too
         return replace(query, within=None)
-    if "ids" in filters:
+    elif "ids" in filters:
         filters["ids"] = sorted(nodes.find_inside(tx, kind, roots, filters["ids"]))
-    elif not within.is_tree or "top" in filters or "parent" in filters:  # without a parent inside, only roots are inside
+    elif not within.is_tree or "top" in filters:  # at the top level, only roots are inside
         filters["ids"] = roots
     else:
         direct = not DIRECT.isdisjoint(filters)  # few rows: check each of them

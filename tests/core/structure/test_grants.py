@@ -1,5 +1,6 @@
 """Documents get nothing by what their key was not granted: neither read nor written."""
 
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -104,7 +105,7 @@ def test_what_a_key_may_not_list_is_left_out_of_an_export(gate: Gate, run: Run) 
 
 def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate, run: Run) -> None:
     old, new = (one["id"] for one in run("forums.list")["results"])
-    inside = run("forums.create", name="Inside", externalId="inside", parentId=old)["id"]
+    inside, gone = (run("forums.create", name=name, externalId=name.lower(), parentId=old)["id"] for name in ("Inside", "Lost"))
     bound = Bound(under=(f"forums:{old}",))
     actor = Actor(
         "key",
@@ -118,11 +119,14 @@ def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate,
     raw["plan"] = gate.run(Call("structure.plan", actor, raw)).value["plan"]
     for number in range(1001):
         run("forums.update", new, name=f"Outside {number}")
-    run("forums.update", inside, name="By hand")
-    with pytest.raises(Refused) as refused:
-        gate.run(Call("structure.apply", actor, raw))
-    assert refused.value.message == "PLAN_OUTDATED"
-    assert [change["id"] for change in refused.value.facts["changes"]] == [inside]
+    for change, ids in (
+        (partial(run, "forums.delete", gone), [gone]),
+        (partial(run, "forums.update", inside, name="By hand"), [gone, inside]),
+    ):
+        change()
+        with pytest.raises(Refused, match="PLAN_OUTDATED") as refused:
+            gate.run(Call("structure.apply", actor, raw))
+        assert [one["id"] for one in refused.value.facts["changes"]] == ids
     assert run("forums.get", inside)["name"] == "By hand"
 
 

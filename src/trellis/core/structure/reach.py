@@ -9,6 +9,7 @@ from trellis.core.bounds import Bound, Reach, find_reach
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
+from trellis.store import events
 from trellis.store.engine import Transaction
 from trellis.store.events import Change
 
@@ -57,7 +58,7 @@ def hide_outside(context: Context, kinds: Mapping[str, NodeKind], changes: Itera
     for name, kind in kinds.items():
         if (reach := find_section_reach(context, kind)) is not None:
             ids = {change.id for change in found if change.resource == name and change.id is not None}
-            inside[name] = reach.find_inside(context.tx, ids)
+            inside[name] = events.find_inside_or_deleted(context.tx, name, reach.roots, ids)
     return [change for change in found if change.resource not in inside or change.id in inside[change.resource]]
 
 

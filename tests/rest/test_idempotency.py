@@ -116,10 +116,11 @@ def test_so_is_a_webhook(api: ApiClient) -> None:
     assert gone(again) == {"resource": "webhooks", "id": made, "event": event}
 
 
-def test_a_batch_says_which_of_its_records_is_gone_but_for_those_that_it_deleted_itself(api: ApiClient) -> None:
+@pytest.mark.parametrize("operation", ["forums.create", "forums.put_external"])
+def test_a_batch_says_which_of_its_records_is_gone_but_for_those_that_it_deleted_itself(api: ApiClient, operation: str) -> None:
     operations = [
         {"operation": "forums.create", "as": "short", "body": {"name": "Short"}},
-        {"operation": "forums.create", "body": {"name": "Long"}},
+        {"operation": operation, "body": {"name": "Long", "externalId": "long"}},
         {"operation": "forums.delete", "id": {"$ref": "short.id"}},
     ]
     first = api.post("/core/batch", {"operations": operations}, headers=token("a-1"))

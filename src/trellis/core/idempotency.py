@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Call, Operation, Trace
-from trellis.core.verbs import PROPOSE, Verb
+from trellis.core.verbs import CREATE, PROPOSE, Verb
 from trellis.errors import Refused
 from trellis.sentences import join, say
 from trellis.store import idempotency
@@ -112,9 +112,13 @@ def _list_created(operation: Operation, response: Any, catalogue: Catalogue) -> 
     if operation.verb is not None and operation.verb.creates and isinstance(response, Mapping):
         yield Created(operation.name, response["id"])
     for index, one in enumerate(_list_results(operation, response)):
-        inner = catalogue.find(one["operation"])
-        if one["event"] is not None and inner.verb is not None and inner.verb.creates:
-            yield Created(inner.name, one["result"]["id"], index)
+        inner, record = catalogue.find(one["operation"]), one["result"]
+        if one["event"] is None or inner.verb is None:
+            continue
+        if inner.verb.creates:
+            yield Created(inner.name, record["id"], index)
+        elif inner.verb.may_create and record["createdAt"] == record["updatedAt"]:
+            yield Created(f"{inner.resource}.{CREATE.name}", record["id"], index)
 
 
 def _list_results(operation: Operation, response: Any) -> list[Mapping[str, Any]]:

@@ -309,7 +309,9 @@ def test_the_last_and_the_only_operation_count_too(run: Run, monkeypatch: pytest
         with database.unchanged():
             refused = refuse(run, *operations)
         assert (refused.message, told in refused.detail) == ("BATCH_TOO_LARGE", True)
-    assert len(run("core.batch", operations=[NEWS, NEWS | {"as": "more"}])["results"]) == 2
+    assert len(run("core.batch", operations=[NEWS, NEWS | {"as": "more"}, read])["results"]) == 3  # reading changes nothing
+    put = {"operation": "forums.put_external", "body": {"externalId": "new", "name": "New"}}
+    assert "The first 3 operations change" in refuse(run, NEWS, NEWS | {"as": "more"}, put).detail
 
 
 def test_orders_within_a_batch_are_counted_by_what_they_move(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,7 +173,7 @@ def _batch(context: Context) -> Outcome:
         except Refused as refused:
             raise _refuse_step(index, step, refused) from None
         last = outcome.event or last
-        records += outcome.happened + len(outcome.touched)
+        records += (outcome.event is not None and outcome.resource_id is not None) + len(outcome.touched)
         size += len(context.tx.encode(outcome.result))
         if records > MOST_RECORDS or size > MOST_BYTES:
             raise _refuse_size(index + 1)

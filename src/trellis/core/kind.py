@@ -231,19 +231,15 @@ class NodeKind:
                 example=0,
                 brief="",
             ),
-            Field(
-                "before",
-                NodeId(),
-                "The sibling to place the node before. Send at most one of position, before and after.",
-                write_only=True,
-                brief="",
-            ),
-            Field(
-                "after",
-                NodeId(),
-                "The sibling to place the node after. Send at most one of position, before and after.",
-                write_only=True,
-                brief="",
+            *(
+                Field(
+                    name,
+                    NodeId(),
+                    f"The sibling to place the node {name}. Send at most one of position, before and after.",
+                    write_only=True,
+                    brief="",
+                )
+                for name in ("before", "after")
             ),
         )
         return ((parent, external_parent) if self.tree else ()) + (place if self.ordered else ())

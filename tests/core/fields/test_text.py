@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trellis.core.fields import Color, Html, Invalid, Password, Text, Type, Url
+from trellis.core.fields import Color, Html, Invalid, IpAddress, Password, Text, Type, Url
 from trellis.core.passwords import NODE, Plain
 
 LINE, PAGE, NAME = Text(10), Text(50, lines=True), Text(255, 1, missing="NO_TITLE")
@@ -66,6 +66,9 @@ def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
         (Password(), 7, "must be text of at most 255 characters"),
         (Password(), "x" * 256, "must be text of at most 255 characters"),
         (Password(), "a\x00b", "without control characters"),
+        (IpAddress(), "fe80::1%\x00", "must not contain control characters"),
+        (IpAddress(), "fe80::1%" + "x" * 100, "at most 100 are allowed"),
+        (IpAddress(), "fe80::1%%", "must be an address such as 192.0.2.7"),
     ],
 )
 def test_a_value_is_refused_with_what_is_allowed(type_: Type, raw: Any, says: str) -> None:
@@ -87,7 +90,13 @@ def test_a_value_is_refused_under_the_message_that_fits(type_: Type, raw: Any, m
     assert refused.value.message == message
 
 
-@given(html=st.text(st.sampled_from("<>/&;#x13 ab\"'=-!pscript\n\r\t\xa0"), max_size=60))
+CHARACTERS = st.text(st.sampled_from("<>/&;#x13 ab\"'=-!pscript\n\r\t\xa0"), max_size=60)
+TAGS = st.sampled_from(["<p>", "<h1>", "<li>", "<dd>", "<a>", "</a>", "<button>", "<select>", "<form>", "<table>", "x"])
+
+
+@given(html=CHARACTERS | st.lists(TAGS, max_size=8).map("".join))
+@example(html="<p>x<button><p>y")
+@example(html="<a><table><a>")
 def test_sanitised_html_stays_as_it_is_when_it_is_sent_back(html: str) -> None:
     try:
         kept = Html().parse(html)

@@ -229,7 +229,7 @@ class IpAddress:
         if raw in (None, ""):
             return None
         try:
-            return str(ip_address(str(raw).strip()))
+            return str(ip_address(Text(100).parse(raw)))  # anything may follow the % of an IPv6 address
         except ValueError:
             raise Invalid(say("must be an address such as 192.0.2.7 or 2001:db8::1, not {raw}.", raw=quote(raw))) from None
 

@@ -73,6 +73,7 @@ def test_whose_it_is_changes_it_and_owners_what_is_shared(gate: Gate, admins: di
         ({"name": "mine"}, "another filter of this list"),
         ({"list": "secrets"}, "there is no 'secrets'"),
         ({"query": "x" * 1001}, "query"),
+        ({"query": "path=" + "ä" * 167}, "query is 1,007 characters long"),
         ({"query": "&".join(f"a{n}=1" for n in range(31))}, "more than 30"),
         ({"query": "path=trl_abcdefgh_" + "a" * 38}, "secret part"),
     ],

@@ -48,7 +48,8 @@ class FilterQuery:
             pairs = parse_qsl(text, max_num_fields=_MOST_PAIRS)
         except ValueError:
             raise Invalid(say("has more than {most_pairs} parts.", most_pairs=_MOST_PAIRS)) from None
-        return urlencode([(name, value) for name, value in pairs if name not in _PLACES and not name.startswith("_")])
+        kept = [(name, value) for name, value in pairs if name not in _PLACES and not name.startswith("_")]
+        return Text(self.longest).parse(urlencode(kept))  # which may be longer than what was sent
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "maxLength": self.longest, "examples": ["status=4xx&path=forums"]}

@@ -50,6 +50,30 @@ def test_what_is_below_a_node_to_be_copied_counts_too(make_agent: MakeAgent, ada
     assert act(ada, "proposals.approve", number).value["state"] == "approved"
 
 
+@pytest.mark.parametrize("by", ["moving", "moving below", "ordering", "naming"])
+def test_a_call_that_would_now_put_something_elsewhere_is_outdated(
+    make_agent: MakeAgent, ada: Actor, act: Act, run: Run, staff: int, by: str
+) -> None:
+    public = run("forums.create", name="Public", externalId="public")["id"]
+    first, second = (run("forums.create", name=name, parentId=staff)["id"] for name in ("Pay", "Plans"))
+    agent = make_agent("forums.create", "forums.copy")
+    copied = act(agent, "forums.copy", staff, withChildren=True).value["id"]
+    created = act(agent, "forums.create", name="Inside", parentExternalId="public").value["id"]
+    changes: dict[str, tuple[int, dict[str, Any], int, list[str]]] = {
+        "moving": (staff, {"parentId": public}, copied, ["parentId"]),
+        "moving below": (second, {"parentId": first}, copied, []),
+        "ordering": (second, {"position": 0}, copied, []),
+        "naming": (public, {"externalId": None}, created, ["parentId"]),
+    }
+    changed, raw, outdated, differences = changes[by]
+    run("forums.update", changed, **raw)
+    if by == "naming":
+        run("forums.update", staff, externalId="public")
+    refused = act.refuse(ada, "proposals.approve", outdated)
+    assert (refused.message, [one["field"] for one in refused.facts["differences"]]) == ("PROPOSAL_OUTDATED", differences)
+    assert act(ada, "proposals.approve", copied + created - outdated).value["state"] == "approved"
+
+
 @pytest.mark.slow
 def test_a_call_with_many_events_keeps_little_of_each_and_is_still_compared(
     make_agent: MakeAgent, ada: Actor, act: Act, run: Run

@@ -84,6 +84,7 @@ def _create(context: Context) -> Outcome:
         "plan": outcome.result if outcome.plan is None else outcome.plan,
         "effects": effects.shown,
         "outcome": effects.outcome,
+        "places": effects.places,
     }
     if held + len(orjson.dumps(content)) > _MOST_BYTES:
         raise _refuse_too_many(context, f"the open proposals of the key would take more than {_MOST_BYTES >> 20} MiB")

@@ -28,21 +28,22 @@ _FATES: Final[Mapping[str, str]] = {"made": _CREATED, "restored": _CREATED, "del
 _MADE: Final = "made"
 _VERSION: Final = ""  # in a shortened record, the member with its version, in place of the rest
 _DERIVED: Final = frozenset({"url", "updatedAt"})  # members that change with others
-_ANEW: Final = _DERIVED | {"id", "createdAt", "parentId", "position", "path"}  # and members of a new record that differ each time
+_ANEW: Final = _DERIVED | {"id", "createdAt", "position", "path"}  # and members of a new record that differ each time
 COUNTED: Final = (_CREATED, "changed", "moved", "deleted")
 
 
 class Effects(NamedTuple):
     """What a call changes. `digest` stays the same as long as the records that the call touches are unchanged.
 
-    `outcome` stays the same as long as the nodes that the call creates, changes or restores end up the same. They may depend on
-    records that the call reads without touching them, such as a parent with its permissions. `records` are the ids of the touched
-    records by resource, `counts` their number by what happens to them, `shown` the first of the call's events, and `about` the name
-    of the record that the call is about.
+    `outcome` stays the same as long as the nodes that the call creates, changes or restores end up the same, and `places` as long
+    as they end up under the same parents. They may depend on records that the call reads without touching them, such as a parent
+    with its permissions, or the original of a copy. `records` are the ids of the touched records by resource, `counts` their number
+    by what happens to them, `shown` the first of the call's events, and `about` the name of the record that the call is about.
     """
 
     digest: str
     outcome: str
+    places: str
     records: Mapping[str, Sequence[int]]
     counts: dict[str, int]
     shown: list[dict[str, Any]]
@@ -76,9 +77,11 @@ def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:
         for resource, number in ((event.resource, event.resource_id), *((one["resource"], one["id"]) for one in event.touched)):
             if number is not None and (resource, number) not in made:
                 records.setdefault(resource, set()).add(number)
+    outcome, places = _compute_outcome(tx, left, made)
     return Effects(
         digest=_compute_digest(tx, left, revision, made),
-        outcome=_compute_outcome(tx, left),
+        outcome=outcome,
+        places=places,
         records={resource: sorted(ids) for resource, ids in records.items()},
         counts={name: counts[name] for name in COUNTED},
         shown=[_describe(event) for event in left[:SHOWN]],
@@ -167,8 +170,11 @@ def _compute_digest(tx: Transaction, left: Sequence[Event], revision: int, made:
     return blake2b(encode_json([parts, sorted((*key, at) for key, at in rows.items())]), digest_size=16).hexdigest()
 
 
-def _compute_outcome(tx: Transaction, left: Sequence[Event]) -> str:
-    """Return a digest of the nodes that were created, changed or restored, as they are now, except for ids, times and positions."""
+def _compute_outcome(tx: Transaction, left: Sequence[Event], made: set[tuple[str, int | None]]) -> tuple[str, str]:
+    """Return a digest of the nodes that were created, changed or restored, as they are now, and a digest of their places.
+
+    Ids, times, and positions among nodes that were there before do not count.
+    """
     wanted: dict[str, dict[int, None]] = {}
     for event in left:
         if event.after is not None and event.resource_id is not None:
@@ -176,14 +182,17 @@ def _compute_outcome(tx: Transaction, left: Sequence[Event]) -> str:
         for one in event.touched:
             if _FATES.get(one.get("how", "")) == _CREATED:
                 wanted.setdefault(one["resource"], {})[one["id"]] = None
-    digest = blake2b(digest_size=16)
+    outcome, places = blake2b(digest_size=16), blake2b(digest_size=16)
     for resource, ids in wanted.items():
+        new_parents = {number: index for index, number in enumerate(ids) if (resource, number) in made}
         for batch in nodes.split_into_batches(list(ids), nodes.AT_ONCE):
             found = nodes.find_by_ids(tx, resource, batch)
             for node in (found[number] for number in batch if number in found):
                 content = [node.name, node.external_id, node.fields, node.permissions]
-                digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
-    return digest.hexdigest()
+                outcome.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
+                parent = new_parents.get(node.parent_id or 0)  # its id differs each time
+                places.update(encode_json([node.parent_id] if parent is None else [parent, node.position]))
+    return outcome.hexdigest(), places.hexdigest()
 
 
 class Difference(NamedTuple):
@@ -197,10 +206,11 @@ def is_outdated(tx: Transaction, proposal: Proposal, content: Mapping[str, Any],
     """Return whether the call of a proposal, whose effects are `now`, would do something else than was proposed.
 
     It would if it touches a record that has changed, or that an event since the proposal, up to `until`, has been about, or if its
-    outcome differs.
+    outcome or its places differ.
     """
-    proposed = proposal.digest, content.get("outcome", now.outcome)  # a proposal from an older release has none
-    if proposed != (now.digest, now.outcome):
+    # a proposal from an older release has no outcome, or no places
+    proposed = proposal.digest, content.get("outcome", now.outcome), content.get("places", now.places)
+    if proposed != (now.digest, now.outcome, now.places):
         return True
     first = (events.find_since_of(tx, proposal.revision, resource, ids, 1) for resource, ids in now.records.items())
     return any(found[0].event <= until for found in first if found)
@@ -237,7 +247,8 @@ def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
 
 
 def _compare_outcomes(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return how the results of a call differ for records that were the same before it."""
+    """Return how the results of a call differ for records that were the same before it, apart from the ids of new parents."""
+    made = {(one["resource"], one["after"].get("id")) for one in now if one["id"] is None and one["after"] is not None}
     same = [
         (old, new) for old, new in zip(then, now, strict=False) if (old["operation"], old["id"]) == (new["operation"], new["id"])
     ]
@@ -247,4 +258,5 @@ def _compare_outcomes(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[s
         if old["after"] is not None and new["after"] is not None
         for name, value in old["after"].items()
         if name not in _ANEW and value != new["after"].get(name)
+        if name != "parentId" or (new["resource"], new["after"].get(name)) not in made
     ]

@@ -45,13 +45,15 @@ def list_all(ask: Ask, kind: NodeKind) -> Iterator[Mapping[str, Any]]:
 
 def list_pages(ask: Ask, kind: NodeKind, per_page: int) -> Iterator[Mapping[str, Any]]:
     """Yield the pages of a list, ordered by the ids of the records. Raises ReadingFailed if some are deleted meanwhile."""
+    operation = kind.operation(LIST.name)
+    first = ask(operation, {"sortDir": "desc", "perPage": 1})
+    left, highest = first["totalResults"], max((record["id"] for record in first["results"]), default=0)
     number = pages = 1
-    total = 0
     while number <= pages:
-        page = ask(kind.operation(LIST.name), {"page": number, "perPage": per_page})
-        if page["totalResults"] < total:  # records that were to come next have moved to a page already read
-            raise ReadingFailed(f"Some {kind.title.lower()} were deleted while they were read. Nothing was written; begin again.")
-        total = page["totalResults"]
+        page = ask(operation, {"page": number, "perPage": per_page})
+        left -= sum(record["id"] <= highest for record in page["results"])
         yield page
         pages = page["totalPages"]
         number += 1
+    if left:  # records that were to come next have moved to a page already read, whatever was created behind them
+        raise ReadingFailed(f"Some {kind.title.lower()} were deleted while they were read. Nothing was written; begin again.")

@@ -15,7 +15,7 @@ from trellis.core.events.event import (
 )
 from trellis.core.events.feed import EVENT_LIST, EVENTS
 from trellis.core.events.recorder import Overdue, Recorder, refuse_overdue
-from trellis.core.events.undo_state import find_undoing_events, is_past_undo, serialize_with_undo
+from trellis.core.events.undo_state import find_undoing_events, is_past_undo, refuse_undone, serialize_with_undo
 from trellis.core.events.within import hide_outside
 from trellis.core.operation import Operation
 
@@ -39,6 +39,7 @@ __all__ = [
     "may_be_purged",
     "operations",
     "refuse_overdue",
+    "refuse_undone",
     "serialize_event",
     "serialize_with_undo",
     "show_event",

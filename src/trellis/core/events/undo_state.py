@@ -8,6 +8,8 @@ from trellis.core.events.event import show_event
 from trellis.core.fields import format_timestamp
 from trellis.core.operation import Context
 from trellis.core.verbs import RESTORE
+from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -47,6 +49,14 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
 def is_past_undo(context: Context, at: str) -> bool:
     """Return whether what happened at a time is too long ago to be undone: what undo needs may have been purged."""
     return at < format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_snapshots))
+
+
+def refuse_undone(tx: Transaction, seq: int) -> None:
+    """Refuse to undo an event that has already been undone. Raises Refused (NOT_RESTORABLE)."""
+    if (by := find_undoing_events(tx, (seq,)).get(seq)) is not None:
+        raise Refused(
+            "NOT_RESTORABLE", say("Event {seq} has already been undone, by event {by}.", seq=seq, by=by), facts={"undoneBy": by}
+        )
 
 
 def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:

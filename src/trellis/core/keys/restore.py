@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from trellis.core.events import find_undoing_events, is_past_undo
+from trellis.core.events import find_undoing_events, is_past_undo, refuse_undone
 from trellis.core.fields import invalid_id
 from trellis.core.keys.crud import check_key_version, find_unrevoked, save_key, serialize_key
 from trellis.core.operation import Context, Operation, Outcome
@@ -86,12 +86,7 @@ def _refuse_final(context: Context, event: Event) -> None:
     if event.operation not in context.environment.undone_from_event or event.before is None or event.after is None:
         why = _FINAL.get(event.operation, say("is {operation}, which cannot be undone.", operation=event.operation))
         raise Refused("NOT_RESTORABLE", say("Event {seq} {why}", seq=event.seq, why=why))
-    if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
-        raise Refused(
-            "NOT_RESTORABLE",
-            say("Event {seq} has already been undone, by event {by}.", seq=event.seq, by=by),
-            facts={"undoneBy": by},
-        )
+    refuse_undone(context.tx, event.seq)
     if is_past_undo(context, event.at):
         days = context.environment.keep_snapshots
         raise Refused(

@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core import keys
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach, is_own_only
-from trellis.core.events import find_undoing_events, hide_outside
+from trellis.core.events import hide_outside, refuse_undone
 from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome
@@ -199,13 +199,13 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
         )
     deletes = context.input.get(_DELETE_CREATED.name) and event.before is None and event.after is not None
     if deletes or event.operation in context.environment.undone_by_deleting:
-        _not_undone_yet(context, event)
+        refuse_undone(context.tx, event.seq)
         return delete_made(kind, context, event)
     if event.before is None:
         text = _MADE if event.undoes is None else _MADE_AGAIN
         told = say(text, seq=event.seq, singular=kind.singular, resource_id=event.resource_id)
         raise Refused("NOT_RESTORABLE", advise(told, say("Or send deleteCreated (--delete-created).")))
-    _not_undone_yet(context, event)
+    refuse_undone(context.tx, event.seq)
     then = _require_snapshots(context, event)
     if event.after is None:
         return restore_deleted(kind, context, event, then)
@@ -222,15 +222,6 @@ def _restore_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     if sort is None or may_not or first.find_reach(kind) is not None or not actor.sees(kind.name):
         raise OneByOne
     return sort.undo(kind, contexts, undone)
-
-
-def _not_undone_yet(context: Context, event: Event) -> None:
-    if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
-        raise Refused(
-            "NOT_RESTORABLE",
-            say("Event {seq} has already been undone, by event {by}.", seq=event.seq, by=by),
-            facts={"undoneBy": by},
-        )
 
 
 def _require_snapshots(context: Context, event: Event) -> Snapshot:

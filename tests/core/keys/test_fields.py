@@ -26,6 +26,7 @@ def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
     [
         (Networks(), "192.0.2.0/33", "must be addresses or networks such as 192.0.2.0/24, not '192.0.2.0/33'."),
         (Networks(), ["192.0.2.1", "example.com"], "not 'example.com'."),
+        (Networks(), "fe80::1%eth0", "must be addresses or networks such as 192.0.2.0/24, not 'fe80::1%eth0'."),
         (Networks(), [f"192.0.2.{n}" for n in range(101)], "must be at most 100 addresses"),
         (Expiry(), "90", "must be a duration such as 90d or 12h, a timestamp in ISO 8601, or null for never, not '90'."),
         (Expiry(), "0d", "must be a duration"),

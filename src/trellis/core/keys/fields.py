@@ -31,8 +31,9 @@ class Networks:
 
     @staticmethod
     def _network(part: Any) -> str:
+        text = str(part).strip()
         try:
-            network = ip_network(str(part).strip(), strict=False)
+            network = ip_network("" if "%" in text else text, strict=False)  # a zone can be any text, and is not compared
         except ValueError:
             raise Invalid(say("must be addresses or networks such as 192.0.2.0/24, not {part}.", part=quote(part))) from None
         if isinstance(network, IPv6Network) and network.prefixlen >= 96 and (mapped := network.network_address.ipv4_mapped):

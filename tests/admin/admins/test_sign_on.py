@@ -161,7 +161,8 @@ def test_an_owner_links_their_account_once_they_have_entered_their_password(
     page = page_text(admin.get("/account"))
     assert "You can now sign in with your account ada@example.com at Lantern ID." in page
     assert "Linked ada@example.com" in page
-    assert run("alarms.view")["results"][0]["name"] == "linked-identity"
+    alarm = run("alarms.view")["results"][0]
+    assert (alarm["name"], "ada@example.com" in alarm["sentence"]) == ("linked-identity", False)  # webhooks get this sentence, too
     there = visitor()
     sign_on(there)
     assert LOGIN in page_text(there.get("/account"))

@@ -97,7 +97,7 @@ ALARMS: Final = (
         "linked-identity",
         "An account at the provider is linked",
         ("admins.link_identity",),
-        "{actor} linked the account {name} at the provider and can now sign in with it.",
+        "{actor} linked an account at the provider and can now sign in with it.",
         may_be_forged=True,
     ),
     AlarmRule(

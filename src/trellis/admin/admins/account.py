@@ -110,7 +110,7 @@ async def set_password(request: PageRequest) -> Response:
 
 
 async def _replace_password(request: PageRequest, raw: Mapping[str, Any]) -> None:
-    """Set one's own password, which ends all sessions, and continue in a new session. Raises Refused."""
+    """Set one's own password, which ends all other sessions and gives this one a new cookie. Raises Refused."""
     me = request.signed_in
     result = await request.perform("admins.set_password", {**raw, "session": me.session_id}, me.id)
     request.take_session(result.value["token"])

@@ -329,14 +329,15 @@ def _set_password(context: Context) -> Outcome:
     given = require((PASSWORD,), context.input)
     given.raise_faults()
     own = signing.find_own_session(context) if context.input.get(signing.GOES_ON.name) and is_own(context) else None
-    sessions.end_all(context.tx, old.id)
+    sessions.end_all(context.tx, old.id, keep="" if own is None else own.digest)
     invitations.withdraw(context.tx, old.id)
     new = replace(old, digest=given.get("password"), must_change=not is_own(context))
     outcome = save_administrator(context, old, new, also=("password",))
     result = {**outcome.result, "secondFactors": find_kinds(context.tx, [old.id]).get(old.id, [])}
     if own is None:
         return outcome._replace(result=result)
-    return outcome._replace(result={**result, "token": signing.begin_again(context, own)}, plan=result)
+    token = signing.renew_session(context, own, own.confirmed_with)
+    return outcome._replace(result={**result, "token": token}, plan=result)
 
 
 def _disable(context: Context) -> Outcome:

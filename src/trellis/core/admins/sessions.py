@@ -284,16 +284,15 @@ def find_own_session(context: Context) -> Session:
 
 def confirm_session(context: Context, session: Session, after: dict[str, Any], how: str) -> Outcome:
     """Record that the owner of a session has proved again who they are, and give the session a new cookie."""
+    return Outcome({**after, "token": renew_session(context, session, how)}, context.call.target, after=after, plan=after)
+
+
+def renew_session(context: Context, session: Session, how: str | None) -> str:
+    """Give a session of somebody who has just proved who they are a new cookie; return its secret."""
     token = generate_token()
     until = format_timestamp(datetime.fromisoformat(context.now) + _CONFIRMED)
     sessions.confirm(context.tx, session.digest, hash_token(token), until, how)
-    return Outcome({**after, "token": token}, context.call.target, after=after, plan=after)
-
-
-def begin_again(context: Context, ended: Session) -> str:
-    """Start a session in place of the caller's own, which a new password has ended; return the secret of its cookie."""
-    client, how = Client(ended.address, ended.agent), ended.confirmed_with or _BY_PASSWORD
-    return insert_session(context.tx, ended.admin_id, client, context.now, how, ended.issuer)
+    return token
 
 
 def describe_client(context: Context, factor: str) -> dict[str, str]:

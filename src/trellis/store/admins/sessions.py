@@ -139,7 +139,7 @@ def _record_last_seen(tx: Transaction, admin: int, at: str) -> None:
     tx.connection.execute(sa.update(administrators).where(administrators.c.id == admin).values(last_seen_at=at))
 
 
-def confirm(tx: Transaction, digest: str, renewed: str, until: str, how: str) -> None:
+def confirm(tx: Transaction, digest: str, renewed: str, until: str, how: str | None) -> None:
     """Record that the administrator of a session has confirmed their identity, how, and until when; replace the digest."""
     changed = {"digest": renewed, "confirmed_until": until, "confirmed_with": how}
     tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(**changed))

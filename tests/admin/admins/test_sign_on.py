@@ -292,6 +292,13 @@ def test_local_sign_in_can_be_left_to_owners(
     assert refused.status_code == 403
     assert "Sign in with Lantern ID: only owners can use a password." in page_text(refused)
     assert "or, for owners" in page_text(visitor().get("/sign-in"))
+    ada = visitor()
+    sign_on(ada)
+    assert "Only owners can sign in with a password here" in page_text(ada.get("/account"))
+    assert ada.post("/account/password", {"password": "seven lanterns over a harbour"}).status_code == 303
+    ada.get("/account")
+    assert ada.post("/account/sign-on/unlink").status_code == 409  # nothing else would let her in
+    assert sign_on(visitor()).headers["location"] == "/admin"
 
 
 @on_sqlite

@@ -19,7 +19,7 @@ from trellis.core.admins.crud import (
     updating_operation,
 )
 from trellis.core.admins.invitations import LINK, find_by_link
-from trellis.core.admins.roles import require_other_owner
+from trellis.core.admins.roles import require_local_sign_in, require_other_owner
 from trellis.core.admins.sessions import (
     ADDRESS,
     AGENT,
@@ -338,9 +338,11 @@ def _unlink(context: Context) -> Outcome:
     admin = find_administrator(context)
     context.input.raise_faults()
     found = identities.find_by_admin(context.tx, admin.id)
-    if found and not admin.has_password:
-        if is_own(context):
+    if found and is_own(context):
+        require_local_sign_in(context, admin)
+        if not admin.has_password:
             raise Refused("SIGN_ON_REFUSED", say("You would no longer be able to sign in. Choose a password first."))
+    elif found and not admin.has_password:
         require_other_owner(context, admin)
     for identity in found:
         identities.delete(context.tx, identity)

@@ -191,9 +191,13 @@ class Provider:
         )
 
     async def _load(self) -> ssl.SSLContext:
-        """Load certificates and libraries, once, in a thread: that takes some tenths of a second."""
+        """Load certificates and libraries, once, in a thread: that takes some tenths of a second. Raises ProviderUnavailable."""
         if self._tls is None:
-            self._tls = await asyncio.to_thread(_load)
+            try:
+                self._tls = await asyncio.to_thread(_load)
+            except OSError as error:  # tried again with the next request, since the certificates may be about to be replaced
+                told = say("The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read: {reason}.", reason=error)
+                raise ProviderUnavailable(told) from None
         return self._tls
 
 

@@ -490,6 +490,18 @@ def test_a_provider_that_cannot_be_used_is_not_asked_again_at_once(
 
 
 @on_sqlite
+def test_without_certificates_the_provider_cannot_be_asked_until_they_are_there(
+    visitor: MakeVisitor, sign_on: SignOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openid_client, "_AFTER_FAILURE", 0.0)
+    monkeypatch.setenv("SSL_CERT_FILE", "nothing.pem")
+    failed = visitor().get("/sign-on")
+    assert (failed.status_code, "SSL_CERT_FILE" in page_text(failed)) == (503, True)
+    monkeypatch.delenv("SSL_CERT_FILE")
+    assert sign_on(visitor()).headers["location"] == "/admin"
+
+
+@on_sqlite
 def test_what_somebody_brings_back_must_be_theirs_lately_and_once(
     visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, clock: Clock, events: Events, run: Run
 ) -> None:

@@ -164,16 +164,17 @@ def test_the_size_of_the_log_is_estimated(store: Store, write: Write) -> None:
 
 
 def test_uses_are_counted_by_day_operation_and_status(store: Store, write: Write) -> None:
-    write([request(1), request(2), request(3, status=403, operation="forums.delete"), request(4, key_id=None)])
+    refused = [request(second, status=403, operation="forums.delete") for second in (3, 2)]  # which ended in this order
+    write([request(1), request(2), *refused, request(4, key_id=None)])
     write([request(5, status=404), request(6, operation=None, status=404), request(7, key_id=2)])
     with store.reading() as tx:
         counted = requests.read_quarters(tx, [1], "2026-01-31")
-        assert sorted(counted) == [(1, f"{request(1).at[:14]}00", 2, 2), (1, f"{request(1).at[:14]}00", 4, 3)]
+        assert sorted(counted) == [(1, f"{request(1).at[:14]}00", 2, 2), (1, f"{request(1).at[:14]}00", 4, 4)]
         used = {use.operation: use for use in requests.count_uses(tx, 1)}
         assert requests.read_quarters(tx, [1], "2026-02-01") == []
     assert set(used) == {"forums.list", "forums.delete"}
     assert used["forums.list"][1:] == (3, request(5).at, 0, None)
-    assert used["forums.delete"][1:] == (0, None, 1, request(3).at)
+    assert used["forums.delete"][1:] == (0, None, 2, request(3).at)
 
 
 def test_uses_outlive_the_requests_until_they_are_purged(store: Store, write: Write) -> None:

@@ -51,7 +51,7 @@ _COUNT_HOUR = Statement(
 
 
 def append(tx: Transaction, batch: Sequence[Request]) -> None:
-    """Write completed requests, in order of time; count uses of keys by day and by quarter of an hour, and requests by hour.
+    """Write completed requests; count uses of keys by day and by quarter of an hour, and requests by hour.
 
     Examples of requests without a valid key are written but not counted, since `append_keyless` counts them.
     """
@@ -72,15 +72,13 @@ def append(tx: Transaction, batch: Sequence[Request]) -> None:
 
 
 def _count(tx: Transaction, quarter: str, group: Sequence[tuple[Request, Shaped]]) -> None:
-    """Count requests of one quarter of an hour, each with its shape, in order of time."""
-    last = {shape: request.at for request, shape in group}
+    """Count requests of one quarter of an hour, each with its shape, in any order."""
     uses, used = Counter[tuple[int, str, int]](), dict[tuple[int, str, int], str]()
-    for shape, times in Counter(shape for _, shape in group).items():
-        key, operation, _, _, status, _ = shape
+    for request, (key, operation, _, _, status, _) in group:
         if key is not None:
             use = key, operation or "", status
-            uses[use] += times
-            used[use] = max(last[shape], used.get(use, ""))
+            uses[use] += 1
+            used[use] = max(request.at, used.get(use, ""))
     of_keys = Counter[tuple[int, int]]()
     for (key, operation, status), times in uses.items():
         params = {"key": key, "day": quarter[:10], "operation": operation, "status": status}

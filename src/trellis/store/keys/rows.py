@@ -119,7 +119,8 @@ def _find_named(tx: Transaction, search: str) -> list[int]:
 
     Case is folded here, as it is for the names of nodes, because SQLite folds only ASCII, and PostgreSQL depends on its locale.
     """
-    text, public = search.casefold(), (search.removeprefix("trl_").partition("_")[0] or search).casefold()
+    text = search.casefold()
+    public = text.removeprefix("trl_").partition("_")[0] if text.startswith("trl_") else text
     rows = tx.connection.execute(sa.select(_c.id, _c.name, _c.owner, _c.public))
     return [row[0] for row in rows if text in row[1].casefold() or text in row[2].casefold() or public in row[3].casefold()]
 

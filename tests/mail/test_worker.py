@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.message import EmailMessage
+from functools import partial
 from pathlib import Path
 from subprocess import run as run_program
 from typing import Any, Final
@@ -22,6 +23,7 @@ from trellis.compose import compose
 from trellis.core.actor import Actor
 from trellis.core.admins import set_view
 from trellis.core.gate import Gate
+from trellis.core.mail import Draft, settle, take
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.mail import Mailer, MailServer, find_mailer, worker
@@ -93,6 +95,24 @@ def test_an_alarm_is_mailed_once_to_those_who_may_see_it_and_want_it(
     assert f"\n{event['at'][:10]} {event['at'][11:16]} UTC\n" in text_of(mail)
     assert "a-secret-path" not in mail.as_string()
     assert last_mail(run, mira) | {"at": None} == {"kind": "alarms", "state": "sent", "at": None, "error": None}
+
+
+def test_the_outcome_for_an_invitation_of_before_is_not_that_of_the_next(gate: Gate, run: Run, clock: Clock) -> None:
+    """Even if SQLite gives both mails the same id."""
+    invited = run("admins.invite", name="Mira", login="mira", email=MIRA)["id"]
+
+    def claim() -> Draft:
+        draft = gate.store.write(lambda tx: take(tx, gate.environment, gate.now())).result(30)
+        assert draft is not None
+        return draft
+
+    first = claim()
+    clock.move(seconds=1)
+    run("admins.renew_invitation", invited)
+    second = claim()  # by another process
+    for mail, error in ((first.mail, None), (second.mail, "no answer")):
+        gate.store.write(partial(settle, taken=mail, error=error)).result(30)
+    assert last_mail(run, invited)["state"] == "waiting"  # to be sent again
 
 
 def test_many_alarms_are_few_mails(run: Run, receiver: MailReceiver, send: Send, clock: Clock) -> None:

@@ -47,9 +47,14 @@ _CLAIM = Statement(
     .where(_c.id == sa.bindparam("mail"))
     .values(attempts=_c.attempts + 1, attempted_at=sa.bindparam("now"), due_at=sa.bindparam("due"))
 )
-_SETTLE = Statement(
+_SETTLE = Statement(  # also by the time, since SQLite may have given the id of a withdrawn invitation to another mail
     sa.update(mails)
-    .where(_c.id == sa.bindparam("mail"), _c.state == "waiting", _c.attempts == sa.bindparam("seen"))
+    .where(
+        _c.id == sa.bindparam("mail"),
+        _c.created_at == sa.bindparam("made"),
+        _c.state == "waiting",
+        _c.attempts == sa.bindparam("seen"),
+    )
     .values(state=sa.bindparam("new_state"), error=sa.bindparam("why"))
 )
 
@@ -80,7 +85,7 @@ def claim(tx: Transaction, mail: Mail, now: str, due: str) -> None:
 
 def settle(tx: Transaction, mail: Mail, state: str, why: str | None = None) -> None:
     """Record the result of an attempt: `mail.attempts` must include it. Nothing is recorded if another attempt has begun since."""
-    tx.execute(_SETTLE, mail=mail.id, seen=mail.attempts, new_state=state, why=why)
+    tx.execute(_SETTLE, mail=mail.id, made=mail.created_at, seen=mail.attempts, new_state=state, why=why)
 
 
 def is_alarm_mail_pending(tx: Transaction, admin: int, since: str, now: str) -> bool:

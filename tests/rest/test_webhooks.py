@@ -20,8 +20,10 @@ def test_the_life_of_a_webhook(api: ApiClient) -> None:
     got = api.get(f"{PATH}/1")
     assert got.json() == record
     assert api.get(PATH).json()["results"] == [record]
-    changed = api.post(f"{PATH}/1", {"enabled": "0"}, headers={"If-Match": got.headers["etag"]})
-    assert (changed.status_code, changed.json()["state"]) == (200, "off")
+    changed = made
+    for raw, state in (({"enabled": "0"}, "off"), ({"enabled": "1"}, "on"), ({"description": "Search"}, "on")):
+        changed = api.post(f"{PATH}/1", raw, headers={"If-Match": changed.headers["etag"]})
+        assert (changed.status_code, changed.json()["state"]) == (200, state)
     read_refusal(api.post(f"{PATH}/1", {"enabled": True}, headers={"If-Match": got.headers["etag"]}), 412, "PRECONDITION_FAILED")
     assert api.delete(f"{PATH}/1").json() is None
     read_refusal(api.get(f"{PATH}/1"), 404, "INVALID_ID")

@@ -13,6 +13,7 @@ ANY_VERSION: Final = "*"
 MARK: Final = "."  # in a tag, separates the version of a record from the version of its body; neither contains one
 # Members that change by themselves: the state of a webhook's delivery. A record has all of them, or none.
 _PASSING: Final = frozenset({"state", "failingSince", "lastAttemptAt", "oldSecretUntil"})
+_UNCOUNTED: Final = _PASSING | {"secret"}  # which only the response to the create of a webhook has
 
 
 def encode_json(record: Any) -> bytes:
@@ -26,13 +27,13 @@ def compute_version(body: bytes) -> str:
 
 
 def record_version(record: Mapping[str, Any]) -> str:
-    """Return the version of a record, as used in If-Match: it ignores members that change by themselves."""
+    """Return the version of a record, as used in If-Match: it ignores members that change by themselves, and a new secret."""
     return compute_version(encode_json(leave_out_passing(record)))
 
 
 def leave_out_passing(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a record without the members that change by themselves."""
-    return {name: value for name, value in record.items() if name not in _PASSING} if _has_passing(record) else record
+    """Return a record without the members that change by themselves, and without a new secret."""
+    return {name: value for name, value in record.items() if name not in _UNCOUNTED} if _has_passing(record) else record
 
 
 def _has_passing(record: Any) -> bool:

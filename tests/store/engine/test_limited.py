@@ -9,6 +9,7 @@ import pytest
 from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store.counters import next_number
+from trellis.store.engine import limited
 from trellis.store.engine.limited import LimitedConnection, connection_parameters
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Transaction
@@ -26,6 +27,13 @@ def test_a_statement_that_takes_too_long_fails_and_ends_on_the_server_too(settin
     with psycopg.connect(settings.database_url, autocommit=True) as other:
         running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
         wait_until(lambda: other.execute(running).fetchone() == (0,))
+
+
+def test_a_new_connection_that_gets_no_answer_is_given_up(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pooler accepts connections even if it has none to the server."""
+    monkeypatch.setattr(limited, "_FOLLOW_INDEXES", "SELECT pg_sleep(600)")
+    with pytest.raises(psycopg.OperationalError, match=r"did not answer within 0\.2 seconds"):
+        limited.connect_limited(None, None, [settings.database_url], {"connect_timeout": 0.2})
 
 
 def test_an_error_of_the_server_leaves_the_connection_open(settings: Settings) -> None:

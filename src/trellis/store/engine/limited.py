@@ -80,8 +80,13 @@ def connection_parameters(url: sa.URL, connect_timeout: int) -> dict[str, Any]:
 
 
 def connect_limited(_dialect: object, _record: object, arguments: Sequence[Any], parameters: dict[str, Any]) -> LimitedConnection:
-    """Open a connection instead of SQLAlchemy: a listener for its event `do_connect`."""
+    """Open a connection instead of SQLAlchemy: a listener for its event `do_connect`.
+
+    The time to connect limits the first statement too: a pooler accepts connections that it has no server for.
+    """
     connection = LimitedConnection.connect(*arguments, **parameters)
+    connection.limit = max(0.0, float(parameters["connect_timeout"])) or None
     connection.execute(f"{_FOLLOW_INDEXES}; {_SEE_COMMITS}")
     connection.commit()
+    connection.limit = None
     return connection

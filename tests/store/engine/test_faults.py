@@ -97,12 +97,22 @@ def test_what_is_written_into_a_file_that_was_taken_away_is_not_acknowledged(gat
     assert gate.store.faults.reason is None
 
 
-def test_a_reader_notices_that_its_file_was_replaced(gate: Gate, file: Path, community: Community) -> None:
-    read(gate, community.betas)
+def replace_file(file: Path) -> None:
+    """Put a copy in the place of the file."""
     copy = file.with_name(file.name + ".copy")
     copy.write_bytes(file.read_bytes())
     file.rename(file.with_name(file.name + ".aside"))
     copy.rename(file)
+
+
+def test_the_first_write_notices_that_its_file_was_replaced(gate: Gate, file: Path) -> None:
+    """It may have waited for its turn for as long as any other write."""
+    assert "removed or replaced" in refused(gate.store.write(lambda _: replace_file(file)).result)
+
+
+def test_a_reader_notices_that_its_file_was_replaced(gate: Gate, file: Path, community: Community) -> None:
+    read(gate, community.betas)
+    replace_file(file)
     assert "removed or replaced" in refused(read, gate, community.betas)
     assert read(gate, community.betas) == "Betas"
 

@@ -59,7 +59,7 @@ class Store:
             *_driver_failures(self.engine.dialect),
         )
         self.outage = Outage()
-        self.faults = Faults(_file_of(self.engine.url) if self.reads_inline else None)
+        self.faults = Faults(Path(self.engine.url.database or "") if self.reads_inline else None)
         self._local = threading.local()
         self._is_closed = False
         self._cache = QueryCache()
@@ -205,8 +205,9 @@ class Store:
         if tx.sqlite:
             # In memory, SQLite keeps what it needs to roll a savepoint back as a list, which each statement walks from the
             # beginning: ten thousand changes in one transaction would take a hundred times as long as a thousand. With this pragma
-            # it goes to a file beyond a certain size (see `trellis.store.sqlite`).
+            # it goes to a file beyond a certain size.
             tx.raw.execute("PRAGMA temp_store=FILE")
+            tx.check_file()  # now: a file that has been replaced by the first commit would be taken for the one that is open
         else:
             tx.raw.prepare_for_writes(limit := self.settings.database_write_timeout, limit + self.settings.job_timeout)
         return tx
@@ -358,10 +359,6 @@ def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:
     return engine
 
 
-def _file_of(url: sa.URL) -> Path:
-    return Path(url.database or "")
-
-
 def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
     url = sa.make_url(settings.database_url).set(drivername="sqlite")
     connect: Callable[..., Any] = sqlite.connect
@@ -370,7 +367,7 @@ def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
 
         sa.dialects.registry.register("sqlite.apsw", "trellis.store.engine.apsw_dialect", "ApswDialect")
         url = url.set(drivername="sqlite+apsw")
-    file = _file_of(url)
+    file = Path(url.database or "")
     lock = FileLock(file)
 
     def open_connection() -> Any:

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from bench.forest import Forum
 from trellis.core.gate import Gate
 from trellis.kinds.forums import FORUMS
-from trellis.store import check, lists, siblings, tables
+from trellis.store import lists, siblings, tables
+from trellis.store.counters import set_counter
 from trellis.store.engine.transaction import Transaction
 from trellis.store.nodes.rows import fold_name
 
@@ -32,7 +33,7 @@ def fill(gate: Gate, forums: Iterable[Forum], progress: Callable[[int], None]) -
         if not tx.sqlite:
             tx.raw.execute("ANALYZE nodes")  # or the planner takes the table for an empty one
         siblings.build_blocks(tx, FORUMS.name, parents)
-        check.set_counter(tx, FORUMS.name, done, done)
+        set_counter(tx, FORUMS.name, done, done)
         lists.rebuild_search_index(tx)  # or a service does so beside what is measured
         return done
 

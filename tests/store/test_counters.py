@@ -9,7 +9,7 @@ import pytest
 
 from trellis.settings import Settings
 from trellis.store import check
-from trellis.store.counters import add_to_total, last_number, next_number, next_numbers
+from trellis.store.counters import add_to_total, last_number, next_number, next_numbers, set_counter
 from trellis.store.engine import Rollback, Store, Transaction
 from trellis.store.lists import count_all
 
@@ -80,7 +80,7 @@ def test_what_reads_the_counters_in_a_transaction_sees_what_was_taken_before(sto
         seen: list[Any] = [count_all(tx, "forums"), next_number(tx, "forums", 1), check.read_counters(tx)["forums"]]
         next_numbers(tx, "forums", 4)
         add_to_total(tx, "forums", -2)
-        check.set_counter(tx, "forums", 100, 50)
+        set_counter(tx, "forums", 100, 50)
         return [*seen, last_number(tx, "forums"), next_number(tx, "forums", 1)]
 
     assert store.write(take_and_look).result() == [5, 6, (6, 6), 100, 101]

@@ -166,13 +166,6 @@ def read_counters(tx: Transaction) -> dict[str, tuple[int, int]]:
     return {name: (last, total) for name, last, total in tx.connection.execute(sa.select(counters))}
 
 
-def set_counter(tx: Transaction, name: str, last: int, total: int) -> None:
-    """Set a counter, or add it if it is missing."""
-    values = {"last": last, "total": total}
-    if not tx.connection.execute(sa.update(counters).where(counters.c.name == name).values(values)).rowcount:
-        tx.connection.execute(sa.insert(counters).values(values | {"name": name}))
-
-
 _HIGHEST_KEY = Statement(sa.select(sa.func.coalesce(sa.func.max(keys.c.id), 0)))
 _LAST_EVENT = Statement(sa.select(sa.func.coalesce(sa.func.max(events.c.seq), 0)))
 

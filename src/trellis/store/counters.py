@@ -6,15 +6,20 @@ from sqlalchemy import bindparam
 from trellis.store.engine import Statement, Taken, Transaction
 from trellis.store.tables import counters
 
-_TAKE = Statement(
-    sa.text(
-        "INSERT INTO counters (name, last, total) VALUES (:name, :count, :more) "
-        "ON CONFLICT (name) DO UPDATE SET last = counters.last + :count, total = counters.total + :more RETURNING last"
-    ),
-    beside_taken=True,
+
+def _upsert(last: str, total: str, updated: str, *, beside_taken: bool = False) -> Statement:
+    sql = f"INSERT INTO counters (name, last, total) VALUES (:name, {last}, {total}) ON CONFLICT (name) DO UPDATE SET {updated}"  # noqa: S608  # our own text
+    return Statement(sa.text(sql), beside_taken=beside_taken)
+
+
+_TAKE = _upsert(
+    ":count", ":more", "last = counters.last + :count, total = counters.total + :more RETURNING last", beside_taken=True
 )
-_LAST = Statement(sa.select(counters.c.last).where(counters.c.name == bindparam("name")), beside_taken=True)
-_ADD = Statement(sa.update(counters).where(counters.c.name == bindparam("name")).values(total=counters.c.total + bindparam("more")))
+_ADD = _upsert("0", ":more", "total = counters.total + excluded.total")
+_SET = _upsert(":last", ":total", "last = excluded.last, total = excluded.total")
+_NAMED = counters.c.name == bindparam("name")
+_LAST = Statement(sa.select(counters.c.last).where(_NAMED), beside_taken=True)
+_TOTAL = Statement(sa.select(counters.c.total).where(_NAMED))
 
 
 def next_number(tx: Transaction, sequence: str, count: int = 0) -> int:
@@ -41,14 +46,30 @@ def next_numbers(tx: Transaction, sequence: str, count: int, more: int | None = 
     return range(last - count + 1, last + 1)
 
 
-def last_number(tx: Transaction, sequence: str) -> int:
-    """Return the last number that was taken from a sequence; 0 if none has been taken."""
+def find_last(tx: Transaction, sequence: str) -> int | None:
+    """Return the last number of a sequence; None if there is no such sequence."""
     if (known := tx.taken.get(sequence)) is not None:
         return known.last
     rows = tx.fetch(_LAST, name=sequence)
+    return int(rows[0][0]) if rows else None
+
+
+def last_number(tx: Transaction, sequence: str) -> int:
+    """Return the last number that was taken from a sequence; 0 if none has been taken."""
+    return find_last(tx, sequence) or 0
+
+
+def read_total(tx: Transaction, sequence: str) -> int:
+    """Return the total of a sequence; 0 if there is no such sequence."""
+    rows = tx.fetch(_TOTAL, name=sequence)
     return int(rows[0][0]) if rows else 0
 
 
 def add_to_total(tx: Transaction, sequence: str, count: int) -> None:
     """Add a number of rows to the total of a sequence. The number may be negative."""
     tx.execute(_ADD, name=sequence, more=count)
+
+
+def set_counter(tx: Transaction, sequence: str, last: int, total: int = 0) -> None:
+    """Set the last number and the total of a sequence, whether it exists or not."""
+    tx.execute(_SET, name=sequence, last=last, total=total)

@@ -4,8 +4,9 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from trellis.store.counters import find_last, set_counter
 from trellis.store.engine import Transaction
-from trellis.store.tables import counters, events, requests
+from trellis.store.tables import events, requests
 
 PURGE: Final = "last purge"
 BACKUP: Final = "last backup"
@@ -13,14 +14,12 @@ BACKUP: Final = "last backup"
 
 def find(tx: Transaction, what: str) -> int | None:
     """Return when `what` was last done, in Unix milliseconds; None if it is not recorded."""
-    found: int | None = tx.connection.execute(sa.select(counters.c.last).where(counters.c.name == what)).scalar_one_or_none()
-    return found
+    return find_last(tx, what)
 
 
 def record(tx: Transaction, what: str, at: int) -> None:
     """Record when `what` was done, in Unix milliseconds."""
-    if not tx.connection.execute(sa.update(counters).where(counters.c.name == what).values(last=at)).rowcount:
-        tx.connection.execute(sa.insert(counters).values(name=what, last=at, total=0))
+    set_counter(tx, what, at)
 
 
 def find_newest_timestamp(tx: Transaction) -> str | None:

@@ -13,6 +13,7 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
 from trellis.sentences import join, say
 from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
+from trellis.store.counters import set_counter
 from trellis.store.nodes import deleted_ids
 
 _KEYS: Final = "keys"
@@ -286,7 +287,7 @@ def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> I
         if wrong:
             told = say("{first} and {last}", first=wrong[0], last=wrong[1]) if len(wrong) > 1 else join(wrong)
             problem = Problem(name, None, "counter", told)
-            yield Finding((problem,), partial(check.set_counter, context.tx, name, max(last, most), count))
+            yield Finding((problem,), partial(set_counter, context.tx, name, max(last, most), count))
 
 
 def _check_log_size(context: Context) -> Iterator[Finding]:

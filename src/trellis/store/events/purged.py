@@ -4,21 +4,12 @@ The counts are stored in `counters`, as the totals of rows named after the chang
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.counters import add_to_total, read_total
+from trellis.store.engine import Transaction
 from trellis.store.tables import counters, events
-
-_ADD: Final = Statement(
-    sa.text(
-        "INSERT INTO counters (name, last, total) VALUES (:name, 0, :count) "
-        "ON CONFLICT (name) DO UPDATE SET total = counters.total + excluded.total"
-    )
-)
-_READ: Final = Statement(sa.select(counters.c.total).where(counters.c.name == bindparam("name")))
 
 
 def _name(change_set: int) -> str:
@@ -30,13 +21,12 @@ def count_purged_of_change_sets(tx: Transaction, bound: int) -> None:
     those = (events.c.seq <= bound, events.c.change_set.is_not(None))
     counted = sa.select(events.c.change_set, sa.func.count()).where(*those).group_by(events.c.change_set)
     for change_set, count in tx.connection.execute(counted).all():
-        tx.execute(_ADD, name=_name(change_set), count=count)
+        add_to_total(tx, _name(change_set), count)
 
 
 def find_purged(tx: Transaction, change_set: int) -> int:
     """Return how many events of a change set were purged."""
-    rows = tx.fetch(_READ, name=_name(change_set))
-    return int(rows[0][0]) if rows else 0
+    return read_total(tx, _name(change_set))
 
 
 def forget_purged(tx: Transaction, change_sets: Iterable[int]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from trellis.store import nodes, siblings
+from trellis.store.counters import read_total
 from trellis.store.engine import Row, Transaction
 from trellis.store.lists import journal, search, statements
 from trellis.store.lists.filters import DIRECT, ONE_OF, SortBy
@@ -63,8 +64,7 @@ def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]
 
 def count_all(tx: Transaction, kind: str) -> int:
     """Count the nodes of a kind."""
-    counted = tx.fetch(statements.COUNT_KIND, kind=kind)
-    return int(counted[0][0]) if counted else 0
+    return read_total(tx, kind)
 
 
 def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:

@@ -15,10 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import sqlite
+from trellis.store.counters import find_last, set_counter
 from trellis.store.engine import Row, Statement, Transaction
 from trellis.store.lists import journal
 from trellis.store.lists.journal import find_bounds
-from trellis.store.tables import counters, node_changes, search_names
+from trellis.store.tables import node_changes, search_names
 
 INDEXED_FIELDS: Final = frozenset({"type"})  # fields with an index like nodes_by_type, in which the rows are ordered by id
 COUNTER: Final = "search"  # its `last` is the last journal entry that was indexed; -1: the index has to be rebuilt
@@ -28,7 +29,6 @@ _MAX_PROBED: Final = 100  # occurrences read to find how frequent a trigram is
 _RARE: Final = 10  # a trigram with at most this many occurrences is rare enough
 _j, _n = node_changes.c, search_names.c
 
-_LAST_INDEXED: Final = Statement(sa.select(counters.c.last).where(counters.c.name == COUNTER))
 _UNINDEXED: Final = Statement(
     sa.select(_j.id)
     .where(_j.kind == bindparam("kind"), _j.seq > bindparam("last"))
@@ -148,8 +148,8 @@ _INDEX: Final = Statement(
 
 def _last_indexed(tx: Transaction) -> int:
     """Return the last journal entry that was indexed; -1 if the index has to be rebuilt."""
-    rows = tx.fetch(_LAST_INDEXED)
-    return int(rows[0][0]) if rows else -1
+    last = find_last(tx, COUNTER)
+    return -1 if last is None else last
 
 
 def is_search_index_behind(tx: Transaction) -> bool:
@@ -169,7 +169,7 @@ def update_search_index(tx: Transaction, most: int = 250) -> int:
     If the index has to be rebuilt, one call rebuilds all of it and returns 0.
     """
     if not is_usable(tx):
-        _set_last_indexed(tx, -1)
+        set_counter(tx, COUNTER, -1)
         return 0
     if (last := _last_indexed(tx)) < 0:
         rebuild_search_index(tx)
@@ -177,7 +177,7 @@ def update_search_index(tx: Transaction, most: int = 250) -> int:
     batch = tx.connection.execute(sa.select(_j.seq, _j.kind, _j.id).where(_j.seq > last).order_by(_j.seq).limit(most)).all()
     if batch:
         _index(tx, tx.encode(list(dict.fromkeys((kind, node) for _, kind, node in batch))))
-        _set_last_indexed(tx, batch[-1][0])
+        set_counter(tx, COUNTER, batch[-1][0])
     return len(batch)
 
 
@@ -193,18 +193,13 @@ def _index(tx: Transaction, pairs: str) -> None:
         tx.execute(_INDEX, above=above)
 
 
-def _set_last_indexed(tx: Transaction, last: int) -> None:
-    if not tx.connection.execute(sa.update(counters).where(counters.c.name == COUNTER).values(last=last)).rowcount:
-        tx.connection.execute(sa.insert(counters).values(name=COUNTER, last=last, total=0))
-
-
 def rebuild_search_index(tx: Transaction) -> None:
     """Rebuild the search index from the nodes."""
     tx.connection.execute(sa.delete(search_names))
     tx.raw.execute("INSERT INTO search_names (kind, id, name_key) SELECT kind, id, name_key FROM nodes")
     if tx.sqlite:
         tx.raw.execute("INSERT INTO search_trigrams (search_trigrams) VALUES ('rebuild')")
-    _set_last_indexed(tx, find_bounds(tx).last)
+    set_counter(tx, COUNTER, find_bounds(tx).last)
 
 
 # --- the check ----------------------------------------------------------------------------------------------------

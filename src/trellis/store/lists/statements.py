@@ -10,7 +10,7 @@ from trellis.store import siblings
 from trellis.store.engine import Statement, WithoutIndexOrder
 from trellis.store.lists.filters import SORT_COLUMNS, SortBy, match
 from trellis.store.nodes import COLUMNS
-from trellis.store.tables import counters, nodes
+from trellis.store.tables import nodes
 
 _c = nodes.c
 
@@ -21,7 +21,6 @@ Start = Literal["first", "anchor", "last"]  # where a walk begins: at either end
 
 _LIMIT, _OFFSET = (bindparam(name, type_=sa.Integer) for name in ("limit", "offset"))
 
-COUNT_KIND: Final = Statement(sa.select(counters.c.total).where(counters.c.name == bindparam("kind")))
 Columns = tuple[sa.ColumnElement[Any], ...]
 WHOLE: Final[Columns] = COLUMNS
 ONLY_IDS: Final[Columns] = (_c.id,)  # for pages whose rows are read afterwards

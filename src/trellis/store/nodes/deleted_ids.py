@@ -14,8 +14,9 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.counters import last_number
 from trellis.store.engine import Row, Statement, Transaction
-from trellis.store.tables import counters, deleted_id_counts, nodes
+from trellis.store.tables import deleted_id_counts, nodes
 
 _SHIFTS: Final = (16, 8)  # from the coarse ranges to the fine ones
 _d, _c = deleted_id_counts.c, nodes.c
@@ -111,7 +112,6 @@ def repair(tx: Transaction, kind: str) -> None:
 
 _KIND: Final = _c.kind == bindparam("kind")
 _KEPT: Final = Statement(sa.select(_d.shift, _d.prefix, _d.deleted).where(_d.kind == bindparam("kind")))
-_LAST: Final = Statement(sa.select(counters.c.last).where(counters.c.name == bindparam("kind")))
 _HIGHEST: Final = Statement(sa.select(sa.func.max(_c.id)).where(_KIND))
 
 
@@ -127,8 +127,7 @@ def _read_kept(tx: Transaction, kind: str) -> dict[tuple[int, int], int]:
 
 def _count(tx: Transaction, kind: str) -> Mapping[tuple[int, int], int]:
     """Count the deleted ids of each range, (shift, prefix): those assigned minus those that exist."""
-    numbers = (*tx.fetch(_LAST, kind=kind), *tx.fetch(_HIGHEST, kind=kind))
-    last, fine = max(number or 0 for (number,) in numbers), _SHIFTS[-1]
+    last, fine = max(last_number(tx, kind), tx.fetch(_HIGHEST, kind=kind)[0][0] or 0), _SHIFTS[-1]
     living = {int(row[0]): int(row[1]) for row in tx.fetch(_living(fine), kind=kind)}
     deleted: Counter[tuple[int, int]] = Counter()
     for prefix in range((last >> fine) + 1 if last else 0):

@@ -10,10 +10,11 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.counters import add_to_total, read_total, set_counter
+from trellis.store.engine import Transaction
 from trellis.store.requests.request import Request, Shape
 from trellis.store.requests.shapes import delete_unused
-from trellis.store.tables import counters, request_shapes, requests
+from trellis.store.tables import request_shapes, requests
 
 _COUNTER: Final = "request log bytes"
 _OVERHEAD: Final = {True: 150, False: 260}  # bytes of a row in addition to its texts, on SQLite (True) and on PostgreSQL
@@ -25,21 +26,13 @@ _c, _s = requests.c, request_shapes.c
 # The request id is in an index as well, and so are all texts of a shape, some of them in two.
 _TEXTS: Final = sa.func.length(_c.path) + 2 * sa.func.length(_c.request_id)
 _SHAPE_TEXTS: Final = sum(2 * sa.func.length(_s[name]) for name in ("operation", "method", "address", "error")) + _SHAPE_OVERHEAD
-_READ: Final = Statement(sa.select(counters.c.total).where(counters.c.name == _COUNTER))
-_ADD: Final = Statement(
-    sa.text(
-        "INSERT INTO counters (name, last, total) VALUES (:name, 0, :bytes) "
-        "ON CONFLICT (name) DO UPDATE SET total = counters.total + excluded.total"
-    )
-)
-_SET: Final = Statement(sa.update(counters).where(counters.c.name == _COUNTER).values(total=sa.bindparam("bytes")))
 
 
 def count_bytes(tx: Transaction, batch: Sequence[Request], new: Sequence[Shape]) -> None:
     """Add the sizes of a batch of requests that was written, and of the new shapes among them."""
     if batch:
         texts = sum(len(one.path) + 2 * len(one.request_id) for one in batch)
-        tx.execute(_ADD, name=_COUNTER, bytes=texts + len(batch) * _OVERHEAD[tx.sqlite] + sum(map(_weigh, new)))
+        add_to_total(tx, _COUNTER, texts + len(batch) * _OVERHEAD[tx.sqlite] + sum(map(_weigh, new)))
 
 
 def _weigh(shape: Shape) -> int:
@@ -53,7 +46,7 @@ def delete_and_count(tx: Transaction, ids: sa.Select[tuple[int]]) -> int:
     if deleted:
         rows = sum(texts for texts, _ in deleted) + len(deleted) * _OVERHEAD[tx.sqlite]
         shapes = sum(map(_weigh, delete_unused(tx, (shape for _, shape in deleted))))
-        tx.execute(_ADD, name=_COUNTER, bytes=-rows - shapes)
+        add_to_total(tx, _COUNTER, -rows - shapes)
     return len(deleted)
 
 
@@ -64,7 +57,7 @@ def trim(tx: Transaction, most: int) -> int:
         oldest = sa.select(_c.id).order_by(_c.id).limit(_PER_STATEMENT)
         if not (deleted := delete_and_count(tx, oldest)):
             tx.connection.execute(sa.delete(request_shapes))  # somebody else has emptied the table of requests
-            tx.execute(_SET, bytes=0)
+            set_counter(tx, _COUNTER, 0)
             break
         gone += deleted
     return gone
@@ -72,8 +65,7 @@ def trim(tx: Transaction, most: int) -> int:
 
 def read_size(tx: Transaction) -> int:
     """Return the counted size of the log."""
-    rows = tx.fetch(_READ)
-    return int(rows[0][0]) if rows else 0
+    return read_total(tx, _COUNTER)
 
 
 def _measure(tx: Transaction) -> int:
@@ -88,4 +80,4 @@ def check_size(tx: Transaction) -> tuple[int, int]:
 
 def repair_size(tx: Transaction) -> None:
     """Replace the counted size by the sum over all rows."""
-    tx.execute(_ADD, name=_COUNTER, bytes=_measure(tx) - read_size(tx))
+    set_counter(tx, _COUNTER, 0, _measure(tx))

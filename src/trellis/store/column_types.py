@@ -1,4 +1,4 @@
-"""Column types that SQLite and PostgreSQL declare differently."""
+"""Column types that SQLite and PostgreSQL declare differently. Migration steps use them too: do not change one, add another."""
 
 from typing import Any
 

@@ -3,16 +3,12 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.column_types import NUMBER, PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0005"
 down_revision = "0004"
-branch_labels = None
-depends_on = None
 effect = Effect(seconds={"requests": (13, 11)}, blocks=("requests",), writes=False)
-
-_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
@@ -23,12 +19,12 @@ def upgrade() -> None:
     op.drop_index("requests_by_time", "requests")  # requests_by_outcome begins with the time too
     op.create_table(
         "key_uses",
-        sa.Column("key_id", _NUMBER, primary_key=True, autoincrement=False),
-        sa.Column("day", _PLAIN, primary_key=True),
-        sa.Column("operation", _PLAIN, primary_key=True),
+        sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("day", PLAIN, primary_key=True),
+        sa.Column("operation", PLAIN, primary_key=True),
         sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("times", _NUMBER, nullable=False),
-        sa.Column("last_at", _PLAIN, nullable=False),
+        sa.Column("times", NUMBER, nullable=False),
+        sa.Column("last_at", PLAIN, nullable=False),
     )
     op.create_index("key_uses_by_day", "key_uses", ["day"])
     op.execute(

@@ -5,16 +5,13 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.column_types import NUMBER, PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0006"
 down_revision = "0005"
-branch_labels = None
-depends_on = None
 effect = Effect(seconds={"nodes": (10, 60)}, blocks=("nodes",), reads=False, writes=False)
 
-_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _MANY = 64  # more siblings than these are dealt out
 _PER = 48  # so many to a shelf
 _HEIGHT = 3  # the highest level that a shelf can have
@@ -23,13 +20,13 @@ _HEIGHT = 3  # the highest level that a shelf can have
 def upgrade() -> None:
     """Add the shelves, and put on them whoever has more siblings than one takes."""
     op.drop_index("nodes_by_position", "nodes")
-    op.add_column("nodes", sa.Column("shelf", _NUMBER, nullable=False, server_default=sa.text("0")))
+    op.add_column("nodes", sa.Column("shelf", NUMBER, nullable=False, server_default=sa.text("0")))
     numbers = ("parent_id", "level", "above", "before", "size")
     shelves = op.create_table(
         "shelves",
-        sa.Column("id", _NUMBER, primary_key=True, autoincrement=False),
-        sa.Column("kind", _PLAIN, nullable=False),
-        *(sa.Column(name, _NUMBER, nullable=False) for name in numbers),
+        sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("kind", PLAIN, nullable=False),
+        *(sa.Column(name, NUMBER, nullable=False) for name in numbers),
     )
     _deal_out(shelves)
     op.drop_index("nodes_children", "nodes")  # only now: it finds the families

@@ -5,19 +5,14 @@ from typing import Final
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import JSONB
 
+from trellis.store.column_types import JSON, NUMBER, PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0007"
 down_revision = "0006"
-branch_labels = None
-depends_on = None
 effect = Effect(seconds={"nodes": (10, 40), "requests": (0.7, 0.7)}, writes=False)
 
-_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-_JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _LEVELS: Final = (8, 16)
 
 _OLD = "kind, id, parent_id, name_key, fields, created_at, updated_at"
@@ -83,35 +78,35 @@ def upgrade() -> None:
 def _make_tables() -> None:
     op.create_table(
         "node_gaps",
-        sa.Column("kind", _PLAIN, primary_key=True),
+        sa.Column("kind", PLAIN, primary_key=True),
         sa.Column("level", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("block", _NUMBER, primary_key=True, autoincrement=False),
-        sa.Column("gone", _NUMBER, nullable=False),
+        sa.Column("block", NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("gone", NUMBER, nullable=False),
     )
     op.create_table(
         "node_changes",
-        sa.Column("n", _NUMBER, primary_key=True, autoincrement=True),
-        sa.Column("kind", _PLAIN, nullable=False),
-        sa.Column("id", _NUMBER, nullable=False),
-        sa.Column("parent_id", _NUMBER),
-        sa.Column("name_key", _PLAIN),
-        sa.Column("fields", _JSON),
-        sa.Column("created_at", _PLAIN),
-        sa.Column("updated_at", _PLAIN),
+        sa.Column("n", NUMBER, primary_key=True, autoincrement=True),
+        sa.Column("kind", PLAIN, nullable=False),
+        sa.Column("id", NUMBER, nullable=False),
+        sa.Column("parent_id", NUMBER),
+        sa.Column("name_key", PLAIN),
+        sa.Column("fields", JSON),
+        sa.Column("created_at", PLAIN),
+        sa.Column("updated_at", PLAIN),
     )
     op.create_table(
         "node_names",
-        sa.Column("doc", _NUMBER, primary_key=True, autoincrement=True),
-        sa.Column("kind", _PLAIN, nullable=False),
-        sa.Column("id", _NUMBER, nullable=False),
-        sa.Column("name_key", _PLAIN, nullable=False),
+        sa.Column("doc", NUMBER, primary_key=True, autoincrement=True),
+        sa.Column("kind", PLAIN, nullable=False),
+        sa.Column("id", NUMBER, nullable=False),
+        sa.Column("name_key", PLAIN, nullable=False),
     )
     op.create_index("node_names_by_node", "node_names", ["kind", "id"], unique=True)
     op.create_table(
         "request_hours",
-        sa.Column("hour", _PLAIN, primary_key=True),
+        sa.Column("hour", PLAIN, primary_key=True),
         sa.Column("digit", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("times", _NUMBER, nullable=False),
+        sa.Column("times", NUMBER, nullable=False),
     )
 
 

@@ -10,8 +10,6 @@ from trellis.store.migrations.effect import Effect
 
 revision = "0008"
 down_revision = "0007"
-branch_labels = None
-depends_on = None
 
 _TABLES: Final = {
     "shelves": "sibling_blocks",

@@ -6,8 +6,6 @@ from trellis.store.migrations.effect import Effect
 
 revision = "0009"
 down_revision = "0008"
-branch_labels = None
-depends_on = None
 effect = Effect(blocks=("webhooks", "webhook_deliveries"), reads=False, writes=False)
 
 

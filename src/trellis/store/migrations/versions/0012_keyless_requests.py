@@ -3,16 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.column_types import NUMBER, PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0012"
 down_revision = "0010"
-branch_labels = None
-depends_on = None
 effect = Effect(seconds={"requests": (0.5, 0.5)}, writes=False)
 
-_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _TEXTS = (
     "length(method) + length(path) + 2 * length(coalesce(operation, '')) + 2 * length(address) + length(request_id) "
     "+ length(coalesce(error, ''))"
@@ -23,11 +20,11 @@ def upgrade() -> None:
     """Make the table, and measure the log as `store.requests.size` does."""
     op.create_table(
         "keyless_requests",
-        sa.Column("minute", _PLAIN, primary_key=True),
-        sa.Column("address", _PLAIN, primary_key=True),
+        sa.Column("minute", PLAIN, primary_key=True),
+        sa.Column("address", PLAIN, primary_key=True),
         sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("error", _PLAIN, primary_key=True),
-        sa.Column("times", _NUMBER, nullable=False),
+        sa.Column("error", PLAIN, primary_key=True),
+        sa.Column("times", NUMBER, nullable=False),
     )
     overhead = 260 if op.get_bind().dialect.name == "sqlite" else 520
     size = f"coalesce(sum({overhead} + {_TEXTS}), 0)"

@@ -3,28 +3,24 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.column_types import NUMBER, PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0014"
 down_revision = "0013"
-branch_labels = None
-depends_on = None
 effect = Effect(blocks=("events",))
-
-_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
     """Make the table, and the column by which an event belongs to a change set."""
     op.create_table(
         "change_sets",
-        sa.Column("id", _NUMBER, primary_key=True, autoincrement=False),
-        sa.Column("actor_type", _TEXT, nullable=False),
-        sa.Column("actor_id", _NUMBER, nullable=False),
-        sa.Column("name", _TEXT),
-        sa.Column("at", _TEXT, nullable=False),
+        sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("actor_type", PLAIN, nullable=False),
+        sa.Column("actor_id", NUMBER, nullable=False),
+        sa.Column("name", PLAIN),
+        sa.Column("at", PLAIN, nullable=False),
     )
     op.execute("CREATE UNIQUE INDEX change_sets_by_name ON change_sets (actor_type, actor_id, name) WHERE name IS NOT NULL")
-    op.add_column("events", sa.Column("change_set", _NUMBER))
+    op.add_column("events", sa.Column("change_set", NUMBER))
     op.execute("CREATE INDEX events_by_change_set ON events (change_set, seq) WHERE change_set IS NOT NULL")

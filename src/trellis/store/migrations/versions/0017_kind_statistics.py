@@ -12,8 +12,6 @@ from trellis.store.migrations.effect import Effect
 
 revision = "0017"
 down_revision = "0016"
-branch_labels = None
-depends_on = None
 effect = Effect(seconds={"nodes": (0, 1.3)}, blocks=("nodes",))
 
 

@@ -5,15 +5,13 @@ from typing import Final
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.column_types import PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0021"
 down_revision = "0020"
-branch_labels = None
-depends_on = None
 effect = Effect(blocks=("nodes", "node_changes"))
 
-_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _OLD: Final = ("kind", "id", "parent_id", "name_key", "fields", "created_at", "updated_at")
 _WATCHED: Final = "parent_id, name, name_key, fields, permissions, created_at, updated_at, external_id, managed_by"
 _JOURNAL_OLD: Final = (
@@ -40,7 +38,7 @@ _POSTGRESQL: Final = (
 
 def upgrade() -> None:
     """Add the column, and make the triggers anew."""
-    op.add_column("node_changes", sa.Column("change", _TEXT))
+    op.add_column("node_changes", sa.Column("change", PLAIN))
     connection = op.get_bind()
     for statement in _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL:
         connection.exec_driver_sql(statement)

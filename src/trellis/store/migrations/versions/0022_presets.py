@@ -3,21 +3,17 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.column_types import NUMBER, PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0022"
 down_revision = "0021"
-branch_labels = None
-depends_on = None
 effect = Effect(blocks=("api_keys",), unknown="paused keys, and keys with a limit for each day")
-
-_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
     """Add the columns: no key has a preset yet, is limited in a day, or is paused."""
-    op.add_column("api_keys", sa.Column("per_day", _NUMBER))
-    op.add_column("api_keys", sa.Column("preset", _TEXT))
-    op.add_column("api_keys", sa.Column("paused_at", _TEXT))
+    op.add_column("api_keys", sa.Column("per_day", NUMBER))
+    op.add_column("api_keys", sa.Column("preset", PLAIN))
+    op.add_column("api_keys", sa.Column("paused_at", PLAIN))
     op.add_column("api_keys", sa.Column("paused_because", sa.Text()))

@@ -6,8 +6,6 @@ from trellis.store.migrations.effect import Effect
 
 revision = "0023"
 down_revision = "0022"
-branch_labels = None
-depends_on = None
 effect = Effect(blocks=("proposals",))
 
 

@@ -7,8 +7,6 @@ from trellis.store.migrations.effect import Effect
 
 revision = "0028"
 down_revision = "0026"
-branch_labels = None
-depends_on = None
 effect = Effect(seconds={"requests": (3.5, 3)}, blocks=("api_keys",), unknown="owners and notes of keys")
 
 

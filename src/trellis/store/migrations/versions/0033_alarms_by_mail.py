@@ -3,21 +3,17 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.column_types import NUMBER, PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0033"
 down_revision = "0032"
-branch_labels = None
-depends_on = None
 effect = Effect(blocks=("administrators", "alarms"), unknown="mail addresses of administrators, which it does not show")
-
-_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
     """Add the columns: nobody has an address yet."""
-    op.add_column("alarms", sa.Column("own", _NUMBER))
+    op.add_column("alarms", sa.Column("own", NUMBER))
     op.add_column("administrators", sa.Column("email", sa.Text))
-    op.add_column("administrators", sa.Column("mailed_alarms", _TEXT, nullable=False, server_default="*"))
-    op.add_column("administrators", sa.Column("alarms_mailed", _NUMBER, nullable=False, server_default="0"))
+    op.add_column("administrators", sa.Column("mailed_alarms", PLAIN, nullable=False, server_default="*"))
+    op.add_column("administrators", sa.Column("alarms_mailed", NUMBER, nullable=False, server_default="0"))

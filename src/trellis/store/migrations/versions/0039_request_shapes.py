@@ -3,16 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.column_types import NUMBER, PLAIN
 from trellis.store.migrations.effect import Effect
 
 revision = "0039"
 down_revision = "0038"
-branch_labels = None
-depends_on = None
 effect = Effect(seconds={"requests": (4, 20)}, blocks=("requests",))
 
-_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _SHAPE = ("key_id", "operation", "method", "address", "status", "error")
 _EMPTY = {"key_id": "0", "operation": "''", "error": "''"}
 _VALUES = {name: f"coalesce({name}, {_EMPTY[name]})" if name in _EMPTY else name for name in _SHAPE}
@@ -33,22 +30,22 @@ def upgrade() -> None:
     is_sqlite = op.get_bind().dialect.name == "sqlite"
     op.create_table(
         "request_shapes",
-        sa.Column("id", _NUMBER, primary_key=True, autoincrement=True),
-        sa.Column("key_id", _NUMBER, nullable=False),
-        sa.Column("operation", _PLAIN, nullable=False),
-        sa.Column("method", _PLAIN, nullable=False),
-        sa.Column("address", _PLAIN, nullable=False),
+        sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+        sa.Column("key_id", NUMBER, nullable=False),
+        sa.Column("operation", PLAIN, nullable=False),
+        sa.Column("method", PLAIN, nullable=False),
+        sa.Column("address", PLAIN, nullable=False),
         sa.Column("status", sa.Integer, nullable=False),
-        sa.Column("error", _PLAIN, nullable=False),
+        sa.Column("error", PLAIN, nullable=False),
     )
     op.create_table(
         "logged_requests",
-        sa.Column("id", _NUMBER, primary_key=True, autoincrement=True),
-        sa.Column("at", _PLAIN, nullable=False),
-        sa.Column("shape", _NUMBER, nullable=False),
+        sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+        sa.Column("at", PLAIN, nullable=False),
+        sa.Column("shape", NUMBER, nullable=False),
         sa.Column("path", sa.Text, nullable=False),
         sa.Column("duration", sa.Integer, nullable=False),
-        sa.Column("request_id", _PLAIN, nullable=False),
+        sa.Column("request_id", PLAIN, nullable=False),
     )
     names = ", ".join(_SHAPE)
     op.execute(f"INSERT INTO request_shapes ({names}) SELECT DISTINCT {', '.join(_VALUES.values())} FROM requests")  # noqa: S608  # no values

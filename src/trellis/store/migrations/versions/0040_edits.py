@@ -8,8 +8,6 @@ from trellis.store.migrations.effect import Effect
 
 revision = "0040"
 down_revision = "0039"
-branch_labels = None
-depends_on = None
 effect = Effect()
 
 _OLD: Final = ("kind", "id", "parent_id", "name_key", "fields", "created_at", "updated_at")

@@ -33,7 +33,7 @@ UNLINKED: Final = (  # that no link leads to
 
 _LINK: Final = re.compile(r'<a\b[^>]*? href="([^"]*)"')
 _MOST: Final = 400  # pages
-_KIND: Final = re.compile(rf"^/({'|'.join(kind.name for kind in KINDS)})(?=/|$)")
+KIND: Final = re.compile(rf"^/({'|'.join(kind.name for kind in KINDS)})(?=/|$)")
 
 
 def spread(pages: Iterable[Page], cases: Sequence[T]) -> Iterator[tuple[Page, T]]:
@@ -43,7 +43,7 @@ def spread(pages: Iterable[Page], cases: Sequence[T]) -> Iterator[tuple[Page, T]
     """
     alike: dict[tuple[str, str], list[Page]] = {}
     for page in pages:
-        alike.setdefault((page.method, _KIND.sub("/", page.path)), []).append(page)
+        alike.setdefault((page.method, KIND.sub("/", page.path)), []).append(page)
     for those in alike.values():
         yield from ((those[at % len(those)], cases[at % len(cases)]) for at in range(max(len(those), len(cases))))
 

@@ -121,7 +121,8 @@ async def _fetch_one(request: PageRequest) -> dict[str, Any]:
 
 
 def _go_on_after_unlinking(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = say("They can no longer sign in with their account at the provider.") if result.event else _NONE_LINKED
+    is_done = result.event or result.replayed
+    told = say("They can no longer sign in with their account at the provider.") if is_done else _NONE_LINKED
     return request.redirect(f"{_HERE}/{admin['id']}", told)
 
 

@@ -80,11 +80,7 @@ async def invite(request: PageRequest) -> Response:
 
 
 async def renew(request: PageRequest) -> Response:
-    """Make a new link for somebody who has chosen no password yet. The link is mailed, or shown once.
-
-    The form that has it mailed carries a submission token, so that one mail is sent. If the form that shows it is sent twice, the
-    second link is shown, and works.
-    """
+    """Make a new link for somebody who has chosen no password yet. The link is mailed, or shown once."""
     request.require_fresh_form()
     request.require_recent_password()
     raw = {BY_MAIL.name: request.form.get("show") != "1"}
@@ -105,7 +101,7 @@ async def _fetch_invited(request: PageRequest) -> dict[str, Any]:
 
 
 def _go_on_after_withdrawing(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = say("The invitation was withdrawn. Its link no longer works.") if result.event else _NONE
+    told = say("The invitation was withdrawn. Its link no longer works.") if result.event or result.replayed else _NONE
     return request.redirect(f"{_HERE}/{admin['id']}", told)
 
 

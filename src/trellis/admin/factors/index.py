@@ -9,6 +9,9 @@ from trellis.admin.page import FACTORS, Page, PageRequest
 from trellis.sentences import say
 
 _SECTION: Final = "account"
+_RENEWED_BEFORE: Final = say(
+    "New recovery codes were generated, and shown once. The form was sent twice: if you have not seen them, generate new ones."
+)
 
 
 async def show(request: PageRequest) -> Response:
@@ -21,7 +24,9 @@ async def renew_recovery_codes(request: PageRequest) -> Response:
     """Create new recovery codes."""
     request.require_fresh_form()
     request.require_recent_password()
-    made = await request.perform("admins.renew_recovery_codes", target=request.signed_in.id)
+    made = await request.perform_once("admins.renew_recovery_codes", {}, request.signed_in.id)
+    if made.replayed:
+        return request.redirect(FACTORS, _RENEWED_BEFORE, "note")
     return conclude(request, say("Your new recovery codes"), made.value["recoveryCodes"])
 
 

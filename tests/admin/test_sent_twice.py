@@ -76,6 +76,23 @@ def _make_delivery(run: Run, gate: Gate) -> None:
     insert_delivery(gate, {}, state="failed")
 
 
+def _delete_forum(run: Run, _: Gate) -> None:
+    run("forums.delete", 7)
+
+
+def _change_forum(run: Run, _: Gate) -> None:
+    run("forums.update", 7, name="Crew")
+
+
+def _move_forum(run: Run, _: Gate) -> None:
+    run("forums.update", 7, parentId=4)
+
+
+def _change_key(run: Run, gate: Gate) -> None:
+    _make_key(run, gate)
+    run("keys.update", 1, name="Exporter")
+
+
 CASES: Final[tuple[tuple[str, str, dict[str, str], Prepare | None, str], ...]] = (
     ("/forums/new", "/forums/new", {"name": "Twice", "_action": "save"}, None, "Twice was created."),
     ("/administrators/new", "", {"name": "Ada", "login": "ada"}, None, "shown once"),
@@ -117,6 +134,10 @@ CASES: Final[tuple[tuple[str, str, dict[str, str], Prepare | None, str], ...]] =
     ("/webhooks/1/on", "", {}, _make_webhook_off, "The webhook was switched on."),
     ("/webhooks/1/rotate", "", {}, _make_webhook, "shown once"),
     ("/keys/1/rotate", "", {}, _make_key, "shown once"),
+    ("/events/{last}/undo", "/events/{last}/undo", {"_action": "undo"}, _delete_forum, "Event {last} was undone."),
+    ("/events/{last}/undo", "/events/{last}/undo", {"_action": "undo"}, _change_forum, "Event {last} was undone."),
+    ("/events/{last}/undo", "/events/{last}/undo", {"_action": "undo"}, _move_forum, "Event {last} was undone."),
+    ("/events/{last}/undo", "/events/{last}/undo", {}, _change_key, "Event {last} was undone."),
 )
 _ENDS = "ends nothing that has ended"
 _SIGNS_IN = "its first response may begin another session"
@@ -130,7 +151,6 @@ OTHERWISE: Final = {  # why a form is none of the cases, or the tests that send 
     "/account/second-factor/passkeys/{id:int}": "gives it the name that it has",
     "/account/second-factor/passkeys/{id:int}/remove": "factors/test_pages.py",
     "/account/second-factor/app": "factors/test_pages.py",
-    "/events/{id:int}/undo": "undo/test_pages.py",
     "/change-sets/{id:int}/undo": "undo/test_change_sets.py",
     "/keys/{id:int}/undo": "undo/test_change_sets.py",
     "/administrators/{id:int}/sessions/{session}": _ENDS,

@@ -55,7 +55,7 @@ async def undo(request: PageRequest) -> Response:
     if preview.event is not None and preview.of_key is not None:
         return await _undo_of_key(request, preview, preview.event, preview.of_key)
     if preview.event is None or preview.plan is None:
-        return await _show(request, preview, 409)
+        return await _refuse(request, preview)
     if (problem := _find_problem(request, preview, preview.plan)) is not None:
         return await _show(request, preview, *problem)
     raw = {} if preview.picker is None else {_PARENT: form.get(_PARENT, "")}
@@ -63,7 +63,7 @@ async def undo(request: PageRequest) -> Response:
     try:
         result = (await request.perform(RESTORE, raw, preview.event["seq"], expected=expected)).value
     except Refused as refused:  # a stale form, or somebody else was faster
-        return await _show(request, await _preview(request), 409, _explain(request, refused))
+        return await _refuse(request, await _preview(request), _explain(request, refused))
     return request.redirect(await _address_after(request, preview, result), _describe(preview, result))
 
 
@@ -79,7 +79,7 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
     try:
         result = await request.perform(RESTORE, target=event["seq"], expected=(key_version(plan.record),))
     except Refused as refused:  # a stale form, or somebody else was faster
-        return await _show(request, await _preview(request), 409, _explain(request, refused))
+        return await _refuse(request, await _preview(request), _explain(request, refused))
     name = isolate(plan.record["name"])
     message = (
         say("{name} is as it was before event {seq:,}.", name=name, seq=event["seq"])
@@ -87,6 +87,19 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
         else say("{name} was already like that.", name=name)
     )
     return request.redirect(f"/{KEYS}/{plan.record['id']}", message, undo=result.event)
+
+
+async def _refuse(request: PageRequest, preview: Preview, problem: str = "") -> Response:
+    """Show why the event cannot be undone, unless this administrator has undone it: then the form was sent twice."""
+    event, by = preview.event, None if preview.obstacle is None else preview.obstacle.undone_by
+    done = None if by is None or request.stale else await request.fetch("events.get", target=by)
+    if event is None or done is None or not request.actor.is_named(done["actor"]):
+        return await _show(request, preview, 409, problem)
+    told = say("Event {event:,} was undone.", event=event["seq"])
+    if preview.kind is None:
+        return request.redirect(f"/{event['resource']}/{event['resourceId']}", told, undo=by)
+    record = await _find_record(request, preview.kind, event["resourceId"])
+    return request.redirect(await _address_after(request, preview, {"record": record}), told)
 
 
 def _explain(request: PageRequest, refused: Refused) -> str:
@@ -183,7 +196,8 @@ async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapp
 async def _show(request: PageRequest, preview: Preview, status: int, problem: str = "") -> Response:
     event, record_path = preview.event, ""
     if event is not None and preview.kind is not None:
-        record_path = await _record_path(request, preview.kind, event["resourceId"])
+        is_there = await _find_record(request, preview.kind, event["resourceId"]) is not None
+        record_path = f"/{preview.kind.name}/{event['resourceId']}" if is_there else ""
     elif event is not None and event["resource"] == KEYS:
         record_path = f"/{KEYS}/{event['resourceId']}"
     seq = request.number("id")
@@ -198,12 +212,12 @@ async def _show(request: PageRequest, preview: Preview, status: int, problem: st
     )
 
 
-async def _record_path(request: PageRequest, kind: NodeKind, node: int) -> str:
+async def _find_record(request: PageRequest, kind: NodeKind, node: int) -> Mapping[str, Any] | None:
     try:
-        await request.fetch(kind.operation("get"), target=node)
+        record: Mapping[str, Any] = await request.fetch(kind.operation("get"), target=node)
     except Refused:
-        return ""
-    return f"/{kind.name}/{node}"
+        return None
+    return record
 
 
 async def _address_after(request: PageRequest, preview: Preview, result: Mapping[str, Any]) -> str:
@@ -212,7 +226,7 @@ async def _address_after(request: PageRequest, preview: Preview, result: Mapping
         raise LookupError("what was undone had no plan")
     if record is None:
         return f"/{kind.name}"
-    moved = preview.now is None or not _PLACE.isdisjoint(event["changed"])
+    moved = event["after"] is None or not _PLACE.isdisjoint(event["changed"])
     return await tree_address(request, kind, record) if moved else f"/{kind.name}/{record['id']}"
 
 

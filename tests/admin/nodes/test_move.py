@@ -126,6 +126,18 @@ def test_ones_own_change_in_another_tab_is_not_taken_for_the_move(
     assert _order(run, parentId="root") == ["News", "Help", "Wiki", "Renamed"]
 
 
+@pytest.mark.parametrize("form", ["move", "copy", ""])
+def test_only_what_describes_a_whole_node_is_offered_for_another_one_if_the_node_is_gone(
+    admin: Visitor, community: Community, run: Run, events: Events, form: str
+) -> None:
+    path = f"/forums/{community.staff}" + (f"/{form}" if form else "")
+    drawn = find_form(admin.get(path), path).filled(_action="save")
+    run("forums.delete", community.staff)
+    gone = admin.post(path, drawn)
+    assert (gone.status_code, "Create a new forum from this" in page_text(gone)) == (404, not form)
+    assert f'href="/admin/events/{events()[-1]["seq"]}/undo"' in gone.text
+
+
 def test_a_shift_among_the_siblings_is_no_conflict(admin: Visitor, community: Community, run: Run) -> None:
     path = f"/forums/{community.staff}"
     drawn = find_form(admin.get(f"{path}/move"), "/move")

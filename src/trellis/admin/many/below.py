@@ -26,7 +26,7 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
 async def run(kind: NodeKind, request: PageRequest) -> Response:
     """Show the plan, or carry it out if it is still the one that the page showed."""
     if (record := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request)
+        return await show_missing(kind, request, keeps=True)
 
     def describe(count: int) -> str:
         return say(

@@ -60,7 +60,8 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
     except Refused as refused:
         if request.wants_json:
             raise
-        return await _show(kind, request, record, to, 400, refused=refused)
+        is_gone = refused.status == 404
+        return await (show_missing(kind, request) if is_gone else _show(kind, request, record, to, 400, refused=refused))
     moved, is_moved = result.value, result.event is not None
     message = (
         say("{name} has moved.", name=isolate(moved["name"]))

@@ -96,7 +96,7 @@ async def _show(
 async def update(kind: NodeKind, request: PageRequest) -> Response:
     """Change a node."""
     if (record := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request)
+        return await show_missing(kind, request, keeps=True)
     node_form = await build_form(request, kind, record, request.form)
     if node_form.is_search:
         return await _show(kind, request, record, node_form, 200)
@@ -106,7 +106,7 @@ async def update(kind: NodeKind, request: PageRequest) -> Response:
         return await _show_conflict(kind, request, conflict.record, node_form)
     except Refused as refused:
         if refused.status == 404:
-            return await show_missing(kind, request)
+            return await show_missing(kind, request, keeps=True)
         node_form.add_refusal(refused)
         return await _show(kind, request, record, node_form, 400)
     return request.redirect(f"/{kind.name}/{record['id']}", say("Saved.") if result.event else say("Nothing was changed."))
@@ -120,8 +120,11 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
     return await _show(kind, request, theirs, node_form, 409, conflict=rows, change=change)
 
 
-async def show_missing(kind: NodeKind, request: PageRequest) -> Response:
-    """Show that a node does not exist (any more) and who deleted it, with the values that were typed for it."""
+async def show_missing(kind: NodeKind, request: PageRequest, *, keeps: bool = False) -> Response:
+    """Show that a node does not exist (any more), and who deleted it.
+
+    `keeps`: what was typed describes a whole node, and another one can be created from it.
+    """
     number = request.number("id")
     event = await fetch_last_event(request, kind.name, number)
     last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": number})
@@ -133,5 +136,5 @@ async def show_missing(kind: NodeKind, request: PageRequest) -> Response:
         number=number,
         event=event if event is not None and event["after"] is None else None,
         undo=last["event"] if last and last["how"] == "deleted" else None,
-        kept=[(name, value) for name, value in request.form.carried() if not name.startswith("_")],
+        kept=[(name, value) for name, value in request.form.carried() if not name.startswith("_")] if keeps else [],
     )

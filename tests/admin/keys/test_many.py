@@ -26,7 +26,9 @@ def test_grants_are_given_to_several_and_taken_back_at_once(admin: Visitor, run:
     known = events()
     page, form = _start(admin, "grants", mirror, feed, full)
     assert "Add or remove grants of 3 keys" in page_text(page)
+    assert "data-typed" not in page.text
     page = admin.post("/keys/many/grants", form.filled(_action="plan"))
+    assert "data-typed" in page.text
     assert (page.status_code, "Tick at least one operation." in page_text(page)) == (409, True)
     page = admin.post("/keys/many/grants", form.filled(grants="forums.get", _action="plan"))
     said = page_text(page)

@@ -54,6 +54,13 @@ def _without_times(tree: Any) -> Any:
     return {n: _without_times(v) for n, v in tree.items() if n != "updatedAt"} if isinstance(tree, dict) else tree
 
 
+def test_a_form_counts_as_typed_into_once_something_was_asked_of_it(admin: Visitor, community: Community) -> None:
+    """Whoever leaves a form with what they typed is asked whether to discard it, and nobody else."""
+    page, form = _start(admin, "forums", "move", community.staff)
+    planned = admin.post("/forums/many/move", form.filled(_action="plan", to=str(community.news)))
+    assert ["data-typed" in one.text for one in (page, planned)] == [False, True]
+
+
 def test_several_are_moved_in_their_order(admin: Visitor, community: Community, run: Run) -> None:
     _, form = _start(admin, "forums", "move", community.staff, community.help)
     page = admin.post("/forums/many/move", form.filled(_action="plan", to=str(community.news), place="first"))

@@ -285,14 +285,18 @@ def test_all_grants_can_be_taken_away(admin: Visitor, key: MakeKey, run: Run) ->
         ({"addresses": ""}, True),
         ({"addresses": "192.0.2.0/24\n198.51.100.1"}, True),
         ({"logRequests": "0"}, True),
+        ({"rateLimit": "30"}, False),
+        ({"rateLimit": "90"}, True),
+        ({"rateLimit": ""}, True),
+        ({"rateLimit": "0"}, True),
     ],
 )
 def test_the_password_is_asked_for_again_only_where_more_is_granted(
     admin: Visitor, key: MakeKey, clock: Clock, events: Events, values: dict[str, Any], asks: bool
 ) -> None:
-    key(["forums.list", "forums.get"], expires="60d", addresses=["192.0.2.0/24"])
+    key(["forums.list", "forums.get"], expires="60d", addresses=["192.0.2.0/24"], rateLimit=60)
     clock.move(minutes=20)
-    sent = _edit(admin, **({"addresses": "192.0.2.0/24", "grants": ["", "forums.list", "forums.get"]} | values))
+    sent = _edit(admin, **({"rateLimit": "60", "addresses": "192.0.2.0/24", "grants": ["", "forums.list", "forums.get"]} | values))
     before = events()
     answer = admin.post("/keys/1/edit", sent)
     assert answer.status_code == (403 if asks else 303)

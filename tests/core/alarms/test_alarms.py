@@ -2,12 +2,14 @@
 
 from typing import Any, Final
 
+import pyotp
 import pytest
 
 from tests.fixture_types import Clock, Run
 from trellis.core.actor import Actor
 from trellis.core.alarms import ALARMS, count_unread, mark_read
 from trellis.core.catalogue import Catalogue
+from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -40,6 +42,12 @@ def test_what_somebody_should_look_at_is_told_and_nothing_else(gate: Gate, owner
     run("keys.update", key, note="For the plugin.")
     run("keys.update", key, grant=["forums.get"])
     run("keys.update", key, ungrant=["forums.get"])
+    run("keys.update", key, rateLimit=60)
+    run("keys.update", key, rateLimit=90)
+    run("keys.update", key, rateLimit=0)
+    run("keys.update", key, rateLimit=None)
+    run("keys.pause", key)
+    run("keys.resume", key)
     webhook = run("webhooks.create", url=HOOK, events=["forum.*"])["id"]
     run("webhooks.update", webhook, description="Search index")
     run("webhooks.update", webhook, events=["*"])
@@ -60,7 +68,7 @@ def test_what_somebody_should_look_at_is_told_and_nothing_else(gate: Gate, owner
     assert list(reversed(told)) == [
         "The terminal made Mira Holm an administrator.",
         "Mira Holm created the API key Plugin.",
-        "The terminal allowed the API key Plugin to do more.",
+        *["The terminal allowed the API key Plugin to do more."] * 4,  # a grant, twice another rate, and after a pause
         f"The terminal created a webhook that sends to {HOOK}.",
         f"The terminal changed what a webhook sends, or where: {HOOK}.",
         "The terminal made Ada Berg an administrator.",
@@ -144,3 +152,14 @@ def test_an_alarm_names_a_service_by_what_it_does(gate: Gate, owner: Actor, run:
     ada = run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, role="auditor")["id"]
     gate.run(Call("admins.set_role", Actor("service", None, "single sign-on"), {"role": "owner"}, ada))
     assert view(gate, owner, limit=1)[0]["sentence"] == "Single sign-on gave Ada Berg another role."
+
+
+def test_a_second_factor_that_is_set_up_or_removed_is_news_to_its_owner_too(gate: Gate, owner: Actor, clock: Clock) -> None:
+    """An impostor would add one of their own."""
+    me = owner.id or 0
+    setup = set_up_app(gate, me, "mira")
+    app = {"salt": setup.salt, "code": pyotp.TOTP(setup.secret).at(clock.at)}
+    for name, raw in {"set_authenticator": app, "renew_recovery_codes": {}, "remove_authenticator": {}}.items():
+        gate.run(Call(f"admins.{name}", owner, raw, me))
+    told = [(alarm["name"], alarm["isRead"]) for alarm in view(gate, owner, limit=3)]
+    assert told == [("removed-second-factor", False), ("new-second-factor", False), ("new-second-factor", False)]

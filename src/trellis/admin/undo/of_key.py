@@ -41,7 +41,7 @@ async def plan_undo_of_key(request: PageRequest, event: Mapping[str, Any]) -> Ke
     return KeyPlan(
         now,
         compare_states(names, _shown(now, request.clock), _shown(planned, request.clock), None, await fetch_groups(request)),
-        is_key_widened(now, planned) or bool(now["pausedAt"] and not planned["pausedAt"]),
+        is_key_widened(now, planned),
         compute_version(orjson.dumps(states, option=orjson.OPT_SORT_KEYS)),
     )
 

@@ -149,6 +149,13 @@ ALARMS: Final = (
         "{actor} reset the second factor of {name}.",
     ),
     AlarmRule(
+        "new-second-factor",
+        "A second factor or new recovery codes are set up",
+        ("admins.add_passkey", "admins.set_authenticator", "admins.renew_recovery_codes"),
+        "{actor} set up a second factor or new recovery codes.",
+        may_be_forged=True,
+    ),
+    AlarmRule(
         "removed-second-factor",
         "A second factor is removed",
         ("admins.remove_passkey", "admins.remove_authenticator"),

@@ -134,13 +134,26 @@ def is_for_trying(key: Mapping[str, Any]) -> bool:
 
 
 def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a change lets a key do more, more often, for longer, from more addresses, or without being logged."""
+    """Return whether a change lets a key do more, more often, for longer, from more addresses, without being logged, or again."""
     more = not set(after["grants"]) <= set(before["grants"])
     longer = before["expiresAt"] is not None and (after["expiresAt"] is None or after["expiresAt"] > before["expiresAt"])
     elsewhere = bool(before["addresses"]) and not are_within(after["addresses"], before["addresses"])
     unlogged = before["logRequests"] and not after["logRequests"]
-    oftener = before["perDay"] is not None and (after["perDay"] is None or after["perDay"] > before["perDay"])
-    return more or longer or elsewhere or unlogged or oftener or are_bounds_widened(before, after)
+    oftener = _is_raised(before["perDay"], after["perDay"]) or _is_rate_raised(before["rateLimit"], after["rateLimit"])
+    resumed = before["pausedAt"] is not None and after["pausedAt"] is None
+    return more or longer or elsewhere or unlogged or oftener or resumed or are_bounds_widened(before, after)
+
+
+def _is_raised(before: int | None, after: int | None) -> bool:
+    return before is not None and (after is None or after > before)
+
+
+def _is_rate_raised(before: int | None, after: int | None) -> bool:
+    """Return whether a limit of requests per minute was raised: 0 means no limit.
+
+    What the service's default limit (None) is can change, so it counts as more than any other limit.
+    """
+    return before != 0 and (after == 0 or _is_raised(before, after))
 
 
 # --- the operations -----------------------------------------------------------------------------------------------

@@ -65,6 +65,30 @@ def test_what_is_new_may_be_created_too_and_has_its_endings_in_german(admin: Vis
     ]
 
 
+@pytest.mark.parametrize(
+    ("language", "typed", "leads"),
+    [
+        ("en", "revoke+revoke", True),
+        ("en", "create+forum", True),
+        ("de", "schlüssel+widerrufen+revoke", True),
+        ("de", "widerrufen+revoke", True),
+        ("de", "neues+forum", True),
+        ("de", "forum+anlegen", True),
+        ("de", "forum", False),
+    ],
+)
+def test_what_is_to_be_done_comes_before_the_records_in_each_language(
+    admin: Visitor, key: MakeKey, run: Run, language: str, typed: str, leads: bool
+) -> None:
+    for name in ("Revoke", typed.replace("+", " ")):
+        key("forums.list", name=name)
+        run("forums.create", name=name)
+    admin.client.headers["accept-language"] = language
+    shown = [path for _, path in _hits(admin.get(f"/search?text={typed}"))]
+    record, action = shown.index("/forums/2"), min(at for at, path in enumerate(shown) if path.endswith(("/revoke", "/new")))
+    assert (action < record) == leads, shown
+
+
 def test_each_word_of_the_name_of_a_kind_may_be_left_out(admin: Visitor, community: Community, run: Run) -> None:
     music = run("categories.create", name="Music")["id"]
     for typed in ("delete+music", "delete+download+music", "delete+category+music", "delete+download+category+music"):

@@ -1,6 +1,6 @@
 """Actions as somebody would type them: `new forum under News`, `revoke Calendar sync`. A new one is one row here."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -13,6 +13,7 @@ from trellis.languages import Language
 from trellis.sentences import say
 
 _SHORTEST: Final = 3  # letters that a word needs to stand for a longer one, unless it is the last word
+_ENDING: Final = 2  # letters of an ending at most
 
 
 def _always(_: Mapping[str, Any]) -> bool:
@@ -86,6 +87,20 @@ class Action:
         return all(any(word.startswith(one) for one in typed) for word in needed) or (
             bool(others) and all(any(word.startswith(one) or one.startswith(word) for one in typed) for word in others)
         )
+
+
+def begins_action(actions: Sequence[Action], text: str) -> bool:
+    """Return whether a text says what to do: by its first word, or by the one after the name of a resource, as in German."""
+    words = _list_words(action.words for action in actions)
+    others = _list_words(action.also for action in actions)
+    names = _list_words(action.optional for action in actions)
+    first = next((one for one in text.casefold().split() if one not in names), "")
+    endings = {first[: len(first) - length] for length in range(_ENDING + 1)}
+    return first in words or not endings.isdisjoint(others - names)
+
+
+def _list_words(texts: Iterable[str]) -> set[str]:
+    return {word for text in texts for word in text.casefold().split()}
 
 
 def _on_nodes(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> Iterator[Action]:

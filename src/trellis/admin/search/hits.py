@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
-from trellis.admin.search.actions import Action, build_actions
+from trellis.admin.search.actions import Action, begins_action, build_actions
 from trellis.admin.times import Clock
 from trellis.admin.view import find_icon
 from trellis.core.actor import describe_actor
@@ -55,10 +55,10 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
     saved = await _find_saved(request, text)
     titles = {kind.name: kind.title for kind in request.kinds} | _RESOURCES
     every = build_actions(request.catalogue, request.kinds)
-    actions = [action for action in every if request.view.may_open(request, action.path.format(id=0))]
+    allowed = (action for action in every if request.view.may_open(request, action.path.format(id=0)))
+    actions = [action.said_in(request.language) for action in allowed]
     pages, done = Section(say("Go to"), _find_pages(request, text)), await _find_actions(request, actions, text)
-    first = text.casefold().partition(" ")[0]
-    is_action = any(action.words.partition(" ")[0] == first for action in actions)
+    is_action = begins_action(actions, text)
     sections = [done, pages] if is_action else [pages]
     for one in records["results"]:
         name, described = one["resource"], (describe(one["resource"], record, request.clock) for record in one["records"])
@@ -140,7 +140,6 @@ async def _find_saved(request: PageRequest, text: str) -> Section:
 
 async def _find_actions(request: PageRequest, actions: Sequence[Action], text: str) -> Section:
     """Find actions: those on the record that the text names, and those that the text begins to name."""
-    actions = [action.said_in(request.language) for action in actions]
     if not text:
         return Section(say("Actions"), tuple(_name(action) for action in actions if not action.resource))
     read = [(action, rest) for action in actions if (rest := action.read(text)) is not None]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.proposals.conftest import Act, MakeAgent
 from tests.database_state import DatabaseState
-from tests.fixture_types import Clock, Run
+from tests.fixture_types import Clock, MakeKey, Run
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate
 from trellis.core.version import record_version
@@ -246,3 +246,20 @@ def test_a_password_in_a_document_within_a_batch_is_never_kept(make_agent: MakeA
 def test_a_number_that_cannot_be_kept_is_refused(agent: Actor, act: Act) -> None:
     refused = act.refuse(agent, "core.batch", operations=[{"operation": "forums.create", "body": {"name": "A", "id": 10**40}}])
     assert refused.status == 400
+
+
+@pytest.mark.parametrize("verb", ["reject", "batch"])
+def test_a_key_in_the_reason_of_a_decision_that_is_only_proposed_is_kept_nowhere(  # fixtures
+    agent: Actor, make_agent: MakeAgent, act: Act, news: int, key: MakeKey, database: DatabaseState, verb: str
+) -> None:
+    text = key(["forums.list"], name="Leaked")
+    number = act(agent, "forums.update", news, name="Garden").value["id"]
+    clerk = make_agent("proposals.reject", name="Clerk")
+    why = {"reason": f"It was sent with {text}."}
+    step = {"operation": "proposals.reject", "id": number, "body": why}
+    made = act(clerk, "core.batch", operations=[step]) if verb == "batch" else act(clerk, "proposals.reject", number, **why)
+    assert text[13:] not in str(made.value)
+    assert text[13:] not in str(database.rows()["proposals"])
+    act(TERMINAL, "proposals.approve", made.value["id"])
+    closed = act(TERMINAL, "proposals.get", number).value
+    assert (closed["state"], closed["closedBecause"]) == ("rejected", f"It was sent with {text[:12]}_[hidden].")

@@ -12,6 +12,7 @@ import orjson
 
 from trellis.core.batch import Step
 from trellis.core.fields import Field, Input, NodeId, Text, TextList, format_timestamp, quote, require
+from trellis.core.keys import redact_keys
 from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome
 from trellis.core.passwords import refuse_proposed
 from trellis.core.proposals.effects import Effects, is_outdated, try_call
@@ -79,7 +80,7 @@ def _create(context: Context) -> Outcome:
         context.run(context.call.build_inner(f"proposals.{WITHDRAW.name}", {}, same.id))  # nobody could approve it any more
         held = _check_limit(context)
     content = {
-        "input": dict(raw),
+        "input": _redact_reasons(raw),
         "ifMatch": list(expected),
         "plan": outcome.result if outcome.plan is None else outcome.plan,
         "effects": effects.shown,
@@ -112,6 +113,16 @@ def _clean(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in raw.items()
         if name != DRY_RUN.name and ((field := fields[name]) is None or not field.read_only)
     }
+
+
+def _redact_reasons(value: Any) -> Any:
+    """Return an input with keys redacted in its reasons, also in those within a batch, as they will be if it is approved."""
+    if isinstance(value, list):
+        return [_redact_reasons(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    reasons = {name: redact_keys(one) for name, one in value.items() if name == "reason" and isinstance(one, str)}
+    return {name: _redact_reasons(one) for name, one in value.items()} | reasons
 
 
 def _compute_identity(context: Context, call: Call, given: Input) -> str:

@@ -286,3 +286,9 @@ def test_keys_come_in_pages(run: Run, key: MakeKey) -> None:
         key("forums.list")
     page = run("keys.list", page=2, perPage=2)
     assert (page["totalResults"], page["totalPages"], [one["id"] for one in page["results"]]) == (3, 2, [3])
+
+
+def test_keys_are_found_by_the_exact_name_of_a_granted_operation(run: Run) -> None:
+    run("keys.create", name="Importer", grants=["forums.list"])
+    found = {name: run("keys.list", operation=name)["totalResults"] for name in ("forums.list", "FORUMS.LIST", "forums.lis_", "%")}
+    assert found == {"forums.list": 1, "FORUMS.LIST": 0, "forums.lis_": 0, "%": 0}

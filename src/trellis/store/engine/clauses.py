@@ -107,14 +107,14 @@ def _text_in_postgresql(element: TextIn, compiler: Any, **kw: Any) -> str:
 
 
 class Contains(ColumnElement[bool]):
-    """Whether a text contains another, byte for byte."""
+    """Whether a text contains another, byte for byte: the value of a parameter with this name, or an element."""
 
     inherit_cache = False
     type = _UNTYPED
 
-    def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
+    def __init__(self, column: ColumnElement[Any], given: str | ColumnElement[str]) -> None:
         self.column = column
-        self.given = sa.bindparam(parameter, type_=sa.Text())
+        self.given = sa.bindparam(given, type_=sa.Text()) if isinstance(given, str) else given
 
 
 @compiles(Contains, "sqlite")

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import ListedId, Statement, Transaction
+from trellis.store.engine import Contains, ListedId, Statement, Transaction
 from trellis.store.tables import keys
 
 _c = keys.c
@@ -110,7 +110,7 @@ def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[b
     if preset := filters.get("preset"):
         found.append(_c.preset == preset)
     if operation := filters.get("operation"):
-        found.append(sa.cast(_c.grants, sa.Text).contains(f'"{operation}"', autoescape=True))
+        found.append(Contains(sa.cast(_c.grants, sa.Text), sa.literal(f'"{operation}"', sa.Text())))
     return found
 
 

@@ -121,6 +121,8 @@ def test_the_operator_allows_networks_and_nothing_beside_them() -> None:
         ("http://127.1/", "public internet"),
         ("http://169.254.169.254/latest/meta-data/", "public internet"),
         ("http://[::1", "not a valid URL"),
+        ("http://[v1.a]/", "no valid host"),
+        ("http://[v1.a]:8080/", "no valid host"),
     ],
 )
 def test_a_url_that_leads_nowhere_good_is_refused(url: str, reason: str) -> None:

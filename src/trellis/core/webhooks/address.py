@@ -78,7 +78,7 @@ def check_url(url: str, allowed: tuple[Network, ...], hosts: tuple[str, ...] = (
     address = _parse_literal(host)
     if address is not None:
         check_address(address, allowed)
-    elif not _NAME.fullmatch(host.rstrip(".")):
+    elif parts.netloc.startswith("[") or not _NAME.fullmatch(host.rstrip(".")):  # not [v1.a] either: no client can send there
         raise NotAllowed(say("has no valid host. Write names with non-ASCII characters as xn--…."))
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
         raise NotAllowed(say(reasons.LOCAL_NAME, host=host, how=say(reasons.HOW_TO_ALLOW)))

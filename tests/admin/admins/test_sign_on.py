@@ -606,7 +606,11 @@ def test_failures_are_told_and_make_their_address_wait(
     known = visitor()
     sign_on(known)
     known.client.cookies.delete("trellis_session")
+    provider.answers = {"/token": (500, {})}
     thief = visitor()
+    for _ in range(12):  # nobody's failure
+        assert sign_on(thief).status_code == 503
+    provider.answers = {}
     for _ in range(11):
         assert sign_on(thief, code="made up").status_code == 403
     waits = sign_on(thief, code="made up")

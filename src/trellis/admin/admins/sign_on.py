@@ -142,8 +142,8 @@ async def come_back(request: PageRequest) -> Response:
     except ProviderRefused as refused:
         told = say("{name} did not confirm who you are. {error}", name=isolate(provider.name), error=refused.told)
         return await _count(request, _fail(request, sign_on.purpose, told, 403))
-    except ProviderUnavailable as error:
-        return await _count(request, _fail(request, sign_on.purpose, _unavailable(provider, error), 503))
+    except ProviderUnavailable as error:  # no attempt of theirs has failed
+        return _fail(request, sign_on.purpose, _unavailable(provider, error), 503)
     return await _go_on(request, sign_on, claims)
 
 

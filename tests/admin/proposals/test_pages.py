@@ -318,6 +318,18 @@ def test_one_of_a_kind_that_is_gone_is_shown_and_can_be_rejected(admin: Visitor,
     assert run("proposals.get", number)["state"] == "rejected"
 
 
+def test_a_delete_of_a_group_that_nodes_of_a_kind_that_is_gone_named_is_shown(
+    admin: Visitor, propose: Propose, gate: Gate, run: Run
+) -> None:
+    group = run("groups.create", name="Patrons")["id"]
+    run("forums.create", name="Board", permissions={"view": [group]})
+    number = propose("groups.delete", group)
+
+    renamed = sa.func.replace(proposals.c.content, '"resource":"forums"', '"resource":"galleries"')
+    gate.store.write(lambda tx: tx.connection.execute(sa.update(proposals).values(content=renamed))).result(30)
+    assert "The group would be removed from the permissions of 1 node" in page_text(admin.get(f"/proposals/{number}"))
+
+
 def test_there_is_no_such_proposal(admin: Visitor) -> None:
     assert admin.get("/proposals/999").status_code == 404
     assert admin.post("/proposals/999", {"_action": "approve"}).status_code == 404

@@ -29,10 +29,13 @@ async def fetch_line(request: PageRequest, kind: NodeKind, record: Mapping[str, 
 
 
 async def fetch_record_names(request: PageRequest, records: Sequence[tuple[str, int]]) -> list[tuple[str, str, int]]:
-    """Return nodes of any kind as (resource, path or name, id), kind by kind; nodes that do not exist are left out."""
+    """Return nodes of any kind as (resource, path or name, id), kind by kind; nodes that do not exist are left out.
+
+    They may be of a kind that this community no longer has, as in an old event or proposal.
+    """
     kinds = {kind.name: kind for kind in request.kinds}
     found: list[tuple[str, str, int]] = []
-    for resource in dict.fromkeys(resource for resource, _ in records):
+    for resource in dict.fromkeys(resource for resource, _ in records if resource in kinds):
         ids = [number for name, number in records if name == resource]
         found += [(resource, name, number) for number, name in await fetch_names(request, kinds[resource], ids)]
     return found

@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.community import ENDPOINTS, Community
-from tests.fixture_types import Events, Run
+from tests.fixture_types import Events, MakeKey, Run
 from tests.program import running
 from tests.service_process import environment
 from tests.wait import GIVE_UP
@@ -272,12 +272,12 @@ def test_what_is_interrupted_is_not_done_after_all(gate: Gate, run: Run, setting
 
 def test_a_reason_is_kept_as_everywhere(trellis: Trellis, run: Run, events: Events) -> None:
     key = str(run("keys.create", name="Plugin")["key"])
-    trellis("run", "forums.create", "name=News", "--reason", f"Leaked {key}\n in \udcff\x1b[2J a chat. {'x' * 600}")
+    trellis("run", "forums.create", "name=News", "--reason", f"Leaked {key}\n in \udcff\x1b[2J a chat. {'x' * 400}")
     trellis("keys", "revoke", "1", "--reason", f"Leaked: {key}")
     trellis("run", "forums.create", "name=Old", "--reason", "\udcff")
     public = key.split("_")[1]
     told = [event["reason"] for event in events()]
-    assert told[:3] == [None, f"Leaked trl_{public}_[hidden] in [2J a chat. {'x' * 600}"[:500], f"Leaked: trl_{public}_[hidden]"]
+    assert told[:3] == [None, f"Leaked trl_{public}_[hidden] in [2J a chat. {'x' * 400}", f"Leaked: trl_{public}_[hidden]"]
     assert told[3] is None
 
 
@@ -319,3 +319,17 @@ def test_an_id_far_below_zero_is_one_that_there_is_not(trellis: Trellis) -> None
 @pytest.mark.parametrize("number", [999, 10**30])
 def test_a_record_that_there_is_not_is_called_what_it_is(trellis: Trellis, operation: str, called: str, number: int) -> None:
     assert f"There is no {called} with the id {number}." in trellis("run", operation, f"id:={number}").stderr
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_reason_that_is_too_long_is_refused_as_by_the_api(trellis: Trellis, key: MakeKey, events: Events) -> None:
+    key("forums.list")
+    before = events()
+    for command in ("run groups.create name=News", "restore 1", "apply site.yaml --yes", "keys revoke 1", "keys pause 1"):
+        refused = trellis(*command.split(), "--reason", "x" * 501)
+        assert (refused.exit_code, refused.stderr) == (
+            1,
+            "INVALID_VALUE: A value is not allowed.\n  reason is 501 characters long; at most 500 are allowed.\n",
+        )
+    assert events() == before
+    assert trellis("run", "groups.create", "name=News", "--reason", "x" * 500).exit_code == 0

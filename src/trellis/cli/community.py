@@ -2,21 +2,38 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
+
+import typer
 
 from trellis.cli.terminal import Failure, say
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
-from trellis.core.fields import MAX_ID, invalid_id
+from trellis.core.fields import MAX_ID, Invalid, invalid_id
 from trellis.core.gate import Gate, Result
-from trellis.core.keys import tidy_reason
+from trellis.core.keys import REASON, tidy_reason
 from trellis.core.operation import Call
 from trellis.core.paging import MOST_PER_PAGE
-from trellis.errors import Refused
+from trellis.errors import Fault, Refused, refuse_faults
 from trellis.settings import Settings, SettingsError
 from trellis.store.condition import Condition, describe_database, explain_condition, explain_error, find_condition, find_file
 from trellis.traces import Traces
+
+
+def _check_reason(text: str | None) -> str | None:
+    """Refuse a reason that is too long, as the API does, even without what is not recorded of it. Raises Refused."""
+    try:
+        REASON.type.parse("".join(one for one in " ".join((text or "").split()) if one.isprintable()))
+    except Invalid as invalid:
+        raise refuse_faults(Fault(REASON.name, invalid.message, f"{REASON.name} {invalid.detail}")) from None
+    return text
+
+
+Reason = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="The reason; recorded in the event log.", callback=_check_reason),
+]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from trellis.cli.community import act, community
+from trellis.cli.community import Reason, act, community
 from trellis.cli.secrets import take_secrets
 from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, show, show_document, show_json, show_table
 from trellis.compose import catalogue_of
@@ -43,7 +43,7 @@ def run(  # Typer needs one parameter per option
             show_default=False,
         ),
     ] = None,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; recorded in the event log.")] = None,
+    reason: Reason = None,
     list_all: Annotated[bool, typer.Option("--list", help="List all operations, with what each does.")] = False,
     json: Json = False,
     wants_help: Annotated[

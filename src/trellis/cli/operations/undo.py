@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from trellis.cli.community import act, community
+from trellis.cli.community import Reason, act, community
 from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, say, show, show_json
 from trellis.core.fields import Invalid, Timestamp
 from trellis.core.gate import Gate
@@ -53,7 +53,7 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
         bool, typer.Option("--delete-created", help="Delete what the event created; of many events, this is always done.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be restored, without changing anything.")] = False,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; recorded in the event log.")] = None,
+    reason: Reason = None,
     json: Json = False,
 ) -> None:
     """Undo an event, or many: restore what was deleted, revert what was changed or moved, delete what was created."""

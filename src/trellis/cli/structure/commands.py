@@ -12,7 +12,7 @@ import typer
 from orjson import OPT_APPEND_NEWLINE, OPT_INDENT_2, JSONDecodeError, dumps, loads
 from typer.core import TyperCommand
 
-from trellis.cli.community import act, community
+from trellis.cli.community import Reason, act, community
 from trellis.cli.structure.files import Documents, read_files, write_whole
 from trellis.cli.structure.keys_file import KeysFile, open_keys_file
 from trellis.cli.structure.labels import Labels
@@ -160,7 +160,7 @@ def apply(  # noqa: PLR0917  # Typer needs one parameter per option
         Path | None,
         typer.Option(metavar="FILE", help="Write new keys to this new file, which only you may read.", show_default=False),
     ] = None,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; recorded in the event log.")] = None,
+    reason: Reason = None,
     json: Json = False,
 ) -> None:
     """Make the community match the document, all or nothing. Without --plan it shows a plan first, and asks."""

@@ -158,7 +158,15 @@ def test_an_address_that_is_not_of_this_machine_is_a_sentence(trellis: Trellis) 
     assert result.stderr.startswith("The service cannot listen on 192.0.2.1, port 0: ")
 
 
-@pytest.mark.parametrize("arguments", [("--port", "70000"), ("--workers", "0"), ("--port", "http")])
+@pytest.mark.parametrize("host", ["\udcff", "x" * 64])
+def test_a_host_that_is_no_address_is_a_sentence(trellis: Trellis, host: str) -> None:
+    result = trellis("serve", "--host", host, "--port", "0")
+
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "is not an address of this machine" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--port", "70000"), ("--workers", "0"), ("--port", "http"), ("--host", "")])
 def test_what_cannot_be_meant_is_a_usage_error(trellis: Trellis, arguments: tuple[str, ...]) -> None:
     assert trellis("serve", *arguments).exit_code == 2
 

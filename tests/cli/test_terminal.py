@@ -1,15 +1,18 @@
 """What every command does alike: settings that are wrong, databases that cannot be used, refusals."""
 
+import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from io import StringIO
+from io import RawIOBase, StringIO, TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from tests.cli.conftest import Environment, Trellis
 from tests.fixture_types import Run
@@ -17,6 +20,7 @@ from tests.service_process import environment
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis import asgi
+from trellis.cli.app import app
 from trellis.cli.terminal import format_refusal, progress_of
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.settings import Settings
@@ -323,20 +327,48 @@ def _until(seen: Callable[[str], bool], capsys: pytest.CaptureFixture[str]) -> s
     return said
 
 
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(
-    "command", [("keys", "list"), ("keys", "create", "Plugin"), ("keys", "list", "--json"), ("export",)], ids=of
-)
-def test_output_that_cannot_be_written_is_not_blamed_on_the_database(settings: Settings, command: tuple[str, ...]) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            (sys.executable, "-m", "trellis", *command), env=environment(settings), stdout=full, stderr=subprocess.PIPE, check=False
-        )
+def open_pipe_without_reader() -> RawIOBase:
+    reads, writes = os.pipe()
+    os.close(reads)
+    return os.fdopen(writes, "wb", buffering=0)
 
-    assert done.returncode == 1
-    assert done.stderr.decode() == (
-        "The output could not be written: No space left on device. What the command did before that is not undone.\n"
-    )
+
+def open_full_disk() -> RawIOBase:
+    return Path("/dev/full").open("wb", buffering=0)
+
+
+def list_commands(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    """Yield each command, by the words that call it."""
+    yield path
+    for name, below in getattr(command, "commands", {}).items():
+        yield from list_commands(below, *path, name)
+
+
+FULL = "The output could not be written: No space left on device. What the command did before that is not undone."
+PRINTING = (
+    *(("--version",), ("keys", "list"), ("keys", "create", "Plugin"), ("keys", "list", "--json"), ("admins", "list"), ("export",)),
+    *(("run", "forums.list"), ("run", "--list"), ("routes",), ("openapi",), ("schema",), ("check",), ("doctor",), ("purge",)),
+    *(("migrate",), ("migrate", "--plan"), ("export", "invision", "saved")),
+)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("open_output", [open_full_disk, open_pipe_without_reader])
+def test_output_that_cannot_be_written_ends_every_command_without_a_traceback(
+    nowhere: Environment,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    open_output: Callable[[], RawIOBase],
+) -> None:
+    nowhere(database_url=settings.database_url)
+    for command in (*((*path, "--help") for path in list_commands(typer.main.get_command(app))), *PRINTING):
+        with TextIOWrapper(open_output(), write_through=True) as output:  # type: ignore[type-var]
+            monkeypatch.setattr("sys.stdout", output)
+            with pytest.raises(SystemExit) as ended:
+                app([*command])
+        told = [] if open_output is open_pipe_without_reader else [FULL]
+        assert (command, ended.value.code, capsys.readouterr().err.splitlines()) == (command, 1, told)
 
 
 def run_in_shell(settings: Settings, command: str, **more: str) -> "subprocess.CompletedProcess[bytes]":
@@ -377,3 +409,10 @@ def test_a_document_on_stdout_can_be_applied_whatever_the_locale(settings: Setti
 
     assert b"is not UTF-8" not in done.stderr
     assert done.returncode in {0, 2}, done.stderr
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_full_disk_ends_a_process_with_one_message(settings: Settings) -> None:
+    done = run_in_shell(settings, "trellis --help >/dev/full || trellis keys list >/dev/full")
+
+    assert (done.returncode, done.stderr.decode().splitlines()) == (1, [FULL, FULL])

@@ -49,5 +49,5 @@ def _no_answer_apart() -> Iterator[None]:
         yield
     except Refused as refused:
         raise Failure(format_refusal(refused), MISUSED) from None
-    except Failure as failure:
+    except (Failure, OSError) as failure:  # OSError: of the output
         raise Failure(str(failure), MISUSED) from failure

@@ -1,7 +1,9 @@
 """The command `trellis`, which loads each of its commands from a module when it is used."""
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -10,7 +12,7 @@ from typer.core import TyperGroup
 
 from trellis import __version__
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import FAILED, MISUSED, Failure, format_refusal, say, settle_streams, show
+from trellis.cli.terminal import FAILED, MISUSED, Failure, explain_output, format_refusal, say, settle_streams, show
 from trellis.errors import Refused
 from trellis.settings import SettingsError
 
@@ -83,18 +85,23 @@ class Commands(TyperGroup):
         del ctx  # does not load the commands, unlike Typer's own method
         return list(self.commands)
 
-    def invoke(self, ctx: Any) -> Any:
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run a command. What it could not do is one message on stderr and an exit code, and no traceback."""
         logging.getLogger("trellis").addHandler(_QUIET)
         try:
-            return super().invoke(ctx)
+            return super().main(*arguments, **options)
         except SettingsError as error:
             sentence, code = str(error), MISUSED
         except Failure as failure:
             sentence, code = str(failure), failure.code
         except Refused as refused:
             sentence, code = format_refusal(refused), FAILED
-        say(sentence, style="red")
-        raise typer.Exit(code)
+        except OSError as error:  # help is not printed by `show`
+            sentence = explain_output(error) if error.filename is None else f"{error.filename}: {error.strerror}."
+            code = FAILED
+        with suppress(Failure, OSError):  # stderr may be full as well
+            say(sentence, style="red")
+        sys.exit(code)
 
 
 app = typer.Typer(

@@ -67,7 +67,7 @@ def serve(
             _judge_clock(gate)
         _listen(listener, host, port)
         if apart is not None:
-            _listen(apart, *_split_listener(settings))
+            _listen(apart, *_split_listener(settings), variable("metrics_listen"))
         _announce(address, settings.public_url or address, shown, way_in)
         _log_start(settings, address, workers, engine)
         if apart is not None:
@@ -94,11 +94,13 @@ def _judge_clock(gate: Gate) -> None:
 
 
 def _bound(host: str, port: int, option: str = "--port") -> socket.socket:
+    if not host:  # as a shell variable that is not set gives; the system would take all addresses
+        raise Failure("--host is empty. Give an address; 0.0.0.0 means all addresses of this machine.", MISUSED)
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError, TypeError) as error:  # the last two: a name with a part that is too long, or not in UTF-8
         listener.close()
         raise Failure(_unbound(host, port, error, option)) from None
     return listener
@@ -126,16 +128,16 @@ def _split_listener(settings: Settings) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _listen(listener: socket.socket, host: str, port: int) -> None:
+def _listen(listener: socket.socket, host: str, port: int, option: str = "--port") -> None:
     """Start listening: from here on, callers who come before the service is ready wait, and nobody is turned away."""
     try:
         listener.listen(_BACKLOG)
     except OSError as error:  # another program was bound to the port as well, and was quicker
-        raise Failure(_unbound(host, port, error)) from None
+        raise Failure(_unbound(host, port, error, option)) from None
 
 
-def _unbound(host: str, port: int, error: OSError, option: str = "--port") -> str:
-    if isinstance(error, socket.gaierror):
+def _unbound(host: str, port: int, error: OSError | UnicodeError | TypeError, option: str = "--port") -> str:
+    if isinstance(error, socket.gaierror | UnicodeError | TypeError):
         return f"The host '{host}' is not an address of this machine."
     if isinstance(error, PermissionError):
         return f"Port {port} is only for privileged users. Choose another with {option}, above 1023."
@@ -186,7 +188,7 @@ def _demo_key(gate: Gate) -> tuple[str, str]:
 
 
 def _address(host: str, port: int) -> str:
-    if host in {"0.0.0.0", "::", ""}:  # noqa: S104  # what was asked for; a browser needs an address
+    if host in {"0.0.0.0", "::"}:  # noqa: S104  # what was asked for; a browser needs an address
         host = "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

@@ -92,9 +92,12 @@ def _writing() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Failure(
-            f"The output could not be written: {error.strerror or error}. What the command did before that is not undone."
-        ) from None
+        raise Failure(explain_output(error)) from None
+
+
+def explain_output(error: OSError) -> str:
+    """Explain an error of the output."""
+    return f"The output could not be written: {error.strerror or error}. What the command did before that is not undone."
 
 
 def show_document(text: str) -> None:

@@ -103,3 +103,14 @@ def test_a_pipe_that_has_no_name_of_its_own_is_written_to(community: Community, 
             text = opened.read()
         assert exported.exit_code == 0, exported.stderr
         assert read_document(text)["format"] == "trellis/1"
+
+
+def test_a_folder_that_was_deleted_takes_no_file(trellis: Trellis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    refused = trellis("export", "--output", "site.yaml")
+
+    assert (refused.exit_code, refused.stderr) == (1, "site.yaml could not be written: No such file or directory.\n")

@@ -180,7 +180,11 @@ def _choose_sections(names: Sequence[str]) -> list[NodeKind]:
 
 
 def _check_files(files: Sequence[Path]) -> None:
-    if len({os.path.realpath(file) for file in files}) < len(files):
+    try:
+        different = {os.path.realpath(file) for file in files}
+    except OSError as error:  # this folder was deleted
+        raise Failure(f"{files[0]} cannot be written: {error.strerror}.") from None
+    if len(different) < len(files):
         raise Failure("The document and each report need their own file: one would overwrite another.")
 
 

@@ -63,8 +63,8 @@ def _read(name: str) -> Any:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file, or replace it: whoever reads it finds either the old or the new one. Raises Failure."""
-    target = Path(os.path.realpath(path))  # the file that a link leads to
     try:
+        target = Path(os.path.realpath(path))  # the file that a link leads to; of no folder if this one was deleted
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")  # a device or a pipe, which may have no name but this link
             return

@@ -6,9 +6,11 @@ from datetime import datetime
 
 import pytest
 from pyotp import TOTP
+from typer.testing import CliRunner
 
 from tests.cli.conftest import Trellis
 from tests.fixture_types import Run
+from trellis.cli.app import app
 from trellis.core.actor import Actor
 from trellis.core.admins import find_invited
 from trellis.core.factors import set_up_app
@@ -119,6 +121,9 @@ def test_inviting_shows_a_link_once_and_again_another_one(trellis: Trellis, gate
     first = invited["link"].removeprefix("/admin/invitation/")
     assert find_invited(gate, first) is not None
     assert "invited" in trellis("admins", "list").stdout
+    told = trellis("admins", "invite", "mira").stderr
+    assert "TRELLIS_PUBLIC_URL is not set" in told
+    assert "http://127.0.0.1:8000/admin/invitation/" in told
     again = trellis("admins", "invite", "MIRA").stdout
     second = next(line for line in again.splitlines() if line.startswith("Link:")).rpartition("/")[2]
     assert find_invited(gate, first) is None
@@ -139,3 +144,11 @@ def test_an_account_at_a_provider_is_shown_and_unlinked(trellis: Trellis, gate: 
     assert trellis("admins", "unlink", "mira").exit_code == 0
     assert "mira has no linked account." in trellis("admins", "single-sign-on", "mira").stdout
     assert run("events.list", limit=1000)["results"][-1]["type"] == "admin.unlinked_identity"
+
+
+@pytest.mark.usefixtures("trellis")
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("typed", "told"), [(b"\xff\n", "is not UTF-8"), (b"\n", "There was no password")])
+def test_a_password_on_standard_input_that_is_none_is_a_sentence(typed: bytes, told: str) -> None:
+    refused = CliRunner().invoke(app, ["admins", "create", "ada", "--password-stdin"], input=typed, catch_exceptions=False)
+    assert (refused.exit_code, told in refused.stderr) == (2, True)

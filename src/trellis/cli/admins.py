@@ -11,7 +11,7 @@ from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, s
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
 from trellis.core.roles import OWNER, ROLES, find_role
-from trellis.settings import Settings
+from trellis.settings import Settings, variable
 
 app = typer.Typer(
     help="Add, invite, list and disable administrators of the panel, give roles, and reset their passwords and second factors.",
@@ -86,14 +86,15 @@ def invite(
         show_json(invited, plain=True) if json else show(f"{invited['name']} can use it once to choose a password.")
         return
     link = f"{settings.public_url or ''}{PREFIX}/invitation/{invited.pop('link')}"
+    show_json(invited | {"link": link}, plain=True) if json else show(f"Link:  {link}")
+    if not settings.public_url:
+        say(
+            f"{variable('public_url')} is not set, so the link lacks the address of the service. Put that in front of it, as in "
+            f"http://127.0.0.1:8000{link}"
+        )
     if json:
-        show_json(invited | {"link": link}, plain=True)
         return
-    show(f"Link:  {link}")
-    say(
-        "Save the link now: it will not be shown again."
-        + ("" if settings.public_url else " Put the address of the panel in front of it.")
-    )
+    say("Save the link now: it will not be shown again.")
     show(f"{invited['name']} can choose a password there, once, until {invited['invitedUntil']}.")
 
 
@@ -252,7 +253,11 @@ def _id_of(gate: Gate, login: str) -> int:
 def _password(from_stdin: bool) -> str:
     if not from_stdin:
         return generate_password()
-    if not (password := sys.stdin.readline().rstrip("\r\n")):
+    try:
+        password = sys.stdin.readline().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise Failure("The password on standard input is not UTF-8.", MISUSED) from None
+    if not password:
         raise Failure("There was no password on standard input.", MISUSED)
     return password
 

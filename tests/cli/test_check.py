@@ -190,6 +190,19 @@ def test_only_so_many_problems_are_listed_and_all_are_counted(community: Communi
     assert found["count"] == found["repairable"] == 13
 
 
+def test_a_repair_of_very_many_problems_leaves_several_events(
+    community: Community, plant: Plant, trellis_json: TrellisJson, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant("UPDATE nodes SET name_key = '?' WHERE kind <> 'groups'")
+    monkeypatch.setattr("trellis.core.check.report._MAX_REPAIRS", 6)
+    before = events()
+
+    repaired = trellis_json("check", "--repair")
+
+    assert (repaired["count"], len(repaired["repairs"])) == (0, 13)
+    assert [len(event["before"]["problems"]) for event in events()[len(before) :]] == [6, 6, 1]
+
+
 def test_a_dry_repair_keeps_nothing(community: Community, plant: Plant, run: Run, events: Events) -> None:
     plant("UPDATE nodes SET name_key = '?' WHERE kind = 'forums' AND id = {news}", news=community.news)
     before = events()

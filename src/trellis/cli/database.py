@@ -133,7 +133,11 @@ def check(
         repairs: list[dict[str, Any]] = []
         if repair:
             with progress_of("Repairing") as progress:
-                repairs = act(gate, "check.repair", progress=progress).value["problems"]
+                more = True
+                while more:
+                    repaired = act(gate, "check.repair", progress=progress).value
+                    repairs += repaired["problems"]
+                    more = repaired["more"]
         with progress_of("Checking") as progress:
             found = act(gate, "check.list", progress=progress).value
     if json:

@@ -1,6 +1,7 @@
 """The operations that check the whole community for inconsistencies, and repair what can be repaired safely."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -21,7 +22,7 @@ _EVENTS: Final = "events"
 _SEARCH: Final = "search"
 _MAX_TOLD: Final = 10  # the most gaps in the event log, or kinds of damage, that are reported one by one
 _PAGE: Final = 1000
-
+_MAX_REPAIRS: Final = 10_000  # problems that one repair, and so one event, is about
 
 _LIMIT: Final = Field(
     "limit", Integer(1, 1_000_000), "The number of problems to list at most; the counts include all.", default=10_000
@@ -42,7 +43,8 @@ def operations() -> tuple[Operation, ...]:
             name="check.repair",
             summary="Repair the community",
             doc="Repairs what can be repaired safely. Unreachable nodes move to the end of the top level; invalid fields "
-            "get their defaults, and invisible characters are removed from names. One event records the old values.",
+            "get their defaults, and invisible characters are removed from names. One event records the old values. After 10,000 "
+            "problems, it ends: if `more` is true, run it again.",
             run=_repair,
             writes=True,
         ),
@@ -90,13 +92,17 @@ def _retention(context: Context) -> dict[str, Any]:
 def _repair(context: Context) -> Outcome:
     context.input.raise_faults()
     repaired: list[Problem] = []
-    with context.tx.reading_everything():
-        for finding in _findings(context):
-            if finding.repair is not None:
-                finding.repair()
-                repaired.extend(problem for problem in finding.problems if problem.repairable)
+    more = False
+    with context.tx.reading_everything(), closing(_findings(context)) as findings:
+        for finding in findings:
+            if finding.repair is None:
+                continue
+            if more := len(repaired) >= _MAX_REPAIRS:
+                break
+            finding.repair()
+            repaired.extend(problem for problem in finding.problems if problem.repairable)
     listed = [problem.to_dict() for problem in repaired]
-    result = {"repaired": len(repaired), "problems": listed}
+    result = {"repaired": len(repaired), "problems": listed, "more": more}
     if not repaired:
         return Outcome(result, happened=False)
     lists.note_everything(context.tx)
@@ -109,7 +115,7 @@ def _repair(context: Context) -> Outcome:
     )
 
 
-def _findings(context: Context) -> Iterator[Finding]:
+def _findings(context: Context) -> Generator[Finding]:
     """Find all problems, part by part; each part sees the repairs made before it."""
     yield from _check_file(context)
     sizes = check.count_rows(context.tx)

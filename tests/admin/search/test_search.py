@@ -154,3 +154,12 @@ def test_a_whole_key_in_the_address_is_refused_and_shown_nowhere(admin: Visitor,
     assert signed_out.status_code == 303
     assert whole[13:] not in signed_out.headers["location"]
     assert _hits(admin.get(f"/search?text={whole[:12]}")) == [("Plugin", "/keys/1")]
+
+
+def test_a_search_of_the_events_that_took_too_long_leads_to_all_of_them(
+    admin: Visitor, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert community.news
+    monkeypatch.setattr("trellis.store.events.audit._CHUNK", 1)
+    monkeypatch.setattr("trellis.store.search_time.LONGEST", 0.0)
+    assert 'href="/admin/events?requestId=a1b2c3d4%2Fe5"' in admin.get("/search?text=a1b2c3d4/e5").text

@@ -90,3 +90,19 @@ def test_a_whole_key_is_refused_and_not_repeated(run: Run, key: MakeKey) -> None
         assert (fault.field, whole[13:20] in fault.detail) == ("text", False)
     with pytest.raises(Refused, match="'members' cannot be searched"):
         run("search.find", text="x", resources=["members"])
+
+
+def test_it_says_where_there_may_be_more(run: Run, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [{"operation": "forums.create", "body": {"name": "N"}}] * 3
+    gate.run(Call("core.batch", TERMINAL, {"operations": steps}, request_id="a1b2c3d4e5f6"))
+
+    def find(limit: int) -> list[tuple[str, int, bool]]:
+        found = run("search.find", text="a1b2c3d4e5f6", limit=limit)["results"]
+        return [(one["resource"], one["total"], one["complete"]) for one in found]
+
+    assert find(3) == [("events", 3, True)]
+    assert find(2) == [("events", 2, False)]
+    run("calendars.create", name="N")
+    monkeypatch.setattr("trellis.store.events.audit._CHUNK", 1)
+    monkeypatch.setattr("trellis.store.search_time.LONGEST", 0.0)
+    assert find(3) == [("events", 0, False)]  # the newest event was of another request, and then the time was over

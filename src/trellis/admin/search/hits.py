@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
@@ -41,12 +42,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines of one sort; `more` is how many others there are, and `all` the path of the page that lists them."""
+    """Lines of one sort; `more` is how many others there are, and `all` the path of the page that lists them.
+
+    `rest` is the path of a search that takes longer, if there may be others.
+    """
 
     title: str
     hits: tuple[Hit, ...]
     more: int = 0
     all: str = ""
+    rest: str = ""
 
 
 async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
@@ -64,9 +69,10 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
         name, described = one["resource"], (describe(one["resource"], record, request.clock) for record in one["records"])
         hits = tuple(hit for hit in described if request.view.may_open(request, hit.path))
         searched = name in _RESOURCES and name != "keys"
-        sections.append(Section(titles[name], hits, max(0, one["total"] - len(hits)), "" if searched else f"/{name}"))
+        rest = "" if one["complete"] or name != "events" else f"/events?{urlencode({'requestId': text})}"
+        sections.append(Section(titles[name], hits, max(0, one["total"] - len(hits)), "" if searched else f"/{name}", rest))
     sections += [saved] if is_action else [saved, done]
-    return tuple(section for section in sections if section.hits)
+    return tuple(section for section in sections if section.hits or section.rest)
 
 
 def describe(resource: str, record: Mapping[str, Any], clock: Clock, path: str = "") -> Hit:

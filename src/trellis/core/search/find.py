@@ -52,10 +52,11 @@ class SearchText:
 
 
 class Found(NamedTuple):
-    """Some records of one resource, and how many there are in all; None if that is not known."""
+    """Some records of one resource, and how many were found in all; `complete` is false if there may be others."""
 
     records: list[dict[str, Any]]
-    total: int | None = None
+    total: int
+    complete: bool = True
 
 
 class Wanted(NamedTuple):
@@ -90,7 +91,8 @@ def operations() -> tuple[Operation, ...]:
             FIND,
             "Find records",
             "Returns the nodes, keys and webhooks with a text in their names, and what has the number, the public part or the "
-            "request id that it is. Without a text it returns the first records of the `resources`.",
+            "request id that it is. Without a text it returns the first records of the `resources`. `complete` is false if a "
+            "resource may have more than `total`: events are searched for 30 ms at most.",
             _find,
             _FIELDS,
         ),
@@ -116,9 +118,9 @@ def _find(context: Context) -> Outcome:
     return Outcome(
         {
             "results": [
-                {"resource": name, "records": found.records, "total": len(found.records) if found.total is None else found.total}
+                {"resource": name, "records": found.records, "total": found.total, "complete": found.complete}
                 for name, found in looked.items()
-                if found.records
+                if found.records or not found.complete
             ]
         }
     )
@@ -133,7 +135,7 @@ def _read(text: str, limit: int) -> Wanted:
 def _find_nodes(kind: NodeKind, context: Context, wanted: Wanted) -> Found:
     """Find nodes: the one with the number, then those whose names begin with the text, then those whose names contain it."""
     if wanted.public:
-        return Found([])
+        return Found([], 0)
     tx, folded = context.tx, nodes.fold_name(wanted.text)
     numbered = None if wanted.number is None else nodes.find(tx, kind.name, wanted.number)
     begin = nodes.find_beginning_with(tx, kind.name, folded, wanted.limit)
@@ -157,7 +159,7 @@ def _find_keys(context: Context, wanted: Wanted) -> Found:
 
 def _find_webhooks(context: Context, wanted: Wanted) -> Found:
     if wanted.public:
-        return Found([])
+        return Found([], 0)
     text = wanted.text.casefold()
     every = endpoints.list_all(context.tx)  # there are 100 at most
     found = [one for one in every if one.id == wanted.number or text in one.description.casefold() or text in one.url.casefold()]
@@ -169,12 +171,12 @@ def _find_requests(context: Context, wanted: Wanted) -> Found:
     if wanted.number is not None and (numbered := requests.find(context.tx, wanted.number)) is not None:
         found.append(numbered)
     if _is_request_id(wanted):
-        found += requests.find_all_by_request_id(context.tx, wanted.text, wanted.limit)
-    return Found([serialize_request(one) for one in found[: wanted.limit]])
+        found += requests.find_all_by_request_id(context.tx, wanted.text, wanted.limit + 1)
+    return _cut([serialize_request(one) for one in found], wanted)
 
 
 def _find_events(context: Context, wanted: Wanted) -> Found:
-    found, actor = [], context.call.actor
+    found, complete, actor = [], True, context.call.actor
     if (
         wanted.number is not None
         and (numbered := events.find(context.tx, wanted.number)) is not None
@@ -183,8 +185,15 @@ def _find_events(context: Context, wanted: Wanted) -> Found:
         found.append(numbered)
     if _is_request_id(wanted):
         seen = {} if actor.permit is None else {"resources": actor.permit.resources}
-        found += events.search(context.tx, {"request_id": wanted.text, **seen}, wanted.limit).found
-    return Found([show_event(one, actor) for one in found[: wanted.limit]])
+        searched = events.search(context.tx, {"request_id": wanted.text, **seen}, wanted.limit)
+        found, complete = found + searched.found, searched.next is None
+    return _cut([show_event(one, actor) for one in found], wanted, complete=complete)
+
+
+def _cut(records: list[dict[str, Any]], wanted: Wanted, *, complete: bool = True) -> Found:
+    """Return the first records; how many others there are is not known."""
+    shown = records[: wanted.limit]
+    return Found(shown, len(shown), complete and len(records) <= wanted.limit)
 
 
 def _is_request_id(wanted: Wanted) -> bool:

@@ -41,7 +41,7 @@ def test_a_plan_says_what_would_be_done_and_whether_there_is_something(
     planned, as_json = cli("migrate", "--plan"), cli("migrate", "--plan", "--json")
 
     assert planned.exit_code == as_json.exit_code == 3
-    assert "0022  < 1 s     reads and writes      Keys are made with presets" in planned.stdout
+    assert "0022  < 1 s     reads and writes      Adds presets of keys" in planned.stdout
     assert "0021 " not in planned.stdout
     assert bool(re.search("and so do reads of .*api_keys, ", planned.stdout)) == (engine == "postgresql")
     assert "still works with the database afterwards" in planned.stdout

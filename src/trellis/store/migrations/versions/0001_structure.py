@@ -1,4 +1,4 @@
-"""The tables of the first release, and the three groups that every community has."""
+"""Creates the tables of the first release, and the three built-in groups."""
 
 from datetime import UTC, datetime
 

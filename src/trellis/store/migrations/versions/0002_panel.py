@@ -1,4 +1,4 @@
-"""The panel: administrators, their sessions, attempts to sign in, and one-time links for the first run."""
+"""Adds the panel: administrators, their sessions, attempts to sign in, and one-time links for the first start."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Undo: rows as they were before each change, and which event takes back which."""
+"""Adds undo: copies of rows from before each change, and which event undoes which."""
 
 import sqlalchemy as sa
 from alembic import op

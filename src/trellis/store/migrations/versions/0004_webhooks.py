@@ -1,4 +1,4 @@
-"""Webhooks, their deliveries and attempts; the idempotency key of a request stands in its event."""
+"""Adds webhooks with their deliveries and attempts, and the idempotency key of the request to each event."""
 
 import sqlalchemy as sa
 from alembic import op

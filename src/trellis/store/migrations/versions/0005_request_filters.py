@@ -1,4 +1,4 @@
-"""The request log is searched by operation, address and status, and what keys use is counted by day."""
+"""Makes the request log searchable by operation, address and status, and counts the uses of each key by day."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The order of many siblings is kept in blocks, so that only the nearest are written when one comes or goes."""
+"""Keeps the order of many siblings in blocks, so that adding or removing one changes only those next to it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Tables and columns get the names of what they hold: blocks of a B-tree, counts of deleted ids, names in the search index."""
+"""Renames tables and columns after what they hold: blocks of a B-tree, counts of deleted ids, names in the search index."""
 
 from contextlib import suppress
 from typing import Final

@@ -1,4 +1,4 @@
-"""Webhook deliveries wait in an outbox: the columns of retries, and those of the worker that holds an endpoint."""
+"""Adds an outbox for webhook deliveries: when each is retried, and which process delivers to an endpoint."""
 
 from alembic import op
 

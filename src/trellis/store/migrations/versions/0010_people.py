@@ -1,4 +1,4 @@
-"""People: passwords that must be changed, failed sign-ins by minute, and who made a webhook."""
+"""Adds passwords that must be changed, failed sign-ins by minute, and who created a webhook."""
 
 import sqlalchemy as sa
 from alembic import op

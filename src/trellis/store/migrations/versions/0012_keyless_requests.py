@@ -1,4 +1,4 @@
-"""Requests without a key are counted by address and minute, and the size of the request log is known at any time."""
+"""Counts requests without a key by address and minute, and keeps the size of the request log up to date."""
 
 import sqlalchemy as sa
 from alembic import op

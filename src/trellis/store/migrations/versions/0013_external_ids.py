@@ -1,4 +1,4 @@
-"""Nodes have an external id: what another system calls them, unique in their kind."""
+"""Adds external ids: the ids of nodes in another system, unique within a kind."""
 
 import sqlalchemy as sa
 from alembic import op

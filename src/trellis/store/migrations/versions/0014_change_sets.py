@@ -1,4 +1,4 @@
-"""Change sets: events that belong together, because a batch left them or because their caller said so."""
+"""Adds change sets: events that belong together, because they are of one batch or their caller said so."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Documents manage nodes, and change sets know the operation that began them."""
+"""Lets documents manage nodes, and records the operation that began each change set."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Keys have a dialect."""
+"""Adds the dialects of keys."""
 
 import sqlalchemy as sa
 from alembic import op

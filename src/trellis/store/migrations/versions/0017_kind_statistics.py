@@ -1,8 +1,8 @@
-"""PostgreSQL keeps no statistics of the kind of a node.
+"""Removes PostgreSQL's statistics on the kind of nodes, which led to slow queries.
 
-They are wrong for as long as a kind has grown a lot since they were gathered: 'calendars are rare', of ten thousand new ones. Then
-any index that begins with the kind looks as good as the primary key, and reading one record reads all of its kind, or their square.
-Without statistics PostgreSQL expects some of each kind, and prefers the index that leads to one row.
+The statistics are out of date after a kind has grown much: they say that calendars are rare when there are ten thousand new ones.
+PostgreSQL then takes any index that begins with the kind to be as good as the primary key, and reads all records of the kind in
+order to find one. Without statistics, it prefers the index that leads to one row.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""A key that the names of plans are made with, so that they tell nothing of the passwords in a plan."""
+"""Adds a secret for the names of plans, so that a name reveals nothing about the passwords in a plan."""
 
 import secrets
 

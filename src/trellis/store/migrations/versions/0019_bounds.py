@@ -1,4 +1,4 @@
-"""Grants have bounds, and of those that are limited in that it is counted how often they are used."""
+"""Adds bounds of grants, and counts the uses of grants that have a limit."""
 
 import sqlalchemy as sa
 from alembic import op

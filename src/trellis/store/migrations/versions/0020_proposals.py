@@ -1,4 +1,4 @@
-"""Proposals: calls that wait for somebody's approval, and which events came of one that was approved."""
+"""Adds proposals, which are calls that wait for approval, and records which events came from an approved one."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The change journal says what each entry is, and notes every column of a node, and the parent of a new one."""
+"""Adds to the change journal what each entry is about, all columns of a node, and the parent of a new node."""
 
 from typing import Final
 

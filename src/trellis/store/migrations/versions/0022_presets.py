@@ -1,4 +1,4 @@
-"""Keys are made with presets, have a number of uses a day, and can be paused."""
+"""Adds presets of keys, limits on the daily uses of a key, and pausing of keys."""
 
 import sqlalchemy as sa
 from alembic import op

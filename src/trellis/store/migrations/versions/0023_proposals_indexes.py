@@ -1,4 +1,4 @@
-"""Proposals are listed, counted and purged from indexes alone, since their rows may be large."""
+"""Adds indexes with which proposals are listed, counted and purged without reading their rows, which may be large."""
 
 from alembic import op
 

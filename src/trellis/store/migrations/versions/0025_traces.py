@@ -1,4 +1,4 @@
-"""Events keep the trace of the request that caused them."""
+"""Adds to each event the trace of the request that caused it."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Second factors of administrators, and the key that they are checked with."""
+"""Adds second factors of administrators, and the secret with which they are checked."""
 
 import secrets
 

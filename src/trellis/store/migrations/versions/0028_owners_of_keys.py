@@ -1,4 +1,4 @@
-"""Keys have an owner and a note, and requests are found by the id that a caller was told."""
+"""Adds owners and notes of keys, and an index that finds requests by their request id."""
 
 import sqlalchemy as sa
 from alembic import op

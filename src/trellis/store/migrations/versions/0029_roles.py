@@ -1,4 +1,4 @@
-"""Administrators have roles; existing administrators may do everything, as before."""
+"""Adds roles of administrators; existing administrators may still do everything."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Sessions record how they were confirmed, which is not known of existing ones."""
+"""Records how each session was confirmed, which is unknown for existing sessions."""
 
 import sqlalchemy as sa
 from alembic import op

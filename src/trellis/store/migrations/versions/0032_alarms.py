@@ -1,4 +1,4 @@
-"""Alarms, and how far each administrator has read them; invitations of administrators."""
+"""Adds alarms, how far each administrator has read them, and invitations of administrators."""
 
 import sqlalchemy as sa
 from alembic import op

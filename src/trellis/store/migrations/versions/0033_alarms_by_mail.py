@@ -1,4 +1,4 @@
-"""Whom alarms are mailed to, and which; who has raised an alarm, and need not be told."""
+"""Adds mail addresses of administrators and the alarms that each is mailed, and who caused an alarm."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The outbox of mail."""
+"""Adds the outbox for mail."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Identities of administrators at an OpenID provider, and the sessions that begin there."""
+"""Adds accounts of administrators at an OpenID provider, and marks the sessions that began there."""
 
 import sqlalchemy as sa
 from alembic import op

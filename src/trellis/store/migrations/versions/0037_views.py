@@ -1,4 +1,4 @@
-"""How each administrator sees the panel, filters of lists that are saved, and the requests of keys by quarter of an hour."""
+"""Adds each administrator's time zone and theme, saved filters, and requests of keys by quarter of an hour."""
 
 import sqlalchemy as sa
 from alembic import op

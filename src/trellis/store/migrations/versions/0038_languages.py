@@ -1,4 +1,4 @@
-"""The language in which each administrator sees the panel."""
+"""Adds the language in which each administrator sees the panel."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The request log stores what many requests have in common only once."""
+"""Stores what many requests have in common only once in the request log."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The change journal tells an edit from a change of a node's name or parent, which are in the paths of all below it."""
+"""Marks in the change journal whether a node's name or parent changed, on which the paths of all nodes below it depend."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Webhooks record since when they have been tried without success, apart from the time in which nothing was tried."""
+"""Records since when each webhook has failed, without the time in which nothing was sent to it."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Keep one calendar for each club of a file, and follow what others change in them.
+"""Keep one calendar for each club in a file, and follow the changes that others make to these calendars.
 
 Usage: python3 club_calendars.py clubs.json [--follow]
 The file: [{"id": "chess", "name": "Chess club", "color": "#1a4f8b"}, …]
@@ -17,8 +17,8 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 URL, KEY = os.environ["API_URL"], os.environ["API_KEY"]
-PREFIX = "club-"  # what the external ids of our calendars begin with
-REASON = "club calendars"  # by which we know our own changes again
+PREFIX = "club-"  # the beginning of the external ids of our calendars
+REASON = "club calendars"  # recorded with our changes, so that we can recognise them
 NEEDED = {"calendars.list", "calendars.create", "calendars.update", "calendars.delete", "events.list"}
 
 
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 def call(method: str, path: str, body: object = None) -> Any:
-    """Send a request that may be sent again; wait and repeat it while the service is busy or cannot be reached."""
+    """Send a request that is safe to repeat. While the service is busy or cannot be reached, wait and try again."""
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json", "X-Audit-Log-Reason": REASON}
     request = Request(URL + path, None if body is None else json.dumps(body).encode(), headers, method=method)
     pauses = iter((1, 5, 20, 60))
@@ -38,7 +38,7 @@ def call(method: str, path: str, body: object = None) -> Any:
                 return json.load(answer)
         except HTTPError as error:
             if method == "DELETE" and error.code == 404:
-                return None  # it is gone: by a request whose response was lost, or somebody else was faster
+                return None  # already deleted, by an earlier try whose response was lost or by somebody else
             if error.code not in {429, 502, 503, 504} or pause is None:
                 raise Refused(explain(error)) from None
             time.sleep(int(error.headers.get("Retry-After", pause)))
@@ -49,7 +49,7 @@ def call(method: str, path: str, body: object = None) -> Any:
 
 
 def explain(error: HTTPError) -> str:
-    """Return what a refusal says; a proxy in front of the service does not say it in JSON."""
+    """Return the text of a refusal. A refusal that comes from a proxy is not JSON."""
     if error.headers.get_content_type() != "application/problem+json":
         return f"{error.code} {error.reason}: the response does not come from the service itself."
     problem = json.load(error)
@@ -80,13 +80,13 @@ def synchronise(clubs: list[dict[str, str]]) -> None:
 
 
 def find_newest() -> int:
-    """Return the number of the newest event: the cursor of the feed, even if the events so far are kept no longer."""
+    """Return the number of the newest event, after which to follow the feed. All events may have been purged."""
     newest = call("GET", "/core/events?order=newest&limit=1")["results"]
     return int(newest[0]["seq"] if newest else call("GET", "/core/events?limit=1")["next"])
 
 
 def follow(after: int) -> None:
-    """Print what others change in our calendars, as it happens, until interrupted."""
+    """Print the changes that others make to our calendars as they happen, until interrupted."""
     while True:
         feed = call("GET", f"/core/events?resource=calendars&after={after}&wait=30")
         for event in feed["results"]:

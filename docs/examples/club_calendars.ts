@@ -1,4 +1,4 @@
-// Keep one calendar for each club of a file, and follow what others change in them.
+// Keep one calendar for each club in a file, and follow the changes that others make to these calendars.
 //
 // Usage: node club_calendars.ts clubs.json [--follow]   (Node.js 24 or newer)
 // The file: [{"id": "chess", "name": "Chess club", "color": "#1a4f8b"}, …]
@@ -24,14 +24,14 @@ type Problem = { detail: string; requestId: string; errors?: { field: string; me
 
 const URL = process.env.API_URL;
 const KEY = process.env.API_KEY;
-const PREFIX = "club-"; // what the external ids of our calendars begin with
-const REASON = "club calendars"; // by which we know our own changes again
+const PREFIX = "club-"; // the beginning of the external ids of our calendars
+const REASON = "club calendars"; // recorded with our changes, so that we can recognise them
 const NEEDED = ["calendars.list", "calendars.create", "calendars.update", "calendars.delete", "events.list"];
 
 /** A refusal; its message says what is wrong and what to do. */
 class Refused extends Error {}
 
-/** Send a request that may be sent again; wait and repeat it while the service is busy or cannot be reached. */
+/** Send a request that is safe to repeat. While the service is busy or cannot be reached, wait and try again. */
 async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
   const headers = { Authorization: `Bearer ${KEY}`, "Content-Type": "application/json", "X-Audit-Log-Reason": REASON };
   const pauses = [1, 5, 20, 60];
@@ -46,14 +46,14 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
       continue;
     }
     if (answer.ok) return (await answer.json()) as T;
-    // It is gone: by a request whose response was lost, or somebody else was faster.
+    // Already deleted, by an earlier try whose response was lost or by somebody else.
     if (method === "DELETE" && answer.status === 404) return null as T;
     if (![429, 502, 503, 504].includes(answer.status) || pause === undefined) throw new Refused(await explain(answer));
     await sleep(1000 * Number(answer.headers.get("Retry-After") ?? pause));
   }
 }
 
-/** Return what a refusal says; a proxy in front of the service does not say it in JSON. */
+/** Return the text of a refusal. A refusal that comes from a proxy is not JSON. */
 async function explain(answer: Response): Promise<string> {
   if (!answer.headers.get("Content-Type")?.startsWith("application/problem+json")) {
     return `${answer.status} ${answer.statusText}: the response does not come from the service itself.`;
@@ -89,13 +89,13 @@ async function synchronise(clubs: Club[]): Promise<void> {
   }
 }
 
-/** Return the number of the newest event: the cursor of the feed, even if the events so far are kept no longer. */
+/** Return the number of the newest event, after which to follow the feed. All events may have been purged. */
 async function findNewest(): Promise<number> {
   const newest = (await call<Feed>("GET", "/core/events?order=newest&limit=1")).results[0];
   return newest?.seq ?? (await call<Feed>("GET", "/core/events?limit=1")).next;
 }
 
-/** Print what others change in our calendars, as it happens, until interrupted. */
+/** Print the changes that others make to our calendars as they happen, until interrupted. */
 async function follow(after: number): Promise<void> {
   for (;;) {
     const feed = await call<Feed>("GET", `/core/events?resource=calendars&after=${after}&wait=30`);

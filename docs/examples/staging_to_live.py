@@ -1,4 +1,4 @@
-"""Bring the structure of a staging community to the live one, with a plan that is read before it is applied.
+"""Bring the structure of a staging community to the live one, with a plan that somebody reads before it is applied.
 
 Usage: python3 staging_to_live.py export structure.yaml             from staging: write its structure
        python3 staging_to_live.py plan structure.yaml plan.json     at live: print what would change, as Markdown; write the plan
@@ -51,7 +51,7 @@ def describe(plan: Any) -> str:
 
 
 what, file = sys.argv[1], Path(sys.argv[2])
-if what == "export":  # an id made of a path would change with a name, so all nodes must have one of their own
+if what == "export":  # ids made from paths would change with names, so every node must have its own
     file.write_bytes(call("GET", f"/core/structure?format=yaml&externalIds=fail&sections={SECTIONS}"))
 elif what == "plan":
     plan = send("/core/structure/plan", file)

@@ -1,7 +1,7 @@
-"""Take back what one key has done since a moment, all of it in one transaction.
+"""Undo everything that one key has done since a given time, in one transaction.
 
 Usage: python3 undo_night.py KEY_ID SINCE [--skip-conflicts] [--yes]
-SINCE is a timestamp such as 2026-01-31T22:00:00Z. Without --yes it only tells what would be undone, and what cannot be.
+SINCE is a timestamp such as 2026-01-31T22:00:00Z. Without --yes it only prints what would be undone, and what cannot be undone.
 The environment: API_URL, such as https://community.example/api, and API_KEY, with the grants events.list and the restore
 grants of what was changed, such as forums.restore. At the terminal the same is: trellis restore --key 3 --since 12h
 """
@@ -45,7 +45,7 @@ while page["more"]:
     query = {"actor": f"key:{key}", "since": since, "order": "newest", "limit": 1000, **({"after": page["next"]} if events else {})}
     page = call("GET", f"/core/events?{urlencode(query)}")
     events += page["results"]
-undone = {one["undoes"] for one in events}  # by the key itself
+undone = {one["undoes"] for one in events}  # that the key has undone itself
 numbers = {one["seq"] for one in events}
 events = [one for one in events if one["seq"] not in undone and one["undoes"] not in numbers]
 if len(events) > 1000:

@@ -1,4 +1,4 @@
-// A day in the life of a plugin, with the client that openapi-typescript and openapi-fetch make of the document.
+// What a plugin does in a day, with the client that openapi-typescript and openapi-fetch make from the OpenAPI document.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.d.ts";
@@ -19,7 +19,7 @@ const before = await api.GET("/forums/forums", { params: { query: { perPage: 1, 
 expect(before.data !== undefined, "a list is answered");
 const count: number = before.data.totalResults;
 
-// A key whose grants are to propose only gets a proposal in place of each of these answers; this one does not.
+// A key that may only propose would get a proposal instead of each of these responses; this key may do more.
 function direct<T>(data: T): Exclude<T, { proposer: unknown } | undefined> {
   expect(data === null || (typeof data === "object" && !("proposer" in data)), "nothing has to be approved");
   return data as Exclude<T, { proposer: unknown } | undefined>;
@@ -66,7 +66,7 @@ expect(gone.data === null, "it can be deleted");
 const missing = await api.GET("/forums/forums/{id}", { params: { path } });
 expect(missing.response.status === 404 && missing.error?.errorCode === "1F363/1", "and is gone");
 
-// Events know which kind of record they are about.
+// Each event says which kind of record it is about.
 type Event = components["schemas"]["Event"];
 function describe(event: Event): string {
   if (event.resource !== "forums") return `${event.resource} ${event.resourceId ?? ""}`;

@@ -131,6 +131,7 @@ HERE: Final[dict[tuple[str, str], tuple[Typed | Read | By | NotRun, ...]]] = {
         By("test_the_unit_is_one_that_systemd_takes"),  # as root of a machine with systemd
         NotRun("It changes the machine; tests/scripts/test_debian.py does it on a copy."),
     ),
+    ("docs/install.md", "sh"): (By("test_commands_run_with_the_properties_of_the_unit"),),
     ("docs/invision.md", ""): (Typed(),),
     ("docs/monitoring.md", "sh"): (By("test_the_metrics_are_read_as_printed"), Read()),
     ("docs/monitoring.md", "yaml"): (By("test_prometheus_takes_the_configuration"),),
@@ -245,6 +246,14 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
         ["systemd-analyze", "verify", tmp_path / "trellis.service"], capture_output=True, text=True, check=False
     )
     assert [line for line in checked.stderr.splitlines() if "trellis.service" in line] == [], checked.stderr
+
+
+def test_commands_run_with_the_properties_of_the_unit() -> None:
+    script = find("docs/install.md", "sh")
+    unit = (ROOT / "packaging" / "trellis.service").read_text("utf-8").splitlines()
+    properties = re.findall(r"--property=(\S+)", script)
+    assert [one for one in properties if one not in unit] == ["User=trellis"]  # the name that the unit has by itself
+    assert any(line.startswith(f"ExecStart={script.split()[-2]} ") for line in unit)
 
 
 @sqlite

@@ -245,3 +245,12 @@ def open_store(settings: Settings) -> Iterator[Store]:
     store = Store(settings)
     yield store
     store.close()
+
+
+@on_sqlite
+def test_administrators_who_cannot_sign_in_are_as_good_as_none(look: Look, trellis: Trellis) -> None:
+    assert look()["administrators"]["told"].startswith("There is none")
+    trellis("admins", "invite", "mira", "--role", "owner")
+    assert look()["administrators"]["told"].startswith("Nobody can sign in")
+    trellis("admins", "create", "ada")
+    assert look()["administrators"]["state"] == "good"

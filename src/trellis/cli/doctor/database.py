@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from trellis.cli.community import act, community
+from trellis.cli.community import community, list_all
 from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
 from trellis.cli.terminal import Failure
 from trellis.core.admins import lacks_local_owner
@@ -99,8 +99,14 @@ def _judge_backup(server: Server | None, last: int | None, now: datetime) -> Fin
 
 
 def _judge_administrators(gate: Gate) -> Finding:
-    if act(gate, "admins.list", {"perPage": 1}).value["totalResults"]:
+    found = list(list_all(gate, "admins.list"))
+    if any(not one["disabledAt"] and not one["isInvited"] for one in found):
         return good("administrators", "There are some.")
+    if found:
+        told = "Nobody can sign in: each was disabled, or has not accepted their invitation."
+        return doubtful(
+            "administrators", told, "`trellis admins invite LOGIN` makes another link, `trellis admins create LOGIN` adds one."
+        )
     return doubtful(
         "administrators", "There is none, so nobody can use the panel.", "`trellis serve` prints a link to create the first."
     )

@@ -56,13 +56,14 @@ def _python(method: str, url: str, body: Any) -> str:
     return f"""\
 import os
 
-import httpx
+import httpx  # pip install httpx
 
 response = httpx.{method.lower()}(
     "{url}",
     headers={{"Authorization": f"Bearer {{os.environ['{KEY}']}}"}},{sent}
 )
-response.raise_for_status()
+if response.is_error:
+    raise SystemExit(response.text)
 print(response.json())"""
 
 
@@ -124,7 +125,7 @@ _COLOURS: Final[Mapping[str, re.Pattern[str]]] = {
     "json": re.compile(rf"(?P<name>{_TEXT}(?=\s*:))|(?P<text>{_TEXT})|(?P<value>{_NUMBER}|\b(?:true|false|null)\b)"),
     "curl": re.compile(rf"(?P<word>^curl\b)|(?P<option>(?<=\s)-[A-Za-z]\b)|(?P<text>{_TEXT}|'[^']*')"),
     "python": re.compile(
-        rf"(?P<word>\b(?:import|print|from|as)\b)|(?P<text>f?{_TEXT})|(?P<value>{_NUMBER}|\b(?:True|False|None)\b)"
+        rf"(?P<word>\b(?:import|print|from|as|if|raise)\b)|(?P<text>f?{_TEXT})|(?P<value>{_NUMBER}|\b(?:True|False|None)\b)"
     ),
     "javascript": re.compile(
         rf"(?P<word>\b(?:const|await|if|throw|new)\b)|(?P<text>{_TEXT}|`[^`]*`)|(?P<value>{_NUMBER}|\b(?:true|false|null)\b)"

@@ -15,6 +15,7 @@ def test_a_level_is_in_order_with_the_number_of_children_of_each(run: Run, commu
     names = [record["name"] for record in level["results"]]
     assert dict(zip(names, level["children"], strict=True)) == {"News": 2, "Help": 0, "Wiki": 0, "Staff": 0}
     assert level["results"][0] == run("forums.get", community.news)
+    assert run("forums.level") == level
     assert [record["name"] for record in run("forums.level", parentId=community.news)["results"]] == ["Releases", "Interviews"]
 
 

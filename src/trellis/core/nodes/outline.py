@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, ParentId, invalid_id
+from trellis.core.fields import Field, Ids, Input, Integer, ListOf, NodeId, ParentId, invalid_id
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation, granted_with
 from trellis.core.nodes.listing import build_query
@@ -20,7 +20,9 @@ from trellis.store import lists, nodes, siblings
 from trellis.store.engine import Shown
 from trellis.store.nodes import Node
 
-_PARENT: Final = Field("parentId", ParentId(filter=True), "The node whose children are listed; `root` is the top level.")
+_PARENT: Final = Field(
+    "parentId", ParentId(filter=True), "The node whose children are listed. The default is `root`: the top level."
+)
 _IDS: Final = Field("ids", Ids(), "The nodes whose ancestors are listed.")
 _MOST_IN_TREE: Final = 10_000
 _ROOT: Final = Field("root", NodeId(), "The node whose descendants are returned.")
@@ -134,7 +136,8 @@ def _refuse_size(kind: NodeKind, much: nodes.TooMuch) -> Refused:
 
 def _level(kind: NodeKind, context: Context) -> Outcome:
     context.input.raise_faults()
-    query, page, per_page = build_query(kind, context.input)
+    top = {"parentId": None} if kind.tree else {}
+    query, page, per_page = build_query(kind, Input({**top, **context.input.values}))
     with refusing_large_pages():
         total, found = lists.read_page(context.tx, kind.name, replace(query, sort_by="position"))
     counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found]) if kind.tree else {}

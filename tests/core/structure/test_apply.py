@@ -553,7 +553,8 @@ def test_a_plan_is_applied_once_and_exactly(run: Run, database: DatabaseState) -
     wanted = document(forums=[node("a")])
     plan = run("structure.plan", document=wanted)["plan"]
     with database.unchanged():
-        assert refuse(run, document=document(forums=[node("b")]), plan=plan).message == "PLAN_DIFFERS"
+        for other in (document(forums=[node("b")]), wanted | {"name": "another"}):
+            assert refuse(run, document=other, plan=plan).message == "PLAN_DIFFERS"
         for nonsense in ("nonsense", "9" * 90 + "-a", "-1"):
             assert refuse(run, document=wanted, plan=nonsense).message == "PLAN_DIFFERS"
     assert run("structure.apply", document=wanted, plan=plan)["plan"] == plan

@@ -190,7 +190,8 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     run.carry_out()
     steps = run.steps
     changes = [change.serialize() for change in steps.changes]
-    digest = hashlib.sha256(encode_json([steps.requests, [change.action for change in steps.changes]])).hexdigest()[:32]
+    done = document.name, steps.requests, [change.action for change in steps.changes]
+    digest = hashlib.sha256(encode_json(done)).hexdigest()[:32]
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
             "PLAN_DIFFERS",

@@ -34,6 +34,7 @@ def operations() -> tuple[Operation, ...]:
             for_proposers=True,
             verb=LIST,
             path=PATH,
+            refusals=(("INVALID_ID", _CODE),),
             answers=WHOLE,
             logged=LOGGED,
             varies=True,

@@ -6,13 +6,12 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from trellis.store import search_time
-from trellis.store.engine import JsonMember, Transaction, WithoutIndex
-from trellis.store.events.log import Event
+from trellis.store.engine import Transaction
+from trellis.store.events.log import Event, build_conditions
 from trellis.store.events.pages import EventPage
 from trellis.store.tables import events
 
 _CHUNK: Final = 2_000  # events that one statement examines; they are numbered without gaps
-_EQUAL: Final = ("operation", "resource_id", "request_id", "change_set")
 _COLUMNS: Final = tuple(events.c[name] for name in Event.__slots__)
 _c = events.c
 
@@ -37,7 +36,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
     actor_type, actor_id, since and until (timestamps; `until` itself is excluded).
     """
     top, bottom = _find_range(tx, filters, before)
-    conditions = _conditions(filters)
+    conditions = build_conditions(filters)  # including the time: if a clock was set back, times are not in the order of the numbers
     step = _CHUNK if conditions and not _is_indexed(filters) else top
     is_late = search_time.begin()
     page = EventPage(limit)
@@ -73,27 +72,10 @@ def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None)
     return (top + 1 if before is None else min(top + 1, before)), bottom
 
 
-def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
-    found = [_c[name] == filters[name] for name in _EQUAL if name in filters]
-    if "resource" in filters:  # without a resource_id, an index would mean sorting all events of the resource
-        found.append((_c.resource if "resource_id" in filters else WithoutIndex(_c.resource)) == filters["resource"])
-    if "resources" in filters:
-        column = _c.resource if "resource_id" in filters and "resource" not in filters else WithoutIndex(_c.resource)
-        found.append(column.in_(sorted(filters["resources"])))
-    if wanted := filters.get("wanted"):
-        found.append(wanted.build_condition())
-    if since := filters.get("since"):  # also filter by time: if a clock was set back, times are not in the order of the numbers
-        found.append(_c.at >= since)
-    if until := filters.get("until"):
-        found.append(_c.at < until)
-    actor = [(name, str(filters[f"actor_{name}"])) for name in ("type", "id") if f"actor_{name}" in filters]
-    return found + [sa.cast(JsonMember(_c.actor, name), sa.Text) == value for name, value in actor]
-
-
 def find_by_request(tx: Transaction, operations: Collection[str], key: int, request_id: str, span: tuple[str, str]) -> int | None:
     """Return the number of the first event of some operations that a key's request has caused within a span of time."""
     since, until = span
-    by_key = _conditions({"actor_type": "key", "actor_id": key})
+    by_key = build_conditions({"actor_type": "key", "actor_id": key})
     statement = (
         sa.select(_c.seq)
         .where(_c.at >= since, _c.at <= until, _c.request_id == request_id, _c.operation.in_(sorted(operations)), *by_key)

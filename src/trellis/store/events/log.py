@@ -110,40 +110,44 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "wanted": lambda value: value.build_condition(),
     "operation": lambda value: events.c.operation == value,
     "resource": lambda value: events.c.resource == value,
-    "resources": lambda value: WithoutIndex(events.c.resource).in_(sorted(value)),
+    "resources": lambda value: events.c.resource.in_(sorted(value)),
     "resource_id": lambda value: events.c.resource_id == value,
     "since": lambda value: events.c.at >= value,
     "until": lambda value: events.c.at < value,
     "change_set": lambda value: events.c.change_set == value,
     "request_id": lambda value: events.c.request_id == value,
     "reason": lambda value: events.c.reason == value,
-    "actor": lambda value: _is_by(value.type, value.id),
+    "actor_type": lambda value: JsonMember(events.c.actor, "type") == value,
+    "actor_id": lambda value: sa.cast(JsonMember(events.c.actor, "id"), sa.BigInteger) == value,
+    "actor": lambda value: sa.and_(
+        *build_conditions({"actor_type": value.type} | ({} if value.id is None else {"actor_id": value.id}))
+    ),
 }
 # Without a record, the index on resource and record would find all events of the resource, which would then have to be sorted.
-_FILTERS_OF_MANY: Final = {**_FILTERS, "resource": lambda value: WithoutIndex(events.c.resource) == value}
+_FILTERS_OF_MANY: Final = {
+    **_FILTERS,
+    "resource": lambda value: WithoutIndex(events.c.resource) == value,
+    "resources": lambda value: WithoutIndex(events.c.resource).in_(sorted(value)),
+}
 
 
-def _is_by(actor: str, number: int | None) -> sa.ColumnElement[bool]:
-    """Build the condition that an event was caused by an actor, given the actor's type and its id, or None for any id."""
-    is_of_type = JsonMember(events.c.actor, "type") == actor
-    if number is None:
-        return is_of_type
-    member = sa.cast(JsonMember(events.c.actor, "id"), sa.BigInteger)
-    return sa.and_(is_of_type, member == number)
+def build_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+    """Build the conditions that an event passes some filters. See `select_page`; `within` is none of them."""
+    build = _FILTERS if "resource_id" in filters else _FILTERS_OF_MANY
+    return [build[name](value) for name, value in filters.items()]
 
 
 def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, *, newest_first: bool) -> sa.Select[Any]:
     """Select the events after a sequence number, or before it if newest first; None begins with the first or the newest.
 
     `filters` may contain wanted (a Wanted), operation, resource, resources (several), resource_id, change_set, request_id, reason,
-    actor (with `type` and `id`), since and until (timestamps; `until` itself is excluded), and within (roots by resource, for
-    events about nodes inside them).
+    actor (with `type` and `id`, which may be None), actor_type, actor_id, since and until (timestamps; `until` itself is excluded),
+    and within (roots by resource, for events about nodes inside them).
     """
-    statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq)
-    build = _FILTERS if "resource_id" in filters else _FILTERS_OF_MANY
-    for name, value in filters.items():
-        condition = is_about_inside(tx, value) if name == "within" else build[name](value)
-        statement = statement.where(condition)
+    others = {name: value for name, value in filters.items() if name != "within"}
+    statement = _SELECT.where(*build_conditions(others)).order_by(events.c.seq.desc() if newest_first else events.c.seq)
+    if "within" in filters:
+        statement = statement.where(is_about_inside(tx, filters["within"]))
     if after is not None:
         statement = statement.where(events.c.seq < after if newest_first else events.c.seq > after)
     return statement
@@ -178,7 +182,11 @@ def _decode(row: Row, tx: Transaction) -> Event:
 
 def find_of_key(tx: Transaction, key: int, since: str) -> list[int]:
     """Return the sequence numbers of the events that a key caused at or after a time, the newest first."""
-    found = sa.select(events.c.seq).where(events.c.at >= since, _is_by("key", key)).order_by(events.c.seq.desc())
+    found = (
+        sa.select(events.c.seq)
+        .where(*build_conditions({"since": since, "actor_type": "key", "actor_id": key}))
+        .order_by(events.c.seq.desc())
+    )
     return list(tx.connection.execute(found).scalars())
 
 

@@ -19,7 +19,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Call
 from trellis.kinds import KINDS
 from trellis.settings import Settings
-from trellis.store import snapshots
+from trellis.store import lists, snapshots
 from trellis.store.events import log
 
 Plant = Callable[..., None]
@@ -135,6 +135,14 @@ def test_many_faults_at_once(
     assert top == [community.wiki, community.staff, community.help, community.news]
     assert run("forums.get", community.betas)["path"] == "News > Releases > Betas"
     assert run("categories.get", community.dark_skins)["path"] == "Skins > Dark skins"
+
+
+def test_a_search_index_that_was_rebuilt_is_not_taken_for_damaged(gate: Gate, run: Run) -> None:
+    run("forums.create", name="News")
+    gate.store.write(lists.update_search_index).result()
+    assert run("check.list")["problems"] == []
+    gate.store.write(lists.rebuild_search_index).result()
+    assert run("check.list")["problems"] == []
 
 
 def test_a_password_in_plain_text_is_told_but_not_shown(community: Community, plant: Plant, trellis: Trellis) -> None:

@@ -4,6 +4,7 @@ The modules for siblings, deleted-id counts and the search index have their own 
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,9 +12,9 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store import sqlite
 from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
 from trellis.store.siblings import POSITION
-from trellis.store.sqlite import describe_wal_reset_bug
 from trellis.store.tables import counters, events, keys, nodes
 
 _BATCH: Final = 100  # nodes to read at a time, with all their texts
@@ -197,12 +198,15 @@ def find_missing_events(tx: Transaction, most: int) -> list[tuple[int, int]]:
 
 def find_library_bug(tx: Transaction) -> str | None:
     """Describe a known bug of the SQLite library in use and what to do about it; None if it has none, or on PostgreSQL."""
-    return describe_wal_reset_bug() if tx.sqlite else None
+    return sqlite.describe_wal_reset_bug() if tx.sqlite else None
 
 
 def check_file(tx: Transaction, most: int) -> list[str]:
     """Let SQLite check its file, and return at most `most` problems. PostgreSQL has its own checksums, so its list is empty."""
     if not tx.sqlite:
         return []
-    found = [str(row[0]) for row in tx.raw.execute(f"PRAGMA quick_check({most})").fetchall()]
+    name = tx.raw.execute("PRAGMA database_list").fetchone()[2]
+    # On a connection of its own: one that has read the search index before another connection rebuilt it would call it damaged.
+    with closing(sqlite.connect(name)) as connection:
+        found = [str(row[0]) for row in connection.execute(f"PRAGMA quick_check({most})").fetchall()]
     return [] if found == ["ok"] else found

@@ -38,7 +38,8 @@ def named(run: Run, gate: Gate) -> None:
         node = run(f"{kind.name}.create", name=NAME)
         run(f"{kind.name}.update", node["id"], name=NAME + "2")
     run("forums.create", name=NAME, parentId=1)
-    run("keys.create", name=NAME, grants=["webhooks.*"])
+    run("keys.create", name=NAME, owner=NAME, grants=["webhooks.*"], expires="3d")
+    run("forums.create", name="News", permissions={"view": "*", "read": [2, run("groups.create", name=NAME)["id"]]})
     key = Actor("key", 1, NAME, frozenset({"webhooks.create"}))
     gate.run(Call("webhooks.create", key, {"url": "https://hooks.example/x", "events": ["*"], "description": NAME}, reason=NAME))
     run("admins.create", name=NAME, login=NAME + "x", password=PASSWORD)
@@ -78,6 +79,8 @@ def test_nor_is_what_a_write_tells(admin: Visitor, named: None) -> None:
         admin.post("/groups/2/delete", {"_action": "delete"}),
         admin.post("/administrators/2/disable"),
         admin.post("/administrators/new", {"name": "x", "login": NAME + "x"}),
+        admin.get("/search?text=gnp"),
+        admin.post("/filters", {"name": NAME, "list": "keys", "query": ""}),
     ]
     for response in told:
         assert list(_turned(response.text)) == [], response.text

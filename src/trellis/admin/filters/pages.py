@@ -9,6 +9,7 @@ from trellis.admin.filters.saved import OPENED
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import find_form_status
+from trellis.core.fields import isolate
 from trellis.core.filters import LIST, LISTS, NAME, QUERY, SHARED
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -58,7 +59,7 @@ async def create(request: PageRequest) -> Response:
         return request.page(
             "filters/form.html", status=status, title=title, form=form, hidden=hidden, to=_HERE, saved=None, back=back
         )
-    return request.redirect(f"{_HERE}/{saved['id']}", say("The filter was saved as {name}.", name=saved["name"]))
+    return request.redirect(f"{_HERE}/{saved['id']}", say("The filter was saved as {name}.", name=isolate(saved["name"])))
 
 
 def _form(request: PageRequest, values: Mapping[str, Any] | None = None) -> Form:
@@ -91,7 +92,7 @@ async def update(request: PageRequest) -> Response:
 async def delete(request: PageRequest) -> Response:
     """Delete a filter. If the form is sent again, the page reports that the filter was deleted."""
     try:
-        told = say("The filter {name} was deleted.", name=(await _fetch(request))["name"])
+        told = say("The filter {name} was deleted.", name=isolate((await _fetch(request))["name"]))
     except Refused:  # if this form did not delete it, it is refused below
         told = say("It was deleted.")
     await request.perform_once("filters.delete", {}, request.number("id"))

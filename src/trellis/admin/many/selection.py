@@ -14,6 +14,7 @@ from trellis.admin.nodes import Picker, build_picker, fetch_groups, has_new_sear
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION, StaleForm
 from trellis.core.catalogue import Catalogue
+from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE
 from trellis.sentences import say
@@ -62,7 +63,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         if request.stale:
             raise StaleForm
         message = (
-            say("{kept} is built in and cannot be deleted.", kept=chosen.kept[0])
+            say("{kept} is built in and cannot be deleted.", kept=isolate(chosen.kept[0]))
             if chosen.kept
             else say("Tick at least one node first.")
         )

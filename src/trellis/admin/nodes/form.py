@@ -13,7 +13,7 @@ from trellis.admin.nodes.names import GroupNames, fetch_groups
 from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION, RETYPE, Submitted
-from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid, parse_whole_number
+from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, raise_faults
 from trellis.sentences import adapt, join, say
@@ -194,7 +194,7 @@ def format_groups(who: Any, groups: GroupNames) -> str:
     """Return the names of the groups that have a right, as text."""
     if who == EVERYONE:
         return say("Every group")
-    named = [groups.get(parse_whole_number(one) or 0, say("Group {item}", item=str(one)[:60])) for one in who or ()]
+    named = [isolate(groups.get(parse_whole_number(one) or 0, say("Group {item}", item=str(one)[:60]))) for one in who or ()]
     return join(named, ", ") if named else say("Nobody")
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from trellis.admin.forms import Control, split_values
 from trellis.admin.submitted import Submitted
-from trellis.core.fields import EVERYONE
+from trellis.core.fields import EVERYONE, isolate
 from trellis.sentences import say
 
 FILTER: Final = "_filter"  # what was typed into the search for groups
@@ -33,7 +33,7 @@ class GridRow:
     @property
     def label(self) -> str:
         """The names of its groups; of many groups, the first ones and the number of the others."""
-        names = [name for _, name in self.groups]
+        names = [isolate(name) for _, name in self.groups]
         if len(names) <= _NAMED + 1:
             return ", ".join(names)
         return say("{names} and {more:,} more", names=", ".join(names[:_NAMED]), more=len(names) - _NAMED)

@@ -92,14 +92,14 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
     change = await last_change(request, kind, theirs["id"])
     name = isolate(theirs["name"])
     detail = (
-        say("{who} has changed {name} since this page was loaded. Nothing was moved.", name=name, who=change.who)
+        say("{who} has changed {name} since this page was loaded. Nothing was moved.", name=name, who=isolate(change.who))
         if change is not None
         else say("{name} has been changed since this page was loaded. Nothing was moved.", name=name)
     )
     if request.wants_json:
         raise Refused("PRECONDITION_FAILED", say("{detail} Reload the page to see where it is.", detail=detail))
     at = (
-        say("It is now at “{path}”, position {position}", path=theirs["path"], position=theirs["position"])
+        say("It is now at “{path}”, position {position}", path=isolate(theirs["path"]), position=theirs["position"])
         if kind.tree
         else say("It is now at position {position}", position=theirs["position"])
     )

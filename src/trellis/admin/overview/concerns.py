@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from trellis.admin.page import FACTORS, PageRequest
 from trellis.admin.view import format_age
+from trellis.core.fields import isolate
 from trellis.sentences import say, say_many
 
 _OLD_BACKUP: Final = timedelta(days=7)
@@ -67,19 +68,19 @@ def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, request: PageReq
     soon = [key for key in first if datetime.fromisoformat(key["expiresAt"]) <= now + _SOON]
     has_more = len(soon) == len(first) < (expiring or {}).get("count", 0)
     for key in soon[:1]:
-        ends = _tell_age(request, key["expiresAt"])
+        name, ends = isolate(key["name"]), _tell_age(request, key["expiresAt"])
         if has_more and len(soon) > 1:
-            told = say("The key {name} expires {ends}, and others within a week.", name=key["name"], ends=ends)
+            told = say("The key {name} expires {ends}, and others within a week.", name=name, ends=ends)
         elif len(soon) > 1:
             told = say_many(
                 len(soon) - 1,
                 "The key {name} expires {ends}, and {count:,} other within a week.",
                 "The key {name} expires {ends}, and {count:,} others within a week.",
-                name=key["name"],
+                name=name,
                 ends=ends,
             )
         else:
-            told = say("The key {name} expires {ends}.", name=key["name"], ends=ends)
+            told = say("The key {name} expires {ends}.", name=name, ends=ends)
         yield Concern("warn", told, say("See it"), f"/keys/{key['id']}")
 
 

@@ -87,7 +87,7 @@ def _describe_node(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
 
 
 def _describe_key(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
-    said = [record["public"] + "…", record["owner"], _STATES.get(record["state"], "")]
+    said = [record["public"] + "…", isolate(record["owner"]), _STATES.get(record["state"], "")]
     return record["name"], join((one for one in said if one), ", "), record["id"]
 
 

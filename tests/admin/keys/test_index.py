@@ -62,6 +62,7 @@ def test_the_list_tells_what_each_key_is(admin: Visitor, run: Run, key: MakeKey,
         ("operation=forums.create", ["Old"]),
         ("operation=forums.list&state=active", ["Backup"]),
         ("search=&state=&operation=", ["Old", "Calendar", "Backup"]),
+        ("page=1", ["Old", "Calendar", "Backup"]),
         ("perPage=1&page=2", ["Calendar"]),
     ],
 )
@@ -72,6 +73,7 @@ def test_filters_stand_in_the_address(admin: Visitor, run: Run, key: MakeKey, qu
     page = admin.get(f"/keys?{query}")
     assert page.status_code == 200
     assert re.findall(r'href="/admin/keys/\d+">(\w+)</a></th>', page.text) == names
+    assert (">Clear<" in page.text) == (query not in {"search=&state=&operation=", "page=1"})
 
 
 def test_the_public_part_finds_a_key(admin: Visitor, key: MakeKey) -> None:

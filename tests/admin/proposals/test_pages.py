@@ -223,6 +223,7 @@ def test_the_list_is_filtered(admin: Visitor, propose: Propose, run: Run, clock:
     assert "Decided by The terminal" in page_text(closed)
     assert "No proposal matches" in page_text(admin.get("/proposals?operation=forums.delete"))
     assert "No proposal matches" in page_text(admin.get("/proposals?keyId=999"))
+    assert ">Clear<" not in admin.get("/proposals?state=open&keyId=&operation=").text
     clock.move(days=7)
     admin.sign_in()
     assert "Nothing is waiting for a decision" in page_text(admin.get("/proposals"))

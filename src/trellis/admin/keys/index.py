@@ -57,7 +57,7 @@ async def index(request: PageRequest) -> Response:
         page=page,
         query=dict(query) | saved.carried,
         grid=grid,
-        filtered=bool(query),
+        filtered=bool(set(query) - {"page"}),
         saved=saved,
         running=await fetch_running(request),
         uses={number: build_use_line(counts) for number, counts in uses.items()},

@@ -85,7 +85,7 @@ async def _show(
         form=form,
         page=page,
         query=chosen | saved.carried if request.query else {},
-        filtered=bool({name for name in request.query if not name.startswith("_")} - {"page"}),
+        filtered=bool({name for name in query if (name, query[name]) != (_STATE, "open")} - {"page"}),
         saved=saved,
         chosen=frozenset(request.form.all(_CHOSEN)),
         reason=build_reason(request, fault),

@@ -196,6 +196,8 @@ def test_what_a_drag_has_opened_stays_open_when_the_page_is_brought_up_to_date(p
 def test_an_aborted_drag_leaves_everything(page: Page, community: Community, events: Events) -> None:
     before = events()
     page.goto("/admin/forums")
+    ticked = page.get_by_role("checkbox", name="Choose Help")
+    ticked.check()
     x, y = _middle(page, "News")
     _take(page, "Staff")
     page.mouse.move(x, y, steps=4)
@@ -204,6 +206,7 @@ def test_an_aborted_drag_leaves_everything(page: Page, community: Community, eve
     expect(page.locator(".ghost, .dragging, .drop-into, .sorting")).to_have_count(0)
     page.mouse.move(x, y + 1)
     page.mouse.up()
+    expect(ticked).to_be_checked()  # only the drag was cancelled
     page.clock.install()
     _take(page, "Staff")
     page.mouse.move(x, y, steps=4)

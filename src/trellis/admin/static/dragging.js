@@ -25,7 +25,9 @@ export function dragging(view, mover) {
       finish(view, mover, drag, ended.type === "pointerup");
     };
     const escape = (pressed) => {
-      if (pressed.key === "Escape") end(pressed);
+      if (pressed.key !== "Escape") return;
+      pressed.preventDefault(); // it does not also clear the selection
+      end(pressed);
     };
     handle.addEventListener("pointermove", move);
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) handle.addEventListener(name, end);

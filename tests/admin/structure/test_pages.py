@@ -168,6 +168,7 @@ def test_nothing_to_do_is_said_and_cannot_be_applied(admin: Visitor) -> None:
     _apply_garden(admin)
     page = plan(admin, GARDEN)
     assert "Nothing: the community already matches the document." in page_text(page)
+    assert "data-cancel><span>Done</span>" in page.text  # leaves without asking
     assert ("_action", "apply") not in document_form(page).buttons
 
 

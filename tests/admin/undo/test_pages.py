@@ -61,7 +61,9 @@ def test_children_that_had_moved_away_come_back_but_those_that_went_on(
 ) -> None:
     seq = do("forums.delete", community.news, deleteChildrenOrMove=community.help)
     run("forums.update", community.interviews, parentId=community.staff)
-    page = page_text(admin.get(f"/events/{seq}/undo"))
+    shown = admin.get(f"/events/{seq}/undo")
+    assert "data-cancel><span>Cancel</span>" in shown.text  # leaves without asking
+    page = page_text(shown)
     assert "1 forum that the deletion moved elsewhere will be moved back under it: Help > Releases" in page
     assert "1 record stays as it is Forum Staff > Interviews: It has been moved elsewhere since." in page
     undo(admin, seq)

@@ -140,6 +140,10 @@ class Form:
         self.title = "" if refused.faults else refused.detail
         if isinstance(refused, StaleForm):
             self.faults = ()
+            if _SECRET.issuperset(map(self.widget, self.fields)):
+                self.title = say(
+                    "This form was open for too long, and passwords are not kept. Nothing has been changed yet: enter them again."
+                )
         return self._rebuild_controls()
 
     def add_fault(self, name: str, detail: str) -> Self:

@@ -196,6 +196,9 @@ def test_whoever_signs_in_there_alone_shows_there_again_who_they_are(
     provider.userinfo["groups"] = ["trellis-owners"]
     ada = visitor()
     sign_on(ada)
+    factors = page_text(ada.get("/account/second-factor"))
+    assert "Anyone with access to your account at Lantern ID can sign in here." in factors
+    assert "learns your password" not in factors
     clock.move(minutes=20)
     asked = ada.get("/administrators/new")
     assert asked.headers["location"] == "/admin/confirm-password?next=/admin/administrators/new"

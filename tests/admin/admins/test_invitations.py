@@ -45,6 +45,7 @@ def test_whoever_is_invited_chooses_their_own_password_once(
     assert "you are invited to" in page_text(browser.get(link))
     for weak in ("ada berg 1234", "short"):
         assert browser.post(link, {"password": weak}).status_code == 400
+    assert "Has not signed in yet" in page_text(admin.get(f"/administrators/{ada['id']}"))
     assert browser.post(link, {"password": OWN}).headers["location"] == "/admin"
     assert "Welcome, Ada Berg. Nobody else knows your password." in page_text(browser.get("/forums"))
     accepted = [(one["operation"], one["actor"]["name"]) for one in events()][-2:]

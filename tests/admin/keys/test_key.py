@@ -34,6 +34,7 @@ def _edit(admin: Visitor, **values: Any) -> dict[str, Any]:
 
 def test_a_key_shows_its_requests_grants_and_settings(admin: Visitor, key: MakeKey, gate: Gate, clock: Clock) -> None:
     key(["forums.list", "forums.get"], addresses=["192.0.2.0/24"], rateLimit=60)
+    assert "the public part Not used yet" in page_text(admin.get("/keys/1"))
     _asked(gate, clock, "forums.list", times=3)
     _asked(gate, clock, "forums.delete", status=403, times=2)
     page = page_text(admin.get("/keys/1"))

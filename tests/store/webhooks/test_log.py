@@ -22,7 +22,7 @@ def _at(seconds: float) -> str:
 
 @pytest.fixture
 def written(gate: Gate, run: Any) -> list[Delivery]:
-    """300 deliveries of three webhooks over an hour, written up to a minute after they were made."""
+    """300 deliveries of three webhooks, one of which is deleted, over an hour, written up to a minute after they were made."""
     chance = random.Random(7)  # noqa: S311  # the same each time
     for _ in range(3):
         run("webhooks.create", url="https://hooks.example/", events=["*"])
@@ -45,6 +45,7 @@ def written(gate: Gate, run: Any) -> list[Delivery]:
             one.id = outbox.insert(tx, one)
 
     gate.store.write(write).result(30)
+    run("webhooks.delete", 3)
     return made
 
 
@@ -54,6 +55,8 @@ _FILTERS: Final[tuple[dict[str, Any], ...]] = (
     {"state": "failed"},
     {"type": "blog.deleted", "webhook_id": 3, "state": "waiting"},
     {"seq": 40},
+    {"seq": 41},
+    {"seq": 42},
     {"seq": 40, "webhook_id": 1, "state": "delivered"},
     {"since": _at(1800)},
     {"until": _at(1800)},

@@ -1,6 +1,6 @@
 """The delivery log: searching it, reading a delivery with its attempts, and purging."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, get_args
 
@@ -59,7 +59,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
 def _conditions_by_index(tx: Transaction, filters: Mapping[str, Any], webhook: list[sa.ColumnElement[bool]]) -> list[Any] | None:
     """Return the conditions for the index on state, webhook and event; None if the filters are not selective enough for it."""
     if "seq" in filters:  # looked up for each state and each webhook
-        return [_c.state.in_(_STATES), *(webhook or [_c.webhook_id.in_(sa.select(webhooks.c.id))]), _c.seq == filters["seq"]]
+        return [_c.state.in_(_STATES), *(webhook or [_c.webhook_id.in_([*_list_webhooks(tx)])]), _c.seq == filters["seq"]]
     if "state" not in filters:
         return None
     found = [_c.state == filters["state"], *webhook]
@@ -132,8 +132,9 @@ def purge(tx: Transaction, before: str, keep: int, most: int = 2000) -> int:
     stale = sa.select(_c.id).where(_c.state != "waiting", _c.created_at < before).limit(most)
     ids = [row[0] for row in tx.connection.execute(stale)]
     held = {row[0] for row in tx.connection.execute(sa.select(webhooks.c.id))}
-    webhook = 0
-    while len(ids) < most and (webhook := _find_next_webhook(tx, webhook)):
+    for webhook in _list_webhooks(tx):
+        if len(ids) >= most:
+            break
         mine = sa.select(_c.id).where(_c.webhook_id == webhook)
         if webhook in held:
             last = tx.connection.execute(mine.order_by(_c.id.desc()).offset(keep).limit(1)).scalar()
@@ -146,6 +147,8 @@ def purge(tx: Transaction, before: str, keep: int, most: int = 2000) -> int:
     return len(ids)
 
 
-def _find_next_webhook(tx: Transaction, after: int) -> int:
-    """Return the id of the next webhook with deliveries; 0 if there is none. One query for all ids would read every row."""
-    return tx.connection.execute(sa.select(sa.func.min(_c.webhook_id)).where(_c.webhook_id > after)).scalar() or 0
+def _list_webhooks(tx: Transaction) -> Iterator[int]:
+    """Yield the ids of the webhooks with deliveries, deleted ones included. One query for all ids would read every row."""
+    webhook = 0
+    while webhook := tx.connection.execute(sa.select(sa.func.min(_c.webhook_id)).where(_c.webhook_id > webhook)).scalar() or 0:
+        yield webhook

@@ -118,10 +118,19 @@ def test_a_form_that_is_sent_twice_is_told_that_it_is_done(admin: Visitor, work:
         first, before = _press(admin, page), events()
         second = _press(admin, page)
         assert (first.status_code, second.status_code, second.headers.get("location")) == (303, 303, f"/admin{about}")
-        assert "All of these events have been undone." in page_text(admin.get(about))
+        assert "4 events were undone." in page_text(admin.get(about))
         assert events() == before
         undoing = before[-1]["changeSet"]
         assert _press(admin, admin.get(f"/change-sets/{undoing}/undo")).status_code == 303  # and all is there again
+
+
+def test_what_was_skipped_is_told_by_a_form_that_is_sent_twice_too(admin: Visitor, run: Run, work: int, events: Events) -> None:
+    run("forums.update", _find(run, "Aid"), name="Rescue")
+    page = admin.get(f"/change-sets/{work}/undo")
+    first, before = _press(admin, page, skipConflicts="1"), events()
+    assert (first.status_code, _press(admin, page, skipConflicts="1").status_code) == (303, 303)
+    assert "3 events were undone. 1 could not be undone and remains unchanged." in page_text(admin.get(f"/events?changeSet={work}"))
+    assert events() == before
 
 
 def test_the_undoing_is_undone_by_its_own_page(admin: Visitor, run: Run, work: int, events: Events) -> None:

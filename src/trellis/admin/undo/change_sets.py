@@ -200,6 +200,8 @@ def _describe(request: PageRequest, operation: str) -> str:
 
 async def _undo(request: PageRequest, chosen: Selection) -> Response:
     """Undo the events, if the plan is still the one that the page showed."""
+    if (done := await request.find_done(chosen.operation)) is not None:  # the form was sent twice
+        return _go_back(request, chosen, done)
     try:
         plan = await _plan(request, chosen)
     except Refused as refused:
@@ -209,11 +211,9 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
     try:
         raw = _build_skip_form(request, chosen, request.form).raw()
         if request.form.get("_plan", "") != plan.version:
-            if not (plan.count or plan.conflict_count or plan.purged or request.stale):  # the form was sent twice
-                return request.redirect(chosen.back, say("All of these events have been undone."))
             return _show(request, chosen, plan, 409, OUTDATED)
         check_plan = partial(_check_plan, plan)
-        result = await request.perform(chosen.operation, {**chosen.raw, **raw}, chosen.target, check_plan=check_plan)
+        result = await request.perform_once(chosen.operation, {**chosen.raw, **raw}, chosen.target, check_plan=check_plan)
     except Refused as refused:
         if "conflicts" in refused.facts:
             count = (
@@ -228,9 +228,13 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
         else:
             problem = refused.detail
         return _show(request, chosen, await _plan(request, chosen), 400 if refused.faults else 409, problem)
-    if result.event is None:
+    return _go_back(request, chosen, result.value, result.change_set)
+
+
+def _go_back(request: PageRequest, chosen: Selection, result: Mapping[str, Any], change_set: int | None = None) -> Response:
+    if not result["undoneCount"]:
         return request.redirect(chosen.back, say("There was nothing left to undo."), "note")
-    return request.redirect(chosen.back, _tell(result.value), change_set=result.change_set)
+    return request.redirect(chosen.back, _tell(result), change_set=change_set)
 
 
 def _check_plan(plan: UndoPlan, done: Mapping[str, Any]) -> None:
@@ -285,6 +289,7 @@ def _show(
         chosen=chosen,
         plan=plan,
         form=_build_skip_form(request, chosen),
+        submission=request.submission_token(renew=status == 409),
         problem=problem,
         too_many=too_many and drop_advice(too_many.detail),
         fewer="" if after is None else f"{chosen.path}?{urlencode({**chosen.raw, _AFTER: after})}",

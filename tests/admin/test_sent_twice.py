@@ -141,7 +141,7 @@ CASES: Final[tuple[tuple[str, str, dict[str, str], Prepare | None, str], ...]] =
 )
 _ENDS = "ends nothing that has ended"
 _SIGNS_IN = "its first response may begin another session"
-_LINK = "a link works once, as its page says"
+_LINK = "a link works once, and its page tells whoever has just used it to sign in"
 _QUIET = "leaves no event"
 OTHERWISE: Final = {  # why a form is none of the cases, or the tests that send it twice
     "/check": "only reads",

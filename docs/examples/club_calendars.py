@@ -16,6 +16,8 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+if len(sys.argv) < 2 or not {"API_URL", "API_KEY"} <= os.environ.keys():
+    sys.exit(__doc__)
 URL, KEY = os.environ["API_URL"], os.environ["API_KEY"]
 PREFIX = "club-"  # the beginning of the external ids of our calendars
 REASON = "club calendars"  # recorded with our changes, so that we can recognise them
@@ -53,8 +55,7 @@ def explain(error: HTTPError) -> str:
     if error.headers.get_content_type() != "application/problem+json":
         return f"{error.code} {error.reason}: the response does not come from the service itself."
     problem = json.load(error)
-    faults = "".join(f"\n  {fault['field']}: {fault['message']}" for fault in problem.get("errors", ()))
-    return f"{problem['detail']}{faults}\n  (request {problem['requestId']})"
+    return f"{problem['detail']}\n  (request {problem['requestId']})"
 
 
 def check_key() -> None:

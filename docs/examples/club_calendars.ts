@@ -20,7 +20,7 @@ type Event = {
   after: Calendar | null;
 };
 type Feed = { results: Event[]; next: number };
-type Problem = { detail: string; requestId: string; errors?: { field: string; message: string }[] };
+type Problem = { detail: string; requestId: string };
 
 const URL = process.env.API_URL;
 const KEY = process.env.API_KEY;
@@ -59,8 +59,7 @@ async function explain(answer: Response): Promise<string> {
     return `${answer.status} ${answer.statusText}: the response does not come from the service itself.`;
   }
   const problem = (await answer.json()) as Problem;
-  const faults = (problem.errors ?? []).map((fault) => `\n  ${fault.field}: ${fault.message}`).join("");
-  return `${problem.detail}${faults}\n  (request ${problem.requestId})`;
+  return `${problem.detail}\n  (request ${problem.requestId})`;
 }
 
 async function checkKey(): Promise<void> {
@@ -110,9 +109,11 @@ async function follow(after: number): Promise<void> {
 }
 
 try {
+  const file = process.argv[2];
+  if (!URL || !KEY || !file) throw new Refused("Usage: node club_calendars.ts clubs.json [--follow], with API_URL and API_KEY set");
   await checkKey();
   const newest = await findNewest();
-  await synchronise(JSON.parse(await readFile(process.argv[2] ?? "clubs.json", "utf8")) as Club[]);
+  await synchronise(JSON.parse(await readFile(file, "utf8")) as Club[]);
   if (process.argv.includes("--follow")) await follow(newest);
 } catch (error) {
   if (!(error instanceof Refused)) throw error;

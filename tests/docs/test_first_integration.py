@@ -195,7 +195,7 @@ def test_it_runs_as_printed(
 
     (tmp_path / "clubs.json").write_text(json.dumps([clubs[0] | {"name": " "}]))
     refused = shell(program, status=1)
-    assert "name:" in refused
+    assert refused.count("name must not be empty") == 1
     assert "(request " in refused
     granted, variables["API_KEY"] = variables["API_KEY"], key(["calendars.list"])
     assert "events.list" in shell(program, status=1)

@@ -156,7 +156,7 @@ _ANSWERS: Final[tuple[Field, ...]] = (
         example="grant",
     ),
     Field("reason", Nullable(Text()), "The errorMessage that the API would return to the key.", example="NO_PERMISSION"),
-    Field("detail", Text(), "The result in a sentence.", example="No: forums.delete has not been granted. Tick it to allow it."),
+    Field("detail", Text(), "The result in a sentence.", example="No: forums.delete has not been granted. Grant it to allow it."),
     Field("at", Timestamp(), "The time that the result is for.", example="2026-01-31T09:30:00.000Z"),
 )
 CHECK: Final = Verb(name="check", method="GET", tail="/check", response=Response.ANSWER, answer="Whether it is allowed, and why.")

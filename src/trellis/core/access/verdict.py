@@ -68,7 +68,7 @@ def judge_key(tx: Transaction, key: Key, asked: Question) -> Verdict:
 def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
     name = asked.operation.name
     if name not in key.grants:
-        return Verdict("grant", "NO_PERMISSION", say("No: {name} has not been granted. Tick it to allow it.", name=name))
+        return Verdict("grant", "NO_PERMISSION", say("No: {name} has not been granted. Grant it to allow it.", name=name))
     holder = Actor.of_key(key)
     bound = holder.bounds.get(name, Bound())
     writes = asked.operation.writes and not asked.operation.is_plan

@@ -190,6 +190,7 @@ def test_conflicts_of_a_change_set_are_listed(trellis: Trellis, trellis_json: Tr
         ("5", "--skip-conflicts"),
         ("--change-set", "1", "--to", "root"),
         ("--key", "1", "--since", "1h", "--to", "2"),
+        ("1", "--to", ""),
         ("--change-set", "1", "--delete-created"),
     ],
 )

@@ -102,6 +102,8 @@ def _check_options(
         raise Failure("--after and --skip-conflicts are for many events: give them with --change-set or --key.", MISUSED)
     if event is None and to is not None:
         raise Failure("--to is for a single event: give its number.", MISUSED)
+    if to is not None and not to.strip():  # as a shell variable that is not set gives; the API takes it for the top level
+        raise Failure("--to is empty. Give the id of a parent, or `root` for the top level.", MISUSED)
 
 
 def _parse_since(gate: Gate, text: str) -> str:

@@ -54,6 +54,13 @@ def test_it_says_what_it_loaded(trellis: Trellis) -> None:
     assert trellis("demo").stdout == "Loaded 7 groups, 7 calendars, 26 download categories, 9 blogs, 55 forums.\n"
 
 
+def test_it_finds_a_group_that_was_renamed(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("run", "groups.update", "3", "name=Stargazers")
+
+    assert trellis("demo").stdout == "Loaded 7 groups, 7 calendars, 26 download categories, 9 blogs, 55 forums.\n"
+    assert 3 in everything(trellis_json, "forums")[0]["permissions"]["reply"]
+
+
 def test_it_refuses_a_community_that_has_forums(trellis: Trellis, trellis_json: TrellisJson) -> None:
     trellis("run", "forums.create", "name=News")
 

@@ -33,6 +33,8 @@ class _Loading:
         self._done = 0
         self._total = sum(seed.count() for seeds in _PARTS.values() for seed in seeds)
         self._groups: dict[str, int] = {group["name"]: group["id"] for group in list_all(gate, "groups.list")}
+        if (groups := gate.environment.group_kind) is not None:  # built-in groups may have been renamed
+            self._groups |= {name.capitalize(): number for number, name in groups.built_in.items()}
 
     def load(self) -> dict[str, int]:
         for kind, seeds in _PARTS.items():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Trellis, TrellisJson
-from trellis.cli.demo import sample
+from trellis.cli.demo import load, sample
 from trellis.cli.demo.sample import Seed
 
 
@@ -80,3 +80,13 @@ def test_a_loading_that_was_broken_off_is_taken_up_again(trellis: Trellis, trell
     assert len(everything(trellis_json, "groups")) == 7
     assert len(everything(trellis_json, "calendars")) == 1
     assert len(everything(trellis_json, "forums")) >= 40
+
+
+def test_forums_are_loaded_all_or_none(trellis: Trellis, trellis_json: TrellisJson, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stops it in the middle can start it again."""
+    with monkeypatch.context() as patch:
+        patch.setattr("trellis.cli.demo.load._PARTS", {**load._PARTS, "forums": (*sample.FORUMS, Seed(""))})
+        assert trellis("demo").exit_code == 1
+    assert everything(trellis_json, "forums") == []
+    assert trellis("demo").exit_code == 0
+    assert len(everything(trellis_json, "forums")) == 55

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import HTTPError, Request, urlopen
 
+if len(sys.argv) < 2 or not {"API_URL", "API_KEY"} <= os.environ.keys():
+    sys.exit(__doc__)
 URL, KEY, PREFIX = os.environ["API_URL"], os.environ["API_KEY"], "csv-"
 
 

@@ -18,6 +18,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+if len(sys.argv) < 3 or not {"API_URL", "API_KEY"} <= os.environ.keys():
+    sys.exit(__doc__)
 URL, KEY = os.environ["API_URL"], os.environ["API_KEY"]
 SECTIONS = "forums,calendars,categories"
 SIGNS = {"create": "+", "update": "!", "move": "!", "delete": "-"}

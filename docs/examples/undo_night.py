@@ -14,6 +14,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
+if len(sys.argv) < 3 or not {"API_URL", "API_KEY"} <= os.environ.keys():
+    sys.exit(__doc__)
 URL, KEY = os.environ["API_URL"], os.environ["API_KEY"]
 
 

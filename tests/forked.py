@@ -20,7 +20,11 @@ import pytest
 from tests import savings
 from tests.wait import search_patiently
 
-_LOADED: Final = (__name__, "trellis.asgi", "trellis.cli.serve", "trellis.admin.app", "trellis.rest.docs.reference", "psycopg")
+_LOADED: Final = (
+    *(__name__, "trellis.asgi", "trellis.cli.serve", "trellis.admin.app", "trellis.rest.docs.reference", "tests.preloaded"),
+    *("uvicorn.lifespan.on", "uvicorn.loops.uvloop"),
+    *("trellis.store.engine.apsw_dialect", "trellis.store.engine.limited", "sqlalchemy.dialects.postgresql.psycopg", "psycopg"),
+)
 
 
 @cache

@@ -326,9 +326,24 @@ def test_a_delete_of_a_group_that_nodes_of_a_kind_that_is_gone_named_is_shown(
     run("forums.create", name="Board", permissions={"view": [group]})
     number = propose("groups.delete", group)
 
+    _rename_forums(gate)
+    assert "The group would be removed from the permissions of 1 node" in page_text(admin.get(f"/proposals/{number}"))
+
+
+def test_a_document_with_nodes_of_a_kind_that_is_gone_is_shown(admin: Visitor, propose: Propose, gate: Gate, run: Run) -> None:
+    above, below, other = ({"externalId": name, "name": name.title()} for name in ("above", "below", "other"))
+    document: dict[str, Any] = {"format": "trellis/1", "name": "spring"}
+    run("structure.apply", document=document | {"forums": [above, below, other]})
+    number = propose("structure.apply", document=document | {"forums": [above | {"children": [below]}]})
+    assert "Forum Above > Below" in page_text(admin.get(f"/proposals/{number}"))
+    _rename_forums(gate)
+    assert "Gallery Above > Below" in page_text(admin.get(f"/proposals/{number}"))
+
+
+def _rename_forums(gate: Gate) -> None:
+    """Let what is kept of proposals be about nodes of another kind, which is none."""
     renamed = sa.func.replace(proposals.c.content, '"resource":"forums"', '"resource":"galleries"')
     gate.store.write(lambda tx: tx.connection.execute(sa.update(proposals).values(content=renamed))).result(30)
-    assert "The group would be removed from the permissions of 1 node" in page_text(admin.get(f"/proposals/{number}"))
 
 
 def test_there_is_no_such_proposal(admin: Visitor) -> None:

@@ -95,12 +95,17 @@ async def describe_plan(request: PageRequest, result: Mapping[str, Any]) -> Plan
         name=result["name"],
         counts=result["counts"],
         deletes=result["deletes"],
-        rows=tuple(_describe(one, kinds.get(one["resource"]), groups, parents, effort) for one in shown),
+        rows=tuple(_describe(one, kinds, groups, parents, effort) for one in shown),
         more=len(result["changes"]) - len(shown),
-        kept=tuple((kinds[one["resource"]].singular, one["name"], one["id"]) for one in result["kept"][:_MAX_NAMES]),
+        kept=tuple((_find_noun(kinds, one["resource"]), one["name"], one["id"]) for one in result["kept"][:_MAX_NAMES]),
         kept_count=result["keptCount"],
         adoptable=result["adoptable"],
     )
+
+
+def _find_noun(kinds: Mapping[str, NodeKind], resource: str) -> str:
+    """Return the name of a single record: a node, a key, or one of a kind that this community no longer has."""
+    return kinds[resource].singular if resource in kinds else singular_of(resource)
 
 
 async def _fetch_parents(
@@ -110,7 +115,7 @@ async def _fetch_parents(
     wanted: dict[str, dict[int, None]] = {}
     for one in changes:
         for difference in one["differences"]:
-            if difference["member"] == _PARENT:
+            if difference["member"] == _PARENT and one["resource"] in kinds:
                 sides = (difference["before"], difference["after"])
                 wanted.setdefault(one["resource"], {}).update((number, None) for number in sides if number is not None)
     found: dict[tuple[str, int], str] = {}
@@ -122,7 +127,7 @@ async def _fetch_parents(
 
 def _describe(
     change: Mapping[str, Any],
-    kind: NodeKind | None,
+    kinds: Mapping[str, NodeKind],
     groups: Mapping[int, str],
     parents: Mapping[tuple[str, int], str],
     effort: Effort,
@@ -130,12 +135,12 @@ def _describe(
     exists = change["action"] != "create" and change["id"] is not None
     return Row(
         action=change["action"],
-        noun=kind.singular if kind is not None else singular_of(change["resource"]),
+        noun=_find_noun(kinds, change["resource"]),
         path=change["path"],
         external_id=change["externalId"] or "",
         record=f"/{change['resource']}/{change['id']}" if exists else "",
         line=change["line"],
-        changes=_compare(change, kind, groups, parents, effort),
+        changes=_compare(change, kinds.get(change["resource"]), groups, parents, effort),
         adopted=change["adopted"],
         drift=change["drift"] and change["drift"]["event"],
         deleted=change["deleted"],

@@ -18,6 +18,7 @@ from tests.service_process import Service
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.gate import Gate
+from trellis.http.api.headers import idempotency_token
 from trellis.settings import Settings
 from trellis.store.engine import Transaction
 from trellis.store.tables import idempotent_responses
@@ -189,6 +190,29 @@ def test_each_api_key_has_its_own(api: ApiClient, key: MakeKey) -> None:
     second = api.post(FORUMS, BODY, headers=token("a-1"), key=key("forums.*"))
     assert second.status_code == 201
     assert second.json()["id"] == first.json()["id"] + 1
+
+
+def test_nobody_who_reads_what_is_kept_can_try_passwords_with_it(api: ApiClient, key: MakeKey, gate: Gate) -> None:
+    """What two keys have sent is told apart there only if there is a password in it: then it takes the key, too."""
+    body = {**BODY, "password": "swordfish"}
+    assert same(api.post(FORUMS, body, headers=token("a-1")), api.post(FORUMS, body, headers=token("a-1")))
+    read_refusal(api.post(FORUMS, {**body, "password": "halibut"}, headers=token("a-1")), 422, "IDEMPOTENCY_KEY_REUSED")
+    inner = {"operations": [{"operation": "forums.create", "body": body}]}
+    document = {"document": "format: trellis/1\nname: site\nforums: [{externalId: a, name: A, password: swordfish}]\n"}
+    other = key("*")
+    for sent in (api.key, other):
+        assert api.post(FORUMS, body, headers=token("password"), key=sent).status_code == 201
+        assert api.post("/core/batch", inner, headers=token("batch"), key=sent).status_code == 200
+        assert api.post("/core/structure/apply", document, headers=token("document"), key=sent).status_code == 200
+        assert api.post(FORUMS, BODY, headers=token("plain"), key=sent).status_code == 201
+    columns = idempotent_responses.c
+    with gate.store.reading() as tx:
+        kept = tx.connection.execute(sa.select(columns.token, columns.fingerprint).distinct()).all()
+    found = {
+        name: sum(one.token == idempotency_token(name.encode()) for one in kept)
+        for name in ("password", "batch", "document", "plain")
+    }
+    assert found == {"password": 2, "batch": 2, "document": 2, "plain": 1}
 
 
 def test_after_a_day_the_key_may_be_used_anew(api: ApiClient, clock: Clock) -> None:

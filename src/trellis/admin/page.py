@@ -296,7 +296,7 @@ class PageRequest:
         call, sent = self.trace(call), self.form.get(_SUBMISSION, "")[:200]
         if not sent.isprintable():
             raise Refused("MALFORMED_REQUEST", say("The form could not be read. Go back and send it again."))
-        return call._replace(token=f"panel/{sent}", fingerprint=self.form.digest(self.path)) if sent else call
+        return call._replace(token=f"panel/{sent}", fingerprint=self.form.digest(self.path, self.token)) if sent else call
 
     async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that writes bookkeeping: `await request.write(end_session, digest)`. Raises StaleForm."""

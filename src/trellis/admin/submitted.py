@@ -94,10 +94,14 @@ class Submitted(Mapping[str, str]):
             if value
         )
 
-    def digest(self, path: str) -> str:
-        """Return a digest of a form sent to a path: the same for the same values."""
+    def digest(self, path: str, secret: str) -> str:
+        """Return a digest of a form sent to a path: the same for the same values.
+
+        It depends on the `secret` of a session: it is stored, and nobody who reads it there must be able to try passwords with it.
+        """
         sent = sorted(pair for pair in self.pairs if pair[0] != CSRF)
-        return blake2b(orjson.dumps([path, sent]), digest_size=16).hexdigest()
+        key = blake2b(secret.encode()).digest()
+        return blake2b(orjson.dumps([path, sent]), key=key, digest_size=16).hexdigest()
 
     def carried(self) -> tuple[tuple[str, str], ...]:
         """Return the fields to carry through another page: all but the CSRF token and passwords; none if they are too large.

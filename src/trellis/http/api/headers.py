@@ -20,6 +20,7 @@ _ELEMENT: Final = re.compile(rb'[ \t]*+(?:(?P<weak>W/)?"(?P<value>[\x21\x23-\x7e
 _BLANKS: Final = b" \t"
 _REASON: Final = Text(500)
 _COMMA: Final = ord(",")
+_PASSWORD: Final = b"password"  # in the name of each field for one
 
 
 def accept_request_id(sent: bytes | None) -> str:
@@ -108,9 +109,15 @@ def audit_reason(sent: bytes | None) -> str | None:
     return redact_keys(reason) or None
 
 
-def fingerprint(operation: str, raw: Mapping[str, Any]) -> str:
-    """Return a digest of a request: the same for the same operation, id and values, whatever their order or encoding."""
-    return blake2b(encode_json([operation, _canonicalize(raw)]), digest_size=16).hexdigest()
+def fingerprint(operation: str, raw: Mapping[str, Any], secret: str) -> str:
+    """Return a digest of a request: the same for the same operation, id and values, whatever their order or encoding.
+
+    If there is a password among the values, the digest also depends on the caller's `secret`: it is stored, and nobody who reads it
+    there must be able to try passwords with it.
+    """
+    content = encode_json([operation, _canonicalize(raw)])
+    key = blake2b(secret.encode()).digest() if _PASSWORD in content.lower() else b""
+    return blake2b(content, key=key, digest_size=16).hexdigest()
 
 
 def _canonicalize(value: Any) -> Any:

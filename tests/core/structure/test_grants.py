@@ -114,9 +114,12 @@ def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate,
         READS | WRITES | {"structure.plan", "structure.apply"},
         bounds=dict.fromkeys(("forums.list", "forums.create", "forums.update", "forums.delete"), bound),
     )
-    entries = [{"externalId": "inside", "name": "Planned"}]
+    new_one = {"externalId": "more", "name": "More", "children": [{"externalId": name, "name": name} for name in "yx"]}
+    entries = [new_one, {"externalId": "inside", "name": "Planned"}]
     raw: dict[str, Any] = {"document": {"format": "trellis/1", "name": "site", "under": "old", "forums": entries}}
     raw["plan"] = gate.run(Call("structure.plan", actor, raw)).value["plan"]
+    run("forums.create", name="Outside")  # with the id that a node of the plan would have had
+    assert gate.run(Call("structure.apply", actor, raw | {"dryRun": True})).value["counts"]["create"] == 3
     for number in range(1001):
         run("forums.update", new, name=f"Outside {number}")
     for change, ids in (

@@ -14,7 +14,9 @@ from trellis.store import events, nodes, signing
 
 _NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document can avoid
 
-Request = tuple[str, int | None, Mapping[str, Any]]  # the name of an operation, its target and its input
+_NAMING: Final = frozenset(("parentId", "after"))  # members of an input that name a node
+
+Request = tuple[str, int | str | None, Mapping[str, Any]]  # the name of an operation, its target and its input
 
 
 class Step(NamedTuple):
@@ -31,7 +33,8 @@ class Steps:
     `changes` lists what has been done, `revision` is the newest event before that, `last` the newest event so far, and `needed` are
     the names of the operations. `touched` lists all records that were changed, including those below a node that was deleted.
     `requests` are the operations that have changed something, with their input; a password is replaced by a digest that only this
-    service can compute, so that nobody who sees the id of a plan can use it to guess passwords.
+    service can compute, so that nobody who sees the id of a plan can use it to guess passwords, and the id of a new node by its
+    external id, since nodes that are created elsewhere after a plan take the ids that its nodes would have had.
     """
 
     def __init__(self, context: Context, call: Call, faults: list[tuple[Place, str]]) -> None:
@@ -44,6 +47,7 @@ class Steps:
         self.call = call
         self._context = context
         self._faults = faults
+        self._created: dict[tuple[str, Any], str | None] = {}  # (kind, id) of a node → its external id
         self._waiting: dict[int, Step] = {}  # updates of nodes of one kind, by node id
         self._key = signing.find_key(context.tx, signing.PLANS)
 
@@ -117,9 +121,14 @@ class Steps:
         if outcome.event is None:
             return
         secrets = {f.name for f in about.kind.secrets}
+        kind = about.kind.name
         given = {n: self._sign(value) if n in secrets else value for n, value in call.raw.items()}
+        given |= {n: self._created.get((kind, given[n]), given[n]) for n in _NAMING & given.keys()}
         change = describe_change(about, outcome, self.call.managed_by, drifts.get(call.target or 0))
-        self.note(change, (call.operation, call.target, given), outcome.event)
+        target = self._created.get((kind, call.target), call.target)
+        self.note(change, (call.operation, target, given), outcome.event)
+        if outcome.before is None:
+            self._created[kind, change.id] = change.external_id
         self.touched += outcome.touched
 
     def _sign(self, password: Any) -> str | None:

@@ -61,13 +61,7 @@ def refuse_undone(tx: Transaction, seq: int) -> None:
 
 def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
     """Map each of these events that has been undone to the event that undid it. An undo that was itself undone does not count."""
-    last: dict[int, int] = {}
-    wanted, asked = set(seqs), set[int]()
-    while wanted:  # each event is looked up once, since an undo can be undone, and that again, any number of times
-        more = events.find_undoing(tx, wanted)
-        last |= more
-        asked |= wanted
-        wanted = set(more.values()) - asked
+    last = events.find_undoing(tx, seqs)
     found: dict[int, int] = {}
     for seq in sorted(last, reverse=True):  # an undo comes after what it undid
         if last[seq] not in found:

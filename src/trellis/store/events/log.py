@@ -190,13 +190,25 @@ def find_of_key(tx: Transaction, key: int, since: str) -> list[int]:
     return list(tx.connection.execute(found).scalars())
 
 
-_UNDOING = Statement(
-    sa.select(events.c.undoes, sa.func.max(events.c.seq)).where(IdIn(events.c.undoes, "seqs")).group_by(events.c.undoes)
-)
+def _undoing() -> Statement:
+    """Find the last undo of each event, the last undo of that undo, and so on. It is one statement, however often that was done."""
+    last = sa.func.max(events.c.seq).label("by")
+    first = sa.select(events.c.undoes.label("seq"), last).where(IdIn(events.c.undoes, "seqs")).group_by(events.c.undoes)
+    line = first.cte("line", recursive=True)
+    # Without GROUP BY, PostgreSQL would look through all events, the newest first, for each.
+    next_one = sa.select(last).where(events.c.undoes == line.c.by).group_by(events.c.undoes).scalar_subquery()
+    line = line.union(sa.select(line.c.by, next_one).where(line.c.by.is_not(None)))
+    return Statement(sa.select(line.c.seq, line.c.by).where(line.c.by.is_not(None)))
+
+
+_UNDOING = _undoing()
 
 
 def find_undoing(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Find the last event that undid each of these: event → the event that undid it. Events that were not undone are left out."""
+    """Find the last event that undid each of these, and each of those: event → the event that undid it.
+
+    Events that were not undone are left out.
+    """
     return {row[0]: row[1] for row in tx.fetch(_UNDOING, seqs=tx.id_list(sorted(seqs)))} if seqs else {}
 
 

@@ -202,8 +202,8 @@ def _require_link(context: Context) -> None:
         raise Refused(
             "LINK_SPENT",
             say(
-                "This link has been used, or is more than an hour old, or there is already an administrator. Restart `trellis "
-                "serve` for a new link, or run: trellis admins create LOGIN"
+                "This link has been used, or is more than an hour old, or a newer one has been printed, or there is already an "
+                "administrator. Restart `trellis serve` for a new link, or run: trellis admins create LOGIN"
             ),
         )
 

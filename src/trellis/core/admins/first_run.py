@@ -22,12 +22,14 @@ def has_administrators(gate: Gate) -> bool:
 
 
 def create_first_run_token(gate: Gate) -> str | None:
-    """Create the token of a one-time link that is valid for an hour; None if there is an administrator. Waits for the writer."""
+    """Create the token of a one-time link that is valid for an hour or until the next one; None if there is an administrator.
+
+    Waits for the writer.
+    """
     if has_administrators(gate):
         return None
-    token, now = generate_token(), gate.now()
-    expires_at = format_timestamp(datetime.fromisoformat(now) + _LINK_LIFETIME)
-    gate.store.write(lambda tx: administrators.add_link(tx, hash_token(token), expires_at, now), quiet=True).result()
+    token, expires_at = generate_token(), format_timestamp(datetime.fromisoformat(gate.now()) + _LINK_LIFETIME)
+    gate.store.write(lambda tx: administrators.put_link(tx, hash_token(token), expires_at), quiet=True).result()
     return token
 
 

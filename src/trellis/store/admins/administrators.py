@@ -124,9 +124,9 @@ def set_view(tx: Transaction, admin: int, changes: Mapping[str, str | bool]) -> 
     tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(**changes))
 
 
-def add_link(tx: Transaction, digest: str, expires_at: str, now: str) -> None:
-    """Add a one-time link, and delete those that have expired."""
-    tx.connection.execute(sa.delete(first_run_links).where(first_run_links.c.expires_at <= now))
+def put_link(tx: Transaction, digest: str, expires_at: str) -> None:
+    """Write a one-time link, replacing all earlier ones."""
+    delete_links(tx)
     tx.connection.execute(sa.insert(first_run_links).values(digest=digest, expires_at=expires_at))
 
 

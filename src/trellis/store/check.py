@@ -14,7 +14,7 @@ from sqlalchemy import bindparam
 
 from trellis.store import sqlite
 from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
-from trellis.store.siblings import POSITION
+from trellis.store.nodes import COLUMNS
 from trellis.store.tables import counters, events, keys, nodes
 
 _BATCH: Final = 100  # nodes to read at a time, with all their texts
@@ -30,31 +30,17 @@ class StoredNode:
     parent_id: int | None
     position: int
     name: str
-    name_key: str
     fields: dict[str, Any] | None
     permissions: dict[str, Any] | None
     created_at: str
     updated_at: str
     external_id: str | None
     managed_by: str | None
+    name_key: str
 
 
-_COLUMNS = (
-    _c.id,
-    _c.parent_id,
-    POSITION,
-    _c.name,
-    _c.name_key,
-    _c.fields,
-    _c.permissions,
-    _c.created_at,
-    _c.updated_at,
-    _c.external_id,
-    _c.managed_by,
-)
-_NEXT_BATCH = Statement(
-    sa.select(*_COLUMNS).where(_KIND, _c.id > bindparam("after")).order_by(_c.id).limit(bindparam("most", type_=sa.Integer))
-)
+_FOLLOWING = sa.select(*COLUMNS, _c.name_key).where(_KIND, _c.id > bindparam("after")).order_by(_c.id)
+_NEXT_BATCH = Statement(_FOLLOWING.limit(bindparam("most", type_=sa.Integer)))
 
 
 def read_batches(tx: Transaction, kind: str) -> Iterator[list[StoredNode]]:
@@ -69,9 +55,7 @@ def read_batches(tx: Transaction, kind: str) -> Iterator[list[StoredNode]]:
 
 
 def _decode(row: Row) -> StoredNode:
-    return StoredNode(
-        row[0], row[1], row[2], row[3], row[4], _decode_object(row[5]), _decode_object(row[6]), row[7], row[8], row[9], row[10]
-    )
+    return StoredNode(*row[:4], *map(_decode_object, row[4:6]), *row[6:])
 
 
 def _decode_object(column: Any) -> dict[str, Any] | None:

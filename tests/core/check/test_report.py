@@ -42,7 +42,7 @@ def test_cycles_are_exactly_what_comes_back_to_itself(parents: Mapping[int, int]
 def test_a_node_that_is_sound_is_left_as_it_is() -> None:
     fields = {f.name: f.default for f in FORUMS.fields}
     permissions = {"view": "*", "read": [2, 3], "add": [], "reply": [3], "attachments": "*"}
-    stored = StoredNode(5, None, 0, "News", "news", fields, permissions, NOW, NOW, None, None)
+    stored = StoredNode(5, None, 0, "News", fields, permissions, NOW, NOW, None, None, "news")
 
     examination = examine(FORUMS, stored, {2, 3}, "2026-02-01T00:00:00.000Z")
 

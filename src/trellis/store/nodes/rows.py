@@ -241,11 +241,17 @@ def _values(kind: str, node: Node, slot: Slot) -> dict[str, Any]:
         "parent_id": node.parent_id,
         "block": slot.block,
         "block_offset": slot.offset,
+        "created_at": node.created_at,
+        **_content(node),
+    }
+
+
+def _content(node: Node) -> dict[str, Any]:
+    return {
         "name": node.name,
         "name_key": fold_name(node.name),
         "fields": Transaction.encode(node.fields),
         "permissions": Transaction.encode(node.permissions),
-        "created_at": node.created_at,
         "updated_at": node.updated_at,
         "external_id": node.external_id,
         "managed_by": node.managed_by,
@@ -282,17 +288,7 @@ def update_many(tx: Transaction, kind: str, changed: Iterable[Node]) -> None:
 
 
 def _changed_values(kind: str, node: Node) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "node": node.id,
-        "new_name": node.name,
-        "new_name_key": fold_name(node.name),
-        "new_fields": Transaction.encode(node.fields),
-        "new_permissions": Transaction.encode(node.permissions),
-        "new_updated_at": node.updated_at,
-        "new_external_id": node.external_id,
-        "new_managed_by": node.managed_by,
-    }
+    return {"kind": kind, "node": node.id} | {"new_" + name: value for name, value in _content(node).items()}
 
 
 def fold_name(name: str) -> str:

@@ -1,7 +1,7 @@
 """The rows of snapshots: saving, finding, restoring and purging them."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple
@@ -13,7 +13,7 @@ from trellis.store import siblings
 from trellis.store.column_types import JSON, NUMBER, PLAIN
 from trellis.store.counters import add_to_total, last_number
 from trellis.store.engine import IdIn, NodeIdIn, Row, Statement, Transaction
-from trellis.store.nodes import AT_ONCE, Node, deleted_ids, split_into_batches
+from trellis.store.nodes import AT_ONCE, Node, decode_node, deleted_ids, split_into_batches
 from trellis.store.siblings import POSITION
 from trellis.store.tables import events, nodes, snapshots
 
@@ -137,21 +137,7 @@ def _next_event(tx: Transaction) -> int:
 
 # --- finding ------------------------------------------------------------------------------------------------------
 
-_COLUMNS = (
-    *(_s.seq, _s.kind, _s.change, _s.neighbours),
-    *(
-        _s.id,
-        _s.parent_id,
-        _s.position,
-        _s.name,
-        _s.fields,
-        _s.permissions,
-        _s.created_at,
-        _s.updated_at,
-        _s.external_id,
-        _s.managed_by,
-    ),
-)
+_COLUMNS = (_s.seq, _s.kind, _s.change, _s.neighbours, *(_s[field.name] for field in fields(Node)))
 _OF_EVENT = sa.select(*_COLUMNS).where(_s.seq == bindparam("seq"))
 _IN_ORDER = (_s.position, _s.kind, _s.id)
 _KEYS = Statement(
@@ -283,8 +269,7 @@ def find_latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
 
 
 def _decode(row: Row, tx: Transaction) -> Snapshot:
-    node = Node(row[4], row[5], row[6], row[7], tx.decode(row[8]), tx.decode(row[9]), row[10], row[11], row[12], row[13])
-    return Snapshot(row[0], row[1], row[2], node, tx.decode(row[3]) or {})
+    return Snapshot(row[0], row[1], row[2], decode_node(row[4:], tx), tx.decode(row[3]) or {})
 
 
 # --- restoring ----------------------------------------------------------------------------------------------------

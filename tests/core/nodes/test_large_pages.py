@@ -36,7 +36,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "MOST_BYTES", ROOM)
     monkeypatch.setattr(bounded, "AT_ONCE", 10)
-    monkeypatch.setattr(pages, "_WHOLE_AT_ONCE", 20)
+    monkeypatch.setattr(pages, "AT_ONCE", 20)
     monkeypatch.setattr(pages, "_ALWAYS_SORTED", 20)
 
 
@@ -70,6 +70,22 @@ def test_pages_of_very_long_texts_are_refused_before_they_are_read(run: Run, top
                 assert "more than 1 MiB of text. Ask for fewer at once" in refusal.value.detail
                 large[str(asked)] = meter.peak
     assert {asked: peak for asked, peak in large.items() if peak > 3 * ROOM} == {}
+
+
+def test_a_page_that_one_statement_could_read_is_refused_too(gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """170 of the longest descriptions have more than 64 MiB if each character takes four bytes; here all is a 25th of that."""
+    monkeypatch.undo()
+    monkeypatch.setattr(bounded, "MOST_BYTES", bounded.MOST_BYTES // 25)
+
+    def insert(tx: Transaction) -> None:
+        node = nodes.find_by_ids(tx, "forums", (first,))[first]
+        nodes.insert_siblings(tx, "forums", [replace(node, id=number) for number in next_numbers(tx, "forums", 180)])
+
+    first = int(run("forums.create", name="First", description="\U0001f33b" * 4_000)["id"])
+    gate.store.write(insert).result()
+    with pytest.raises(Refused, match="PAGE_TOO_LARGE"):
+        run("forums.list", perPage=180)
+    assert len(run("forums.list", perPage=150)["results"]) == 150
 
 
 @pytest.mark.slow

@@ -16,12 +16,11 @@ from trellis.store.lists.filters import DIRECT, ONE_OF, SortBy
 from trellis.store.lists.inside import BY_ID, find_ids_inside
 from trellis.store.lists.results import MAX_IDS, Anchor, Order, Result
 from trellis.store.lists.statements import Columns, Start, Strategy
-from trellis.store.nodes import Node, Room, decode_node, deleted_ids, fold_name, read_nodes
+from trellis.store.nodes import AT_ONCE, Node, Room, decode_node, deleted_ids, fold_name, read_nodes
 
 _MAX_SKIPPED: Final = 1000  # rows that OFFSET may skip before an anchor is used instead
 _ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
 _ALWAYS_SORTED: Final = 200  # up to so many matches are always sorted
-_WHOLE_AT_ONCE: Final = 200  # nodes whose whole rows one statement may sort or read: each may have very long texts
 _MAX_CANDIDATES: Final = 5000  # names that a search compares one by one; a twentieth of all if that is less, but at least 200
 _MAX_ORDERED: Final = 50_000  # up to so many nodes inside a bound are also kept in each order that is asked for, besides by id
 _ALL_WITHIN: Final = ("within",)
@@ -87,7 +86,7 @@ def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
 
 def _choose_columns(rows: int) -> Columns:
     """Return the columns that one statement may read or sort for so many rows: of many only ids, to read the rows in batches."""
-    return statements.WHOLE if rows <= _WHOLE_AT_ONCE else statements.ONLY_IDS
+    return statements.WHOLE if rows <= AT_ONCE else statements.ONLY_IDS
 
 
 class _Page:

@@ -8,6 +8,7 @@ from tests.fixture_types import Events, Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 _WORD = "https://community.example.org/" + "W" * 200
+_SQUEEZED = "[...document.querySelectorAll('.options label')].filter((one) => one.scrollHeight > one.clientHeight + 1).length"
 
 
 def test_a_long_word_makes_no_page_wider_than_a_phone(page: Page, run: Run, events: Events) -> None:
@@ -26,6 +27,6 @@ def test_a_long_word_makes_no_page_wider_than_a_phone(page: Page, run: Run, even
     wide = {}
     for path in paths:
         page.goto(f"/admin{path}")
-        if pixels := overflow(page):
+        if pixels := overflow(page) or page.evaluate(_SQUEEZED):
             wide[path] = pixels
     assert wide == {}

@@ -82,3 +82,7 @@ def test_the_sentence_follows_the_ticks(page: Page, key: MakeKey) -> None:
     expect(said).to_contain_text("It may read forums.")
     page.goto("/admin/keys")
     assert faults(page) == {}
+    page.goto("/admin/keys/new")
+    page.context.clear_cookies()  # as after the session has ended: the old sentence must not be taken for the new one
+    page.get_by_role("checkbox", name="Delete a forum").check()
+    expect(page.locator("[data-message]")).to_contain_text("out of date. You are signed out.")

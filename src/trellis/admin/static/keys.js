@@ -1,7 +1,7 @@
 // The list of keys, the grid of grants, the description of what a key will be able to do, and the page that shows a key.
 // All of them work without this script: the buttons send the form.
 import { t } from "./language.js";
-import { ask, attempt } from "./requests.js";
+import { ask, attempt, Failure } from "./requests.js";
 import { selecting } from "./selecting.js";
 
 document.querySelectorAll("[data-many]").forEach(selecting);
@@ -50,6 +50,7 @@ for (const region of document.querySelectorAll("[data-abilities]")) {
     const body = new URLSearchParams(new FormData(form)).toString();
     if (body === shown) return;
     const answer = await ask(region, region.dataset.abilities, { newest: true, method: "POST", body: new URLSearchParams(body) });
+    if (answer?.status === 401) throw new Failure(t("You are signed out."));
     if (!answer?.ok) return; // faults in the form are reported when it is sent
     shown = body;
     const said = new DOMParser().parseFromString(answer.text, "text/html").body;

@@ -90,6 +90,24 @@ _BROKEN: Final = """(read) => {
     return wrong;
 }"""
 
+# Lines of an operation's name that lie on the link next to it, and labels that touch their value.
+_OVERLAID: Final = """() => {
+    const wrong = [];
+    for (const one of document.querySelectorAll(".others .grant")) {
+        const range = document.createRange();
+        range.selectNodeContents(one.querySelector(".verb"));
+        const edge = one.querySelector(".to-reference svg").getBoundingClientRect();
+        if ([...range.getClientRects()].some((line) => line.right > edge.left && line.bottom > edge.top && line.top < edge.bottom))
+            wrong.push(`${range} is under its link`);
+    }
+    const canvas = document.createElement("canvas").getContext("2d");
+    for (const one of document.querySelectorAll(".log td[data-label]")) {
+        canvas.font = getComputedStyle(one, "::before").font;
+        if (canvas.measureText(one.dataset.label).width > parseFloat(getComputedStyle(one).gridTemplateColumns)) wrong.push(one.dataset.label);
+    }
+    return wrong;
+}"""
+
 
 @pytest.fixture
 def places(run: Run, community: Community) -> list[str]:
@@ -129,8 +147,9 @@ def test_names_and_columns_have_room_on_a_phone(
     let_in(opened(chrome, service.address).new_page())
     window.set_extra_http_headers({"accept-language": "de"})
     found = []
-    for place in ("/forums", "/groups", "/administrators", "/account", "/keys"):
+    for place in ("/forums", "/groups", "/administrators", "/account", "/keys", "/webhooks", "/keys/new"):
         page.goto(f"/admin{place}")
+        found += [f"{place}: {wrong}" for wrong in page.evaluate(_OVERLAID)]
         found += [f"{place}: {wrong}" for wrong in page.evaluate(_BROKEN, ".node-name, .list th > a, .log th > a, .cards td")]
     run("keys.create", name="K" * 100, grants=["forums.list"])
     page.set_viewport_size({"width": 1280, "height": 900})

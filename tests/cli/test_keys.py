@@ -164,13 +164,14 @@ def test_update_changes_what_it_is_told_and_nothing_else(trellis: Trellis, trell
     assert trellis("keys", "update", "1", "--expires", "soon").exit_code == 1
 
 
-def test_rotate_shows_a_new_secret_of_the_same_key(trellis_json: TrellisJson) -> None:
+def test_rotate_shows_a_new_secret_of_the_same_key(trellis: Trellis, trellis_json: TrellisJson) -> None:
     made = trellis_json("keys", "create", "Plugin", "--grant", "forums.get")
     rotated = trellis_json("keys", "rotate", made["id"], "--overlap-days", "2")
 
     assert rotated["key"] != made["key"]
     assert rotated["key"].startswith(made["public"])
     assert rotated["oldSecretUntil"] is not None
+    assert "\nThe previous secret is valid until 20" in trellis("keys", "rotate", made["id"], "--overlap-days", 2).stdout
 
 
 def test_revoke_ends_a_key_for_good(trellis: Trellis, trellis_json: TrellisJson) -> None:

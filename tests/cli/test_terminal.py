@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from importlib.abc import MetaPathFinder
 from io import RawIOBase, StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.service_process import environment
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis import asgi
+from trellis.cli import main
 from trellis.cli.app import app
 from trellis.cli.terminal import format_refusal, progress_of
 from trellis.errors import Fault, Refused, refuse_faults
@@ -416,3 +418,17 @@ def test_a_full_disk_ends_a_process_with_one_message(settings: Settings) -> None
     done = run_in_shell(settings, "trellis --help >/dev/full || trellis keys list >/dev/full")
 
     assert (done.returncode, done.stderr.decode().splitlines()) == (1, [FULL, FULL])
+
+
+class Interrupted(MetaPathFinder):
+    """Ctrl-C while modules are loaded."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        raise KeyboardInterrupt(fullname)
+
+
+def test_ctrl_c_while_the_command_line_is_loaded_leaves_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "trellis.cli.app")
+    monkeypatch.setattr("sys.meta_path", [Interrupted()])
+    with pytest.raises(SystemExit, match="130"):
+        main()

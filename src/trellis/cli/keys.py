@@ -320,6 +320,8 @@ def _show_once(key: dict[str, Any], json: bool) -> None:
     else:
         show(key["key"], style="bold")
         show(f"This is key {key['id']}, '{key['name']}'. Save it now: it will not be shown again.")
+        if key["oldSecretUntil"] is not None:
+            show(f"The previous secret is valid until {key['oldSecretUntil']}.")
         show(f"It may run: {', '.join(key['grants']) or 'nothing'}")
         for operation, said in describe_bounds(key["bounds"]).items():
             show(f"{operation}: {said}")

@@ -13,11 +13,13 @@ import orjson
 import pytest
 
 from tests.cli.conftest import Environment, Trellis, TrellisJson
+from tests.cli.structure.conftest import Screen
 from tests.community import ENDPOINTS, Community
 from tests.fixture_types import Events, MakeKey, Run
 from tests.program import running
 from tests.service_process import environment
 from tests.wait import GIVE_UP
+from trellis.cli.app import app
 from trellis.compose import catalogue_of
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
@@ -333,3 +335,16 @@ def test_a_reason_that_is_too_long_is_refused_as_by_the_api(trellis: Trellis, ke
         )
     assert events() == before
     assert trellis("run", "groups.create", "name=News", "--reason", "x" * 500).exit_code == 0
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_document_at_a_terminal_cannot_turn_what_is_around_it(
+    trellis: Trellis, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("forums.create", name="News", description="<p>\u202esdrawkcab</p>")
+    assert "\u202e" in trellis("export").stdout
+    for command in (["run", "structure.export", "format=yaml"], ["export"], ["export", "--json"]):
+        monkeypatch.setattr("sys.stdout", screen := Screen())
+        with pytest.raises(SystemExit):
+            app(command)
+        assert ("\u202e" in screen.getvalue(), "sdrawkcab" in screen.getvalue()) == (False, True)

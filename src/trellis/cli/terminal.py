@@ -101,9 +101,9 @@ def explain_output(error: OSError) -> str:
 
 
 def show_document(text: str) -> None:
-    """Print a text that ends with a line break, unchanged."""
+    """Print a text that ends with a line break: unchanged, unless it is shown at a terminal, which some characters would change."""
     with _writing():
-        typer.echo(text, nl=False)
+        typer.echo(escape_unsafe(text) if sys.stdout.isatty() else text, nl=False)
 
 
 def show_json(value: Any, *, plain: bool = False) -> None:

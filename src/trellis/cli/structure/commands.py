@@ -101,8 +101,6 @@ def export(
     if output is not None:
         write_whole(output, text)
         say(f"Wrote {output}.")
-    elif sys.stdout.isatty():
-        show(text.removesuffix("\n"))
     else:
         show_document(text)
 

@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from tests.cli.conftest import Environment, Trellis
-from tests.fixture_types import Run
+from tests.fixture_types import MakeKey, Run
 from tests.service_process import environment
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
@@ -371,6 +371,19 @@ def test_output_that_cannot_be_written_ends_every_command_without_a_traceback(
                 app([*command])
         told = [] if open_output is open_pipe_without_reader else [FULL]
         assert (command, ended.value.code, capsys.readouterr().err.splitlines()) == (command, 1, told)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("open_output", [open_full_disk, open_pipe_without_reader])
+def test_an_answer_that_cannot_be_written_is_not_a_no(
+    nowhere: Environment, settings: Settings, key: MakeKey, monkeypatch: pytest.MonkeyPatch, open_output: Callable[[], RawIOBase]
+) -> None:
+    nowhere(database_url=settings.database_url)
+    key("forums.get")
+    with TextIOWrapper(open_output(), write_through=True) as output:  # type: ignore[type-var]
+        monkeypatch.setattr("sys.stdout", output)
+        with pytest.raises(SystemExit, match="2"):
+            app(["may", "1", "forums.get"])
 
 
 def run_in_shell(settings: Settings, command: str, **more: str) -> "subprocess.CompletedProcess[bytes]":

@@ -25,6 +25,7 @@ from zxcvbn import zxcvbn
 
 _STATEMENTS: Final = 5_000  # that are kept compiled
 _ADDRESSES: Final = 1_000  # that are kept taken apart
+_COLLECTIONS: Final = (20_000, 20, 50)  # thresholds of the garbage collector; Python's own are for young objects 700 and 10
 FOLDER: Final = "SAVINGS_OF_TRELLIS"  # names the folder to the services of the tests; not behind TRELLIS_, where the settings are
 
 
@@ -170,7 +171,8 @@ def pause_collecting() -> None:
 
 
 def resume_collecting() -> None:
-    """Search for garbage again, but not among what was collected."""
+    """Search for garbage again, less often than by default, and not among what was collected."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_COLLECTIONS)
     gc.enable()

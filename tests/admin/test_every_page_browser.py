@@ -36,7 +36,8 @@ def _look(page: Page, where: str, between: int, themes: tuple[Theme, ...]) -> It
     """
     for width in _WIDTHS:
         theme = themes[0] if width == _WIDTHS[0] else themes[1]
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        if width in _WIDTHS[:2]:
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         page.set_viewport_size({"width": width, "height": 900})
         if (wide := overflow(page)) > 0:
             yield f"{where} at {width}: {wide} px too wide"

@@ -276,6 +276,8 @@ def test_a_secret_may_be_in_a_file(name: str, tmp_path: Path) -> None:
         load(**{f"{name}_FILE": str(file)})
     with pytest.raises(SettingsError, match=f"^The file that TRELLIS_{name}_FILE names cannot be read: "):
         load(**{f"{name}_FILE": str(tmp_path / "nowhere")})
+    with pytest.raises(SettingsError, match=f"^The file that TRELLIS_{name}_FILE names has more than 65,536 characters\\.$"):
+        load(**{f"{name}_FILE": "/dev/zero"})
 
 
 def test_a_malformed_secret_in_a_file_is_not_shown(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict
 _USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
 # The user and the password in the address of a database, as SQLAlchemy finds them: the password may contain / ? # and [.
 _USER: Final = re.compile(r"//[^:/@]*(:[^@]*)?@")
+_LONGEST_SECRET: Final = 64 * 1024  # characters in its file
 _SINGLE_QUOTED: Final = re.compile(r"[^=]*=[^\S\r\n]*'")  # a line of a settings file
 
 
@@ -257,10 +258,13 @@ def is_encrypted_database(url: str) -> bool:
 def read_secret_file(name: str, path: str) -> str:
     """Return the text of the file that a setting names, without blanks around it. Raises SettingsError."""
     try:
-        secret = Path(path).read_text(encoding="utf-8").strip()
+        with Path(path).open(encoding="utf-8") as file:
+            secret = file.read(_LONGEST_SECRET + 1)  # a device may have no end
     except (OSError, ValueError) as error:  # a name with a NUL, or a text that is not UTF-8
         raise SettingsError(f"The file that {name} names cannot be read: {error}.") from None
-    if not secret:
+    if len(secret) > _LONGEST_SECRET:
+        raise SettingsError(f"The file that {name} names has more than {_LONGEST_SECRET:,} characters.")
+    if not (secret := secret.strip()):
         raise SettingsError(f"The file that {name} names is empty.")
     return secret
 

@@ -137,7 +137,7 @@ class Form:
         told = [replace(fault, detail=self.clock.tell(fault.detail)) for fault in refused.faults]
         self.faults = tuple(sorted(told, key=lambda f: order.index(field_of(f)) if field_of(f) else len(order)))
         self.more_faults = refused.more_faults
-        self.title = "" if refused.faults else refused.detail
+        self.title = "" if refused.faults else self.clock.tell(refused.detail)
         if isinstance(refused, StaleForm):
             self.faults = ()
             if _SECRET.issuperset(map(self.widget, self.fields)):

@@ -199,7 +199,7 @@ def _get(context: Context) -> Outcome:
     context.input.raise_faults()
     logged = requests.find(context.tx, context.call.target or 0)
     if logged is None:
-        raise invalid_id("request", context.call.target, "1T107/1")
+        raise invalid_id(say("request"), context.call.target, "1T107/1")
     return Outcome(serialize_request(logged) | {"event": _find_event(context, logged.request)})
 
 

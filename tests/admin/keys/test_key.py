@@ -481,6 +481,13 @@ def test_a_key_is_revoked_with_a_reason(admin: Visitor, key: MakeKey, gate: Gate
     assert len(events()) == len(before) + 1
 
 
+def test_the_time_in_a_refusal_is_told_as_the_panel_tells_times(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key(["forums.list"])
+    form = _edit(admin)
+    run("keys.revoke", 1)
+    assert "was revoked at 2026-01-31 09:30:00 UTC." in page_text(admin.post("/keys/1/edit", form))
+
+
 def test_a_key_that_is_not_there_is_said_to_be_so(admin: Visitor, events: Events) -> None:
     before = events()
     for path in ("", "/edit", "/rotate", "/revoke"):

@@ -171,6 +171,8 @@ def test_what_is_seldom_said_is_in_the_language_too(
         "the terminal": admin.get("/filters"),
         "Created:": admin.get(f"/events/{copied}"),
         "(another": admin.get("/proposals/2"),
+        "no key with the id 999": admin.get("/keys/999"),
+        "no webhook with the id 999": admin.get("/webhooks/999"),
     }
     said = {text: page_text(page).translate(dict.fromkeys((0x2068, 0x2069))) for text, page in pages.items()}
     assert [text for text in said if _accent(text) not in said[text]] == []

@@ -186,7 +186,7 @@ def find_administrator(context: Context) -> Administrator:
     """Return the administrator that a call targets. Raises Refused (INVALID_ID)."""
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None:
-        raise invalid_id("administrator", context.call.target, "1T106/4")
+        raise invalid_id(say("administrator"), context.call.target, "1T106/4")
     return admin
 
 

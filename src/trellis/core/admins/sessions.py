@@ -246,7 +246,7 @@ def _sign_in(context: Context) -> Outcome:
     context.input.raise_faults()
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None or admin.disabled_at is not None:
-        raise invalid_id("administrator who may sign in", context.call.target, "1T106/5")
+        raise invalid_id(say("administrator who may sign in"), context.call.target, "1T106/5")
     if (mark := context.input.get(_MARK.name)) and mark != mark_password(admin.id, admin.digest):
         raise Refused("NO_PERMISSION", say("The password was changed meanwhile. Sign in with the new one."))
     factor, alone = take_factor(context, admin.id), bool(context.input.get(_ALONE.name))
@@ -278,7 +278,7 @@ def find_own_session(context: Context) -> Session:
     given.raise_faults()
     session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == given.get("session")), None)
     if session is None:
-        raise invalid_id("session", given.get("session"), "1T106/6")
+        raise invalid_id(say("session"), given.get("session"), "1T106/6")
     return session
 
 

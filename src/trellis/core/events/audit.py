@@ -9,6 +9,7 @@ from trellis.core.events.event import EventTypes, find_wanted
 from trellis.core.events.undo_state import serialize_with_undo
 from trellis.core.fields import Choice, Field, Input, Integer, NodeId, Text, Timestamp, format_timestamp, invalid_id
 from trellis.core.operation import Context, Operation, Outcome
+from trellis.sentences import say
 from trellis.store import events, requests
 from trellis.store.events import Event
 
@@ -93,7 +94,7 @@ def _get(context: Context) -> Outcome:
     context.input.raise_faults()
     event, actor = events.find(context.tx, context.call.target or 0), context.call.actor
     if event is None or not actor.sees(event.resource):
-        raise invalid_id("event", context.call.target, "1T107/2")
+        raise invalid_id(say("event"), context.call.target, "1T107/2")
     request = _find_request(context, event) if actor.may("requests.get") else None
     resources = None if actor.permit is None else actor.permit.resources
     count = 0 if event.change_set is None else events.count_of_change_set(context.tx, event.change_set, resources)

@@ -242,7 +242,7 @@ def _reset(context: Context) -> Outcome:
 def _find_administrator(context: Context) -> Administrator:
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None:
-        raise invalid_id("administrator", context.call.target, "1T106/7")
+        raise invalid_id(say("administrator"), context.call.target, "1T106/7")
     return admin
 
 
@@ -257,7 +257,7 @@ def _find_own(context: Context) -> Administrator:
 def _find_passkey(context: Context, admin: Administrator, number: int) -> Passkey:
     found = next((one for one in passkeys.find_by_admin(context.tx, admin.id) if one.id == number), None)
     if found is None:
-        raise invalid_id("passkey", number, "1T106/8")
+        raise invalid_id(say("passkey"), number, "1T106/8")
     return found
 
 

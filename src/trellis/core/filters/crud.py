@@ -201,7 +201,7 @@ def _find_own(context: Context) -> SavedFilter:
     saved, actor = filters.find(context.tx, context.call.target or 0), context.call.actor
     is_own = saved is not None and saved.admin_id == _owner(context)
     if saved is None or not (is_own or actor.type == "terminal" or (saved.shared and _may_read_list(saved, actor))):
-        raise invalid_id("saved filter", context.call.target, _NO_FILTER)
+        raise invalid_id(say("saved filter"), context.call.target, _NO_FILTER)
     if is_own or actor.type == "terminal" or actor.permit is None:
         return saved
     raise Refused(

@@ -179,7 +179,7 @@ def find_key(context: Context, number: int | None = None) -> Key:
     number = context.call.target if number is None else number
     key = keys.find(context.tx, number or 0)
     if key is None:
-        raise invalid_id("key", number, "1T105/2")
+        raise invalid_id(say("key"), number, "1T105/2")
     return key
 
 

@@ -64,7 +64,7 @@ def _restore(context: Context) -> Outcome:
     context.input.raise_faults()
     event = events.find(context.tx, context.call.target or 0)
     if event is None or event.resource != "keys":
-        raise invalid_id("event of a key", context.call.target, _NO_EVENT)
+        raise invalid_id(say("event of a key"), context.call.target, _NO_EVENT)
     _refuse_final(context, event)
     old = find_unrevoked(context, event.resource_id)
     check_key_version(context, old)

@@ -164,7 +164,7 @@ def _withdraw(context: Context) -> Outcome:
     context.input.raise_faults()
     proposal = _find(context, WITHDRAW)
     if context.call.actor.grants is not None and not is_own(context, proposal):
-        raise invalid_id("proposal of this key", proposal.id, _CODES[WITHDRAW.name])
+        raise invalid_id(say("proposal of this key"), proposal.id, _CODES[WITHDRAW.name])
     return _close(context, _require_open(context, proposal), WITHDRAWN)
 
 

@@ -9,6 +9,7 @@ from trellis.core.proposals.record import LOGGED, STATE, WHOLE, serialize_conten
 from trellis.core.proposals.verbs import PATH
 from trellis.core.proposals.visibility import find_visible, sees_all
 from trellis.core.verbs import GET, LIST
+from trellis.sentences import say
 from trellis.store import proposals
 
 _CODE: Final = "1T115/7"
@@ -65,7 +66,7 @@ def _list(context: Context) -> Outcome:
     filters = {name: given.get(name) for name in ("state", "operation") if given.get(name)}
     if not sees_all(context):
         if given.get("keyId", actor.id) != actor.id:
-            raise invalid_id("key", given.get("keyId"), _CODE)
+            raise invalid_id(say("key"), given.get("keyId"), _CODE)
         filters["actor"] = (actor.type, actor.id or 0)
     elif "keyId" in given:
         filters["actor"] = ("key", given.get("keyId"))

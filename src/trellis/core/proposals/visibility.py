@@ -5,6 +5,7 @@ from typing import Final
 from trellis.core.fields import invalid_id
 from trellis.core.operation import Context
 from trellis.core.proposals.verbs import APPROVE, REJECT
+from trellis.sentences import say
 from trellis.store import proposals
 from trellis.store.proposals import Proposal
 
@@ -34,5 +35,5 @@ def find_visible(context: Context, code: str) -> Proposal:
     """Return the proposal that a call targets. Raises Refused (INVALID_ID) if it does not exist, or may not be seen."""
     proposal = proposals.find(context.tx, context.call.target or 0)
     if proposal is None or not (sees_all(context) or is_own(context, proposal)):
-        raise invalid_id("proposal", context.call.target, code)
+        raise invalid_id(say("proposal"), context.call.target, code)
     return proposal

@@ -11,6 +11,7 @@ from trellis.core.undo.many import MOST, MOST_SINGLY, undo_events
 from trellis.core.undo.restore import may_list_all
 from trellis.core.verbs import RESTORE
 from trellis.refusals import with_codes
+from trellis.sentences import say
 from trellis.store import events
 
 _NO_CHANGE_SET: Final = "1T111/2"
@@ -113,7 +114,7 @@ def _restore_change_set(context: Context) -> Outcome:
     found = events.find_change_set(context.tx, number)
     actor = context.call.actor
     if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or may_list_all(actor)):
-        raise invalid_id("change set", number, _NO_CHANGE_SET)  # only callers who may read all events may know whose it is
+        raise invalid_id(say("change set"), number, _NO_CHANGE_SET)  # only callers who may read all events may know whose it is
     seqs, purged = _cut(context, found.events, found.purged)
     return undo_events(context, seqs, purged=purged)
 

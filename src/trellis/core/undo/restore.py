@@ -179,7 +179,7 @@ def _check_seen(tx: Transaction, seq: int, event: Event | None, actor: Actor) ->
         return event
     if event is None and seq <= events.find_bounds(tx)[1]:
         raise Refused("NO_LONGER_KEPT", say("Event {seq} has been purged, so it cannot be undone.", seq=seq))
-    raise invalid_id("event", seq, _NO_EVENT)
+    raise invalid_id(say("event"), seq, _NO_EVENT)
 
 
 def _restore(kind: NodeKind, context: Context) -> Outcome:

@@ -154,7 +154,7 @@ def find_webhook(context: Context, code: str) -> Webhook:
     """Return the webhook that a call is about; refuse an id that does not exist."""
     webhook = endpoints.find(context.tx, context.call.target or 0)
     if webhook is None:
-        raise invalid_id("webhook", context.call.target, code)
+        raise invalid_id(say("webhook"), context.call.target, code)
     return webhook
 
 

@@ -110,7 +110,7 @@ def _get(context: Context) -> Outcome:
     context.input.raise_faults()
     delivery = log.find(context.tx, context.call.target or 0)
     if delivery is None:
-        raise invalid_id("delivery", context.call.target, _MISSING["get"])
+        raise invalid_id(say("delivery"), context.call.target, _MISSING["get"])
     attempts = log.list_attempts(context.tx, (delivery.id,)).get(delivery.id, [])
     event = outbox.find_events(context.tx, (delivery.seq,)).get(delivery.seq or 0)
     shown = event is None or not is_alarm(delivery.type) or context.call.actor.sees(event.resource)

@@ -95,9 +95,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So does what starts the service, and waits for it more than it does something.
 
     A test in a browser that could run on both engines runs on one of them, half of them on each: what a page does with an engine
-    is tested without a browser on both. So does a test that is marked `either`. TRELLIS_TEST_ENGINES=both runs them on both.
+    is tested without a browser on both. TRELLIS_TEST_BROWSER=both runs them on both.
     """
-    if os.environ.get("TRELLIS_TEST_ENGINES") != "both":
+    if os.environ.get("TRELLIS_TEST_BROWSER") != "both":
         _spread_over_engines(config, items)
     slow = {item for item in items if item.get_closest_marker("slow") is not None}
     if config.getoption(_THOROUGH):
@@ -125,12 +125,12 @@ def _begin_with(first: Container[pytest.Item], items: Sequence[pytest.Item], pro
 
 
 def _spread_over_engines(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave one engine to each test in a browser, or marked `either`, that has both."""
+    """Leave one engine to each test in a browser that has both."""
     engines: dict[str, set[str]] = {}
     of: dict[pytest.Item, tuple[str, str]] = {}
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
-        if "engine" in given and any(item.get_closest_marker(name) is not None for name in ("browser", "either")):
+        if "engine" in given and item.get_closest_marker("browser") is not None:
             of[item] = item.nodeid.replace(str(given["engine"]), ""), str(given["engine"])
             engines.setdefault(of[item][0], set()).add(of[item][1])
     left_out = {

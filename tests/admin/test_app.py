@@ -28,7 +28,6 @@ _CLOSED = [page for page in PAGES if not page.open]
 _WRITES = [page for page in PAGES if page.method == "POST"]
 
 
-@pytest.mark.either
 def test_no_page_answers_without_a_session(visitor: MakeVisitor, mira: int, events: Events) -> None:
     before = events()
     somebody = visitor()
@@ -46,7 +45,6 @@ def test_no_page_answers_without_a_session(visitor: MakeVisitor, mira: int, even
     assert len(_CLOSED) >= 15
 
 
-@pytest.mark.either
 def test_no_write_without_the_sessions_token(admin: Visitor, mira: int, events: Events) -> None:
     before = events()
     values = {"login": LOGIN, "password": "a good new password", "name": "X", "currentPassword": PASSWORD}
@@ -58,7 +56,6 @@ def test_no_write_without_the_sessions_token(admin: Visitor, mira: int, events: 
     assert len(_WRITES) >= 10
 
 
-@pytest.mark.either
 def test_no_write_from_another_site(admin: Visitor, events: Events) -> None:
     before = events()
     others = ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "https://evil.example"})
@@ -67,7 +64,6 @@ def test_no_write_from_another_site(admin: Visitor, events: Events) -> None:
     assert events() == before
 
 
-@pytest.mark.either
 def test_every_answer_has_the_headers_and_no_inline_scripts_or_styles(admin: Visitor, visitor: MakeVisitor) -> None:
     static = re.search(r'/admin(/static/[^"]+\.css)', admin.get("").text)
     assert static is not None
@@ -263,7 +259,6 @@ _UNKNOWN: Final[tuple[dict[str, str], ...]] = (  # cookies
 )
 
 
-@pytest.mark.either
 def test_no_body_is_read_of_somebody_who_is_not_known(visitor: MakeVisitor, mira: int) -> None:
     sender = Sender(visitor().client)
     for page, cookies in spread(_WRITES, _UNKNOWN):

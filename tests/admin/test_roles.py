@@ -69,7 +69,6 @@ def test_every_page_names_what_it_needs(gate: Gate, settings: Settings) -> None:
             assert name in gate.catalogue, page.path
 
 
-@pytest.mark.either
 @pytest.mark.parametrize(("role", "kinds"), ROLE_OF, ids=str)
 def test_a_role_can_do_what_it_is_shown_and_nothing_else(
     role: str, kinds: tuple[str, ...], gate: Gate, settings: Settings, records: dict[str, int], sign_in_as: Any, events: Events

@@ -55,7 +55,6 @@ def _turned(html: str) -> Iterator[str]:
             yield shown[max(0, found.start() - 80) : found.start() + 20]
 
 
-@pytest.mark.either
 def test_no_page_of_the_panel_is_turned(admin: Visitor, named: None) -> None:
     waiting, seen, names = ["/admin"], set[str](), 0
     turned: dict[str, list[str]] = {}

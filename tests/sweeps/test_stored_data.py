@@ -2,8 +2,7 @@
 
 There are some hundred nodes with the longest texts, and what a page or a tree may have together is a part of that here: so whatever
 reads without a limit is told from what has one. What the processor does is compared with the same for ordinary texts, in the same
-run. Pages read by operations alone, which are measured on both engines, so that each page is measured on one: its memory on SQLite,
-and what the processor does on PostgreSQL.
+run.
 """
 
 import re
@@ -129,10 +128,10 @@ def find_pages(open_page: Callable[[str], Any], most_alike: int = 3) -> list[str
 
 
 @pytest.mark.slow
-def test_nothing_takes_much_memory(engine: str, run: Run, admin: Visitor, write_worst: Callable[[int], None]) -> None:
+def test_nothing_takes_much_memory(run: Run, admin: Visitor, write_worst: Callable[[int], None]) -> None:
     """Neither a read nor a dry run nor a page: none of them changes what the others find."""
     write_worst(COPIES)
-    peaks = _measure_reads(run) | _measure_dry_runs(run) | (_measure_pages(admin) if engine == "sqlite" else {})
+    peaks = _measure_reads(run) | _measure_dry_runs(run) | _measure_pages(admin)
     assert {what: peak for what, peak in peaks.items() if peak > MOST} == {}
 
 
@@ -189,15 +188,14 @@ def _measure_pages(admin: Visitor) -> dict[str, int]:
 
 @pytest.mark.slow
 def test_no_text_costs_much_more_than_an_ordinary_one(
-    engine: str, run: Run, admin: Visitor, write_worst: Callable[[int], None], write_ordinary: Callable[[int], None]
+    run: Run, admin: Visitor, write_worst: Callable[[int], None], write_ordinary: Callable[[int], None]
 ) -> None:
     def open_page(path: str) -> Any:
         return admin.get(path.removeprefix("/admin"))
 
-    has_pages = engine == "postgresql"
     write_ordinary(40)
     ordinary: dict[str, float] = {}
-    for what, read in _list_reads(run, open_page if has_pages else None):
+    for what, read in _list_reads(run, open_page):
         shape = _NUMBERS.sub("0", what)
         ordinary[shape] = max(ordinary.get(shape, FLOOR), _measure(read))
     write_worst(40)
@@ -213,18 +211,17 @@ def test_no_text_costs_much_more_than_an_ordinary_one(
 
     for question in find_questions(run):
         compare(str(question), partial(ask, run, question))
-    if has_pages:
-        find_pages(lambda path: compare(path, partial(open_page, path)), SORTS)
+    find_pages(lambda path: compare(path, partial(open_page, path)), SORTS)
     assert long == {}
-    assert len(ordinary) > (120 if has_pages else 80)
+    assert len(ordinary) > 120
 
 
-def _list_reads(run: Run, open_page: Callable[[str], Any] | None) -> list[tuple[str, Callable[[], Any]]]:
-    """Return all reads and pages, each done once before; no pages if nothing opens them."""
+def _list_reads(run: Run, open_page: Callable[[str], Any]) -> list[tuple[str, Callable[[], Any]]]:
+    """Return all reads and pages, each done once before."""
     reads: list[tuple[str, Callable[[], Any]]] = [(str(question), partial(ask, run, question)) for question in find_questions(run)]
     for _, read in reads:
         read()
-    return reads + ([(path, partial(open_page, path)) for path in find_pages(open_page)] if open_page is not None else [])
+    return reads + [(path, partial(open_page, path)) for path in find_pages(open_page)]
 
 
 def _measure_until(read: Callable[[], Any], bound: float) -> Iterator[float]:

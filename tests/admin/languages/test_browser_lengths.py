@@ -103,7 +103,8 @@ _OVERLAID: Final = """() => {
     const canvas = document.createElement("canvas").getContext("2d");
     for (const one of document.querySelectorAll(".log td[data-label]")) {
         canvas.font = getComputedStyle(one, "::before").font;
-        if (canvas.measureText(one.dataset.label).width > parseFloat(getComputedStyle(one).gridTemplateColumns)) wrong.push(one.dataset.label);
+        const room = parseFloat(getComputedStyle(one).gridTemplateColumns);
+        if (canvas.measureText(one.dataset.label).width > room) wrong.push(one.dataset.label);
     }
     return wrong;
 }"""

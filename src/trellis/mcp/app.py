@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -143,9 +144,10 @@ class Mcp:
         if origin is None or self.service.find_allowed_origin(request) is not None:
             return
         told = origin.decode("latin-1")
-        base = urlsplit(request.base)
-        if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or base.hostname in _LOOPBACK):
-            return
+        with suppress(ValueError):  # a caller can send a Host that urlsplit() refuses
+            base = urlsplit(request.base)
+            if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or base.hostname in _LOOPBACK):
+                return
         raise Refused(
             "ORIGIN_NOT_ALLOWED", say("Pages from {told} may not send requests to {prefix}.", told=quote(told), prefix=PREFIX)
         )

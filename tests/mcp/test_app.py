@@ -393,9 +393,11 @@ def test_the_log_has_no_secret_and_not_all_of_what_is_long(agent: AgentClient, r
     document = f"format: trellis/1\nname: it\nforums: [{{externalId: h, name: H, password: {secret}}}]"
     agent.value("structure.apply", {"document": document})
     agent.value("forums.create", {"name": "Long", "description": "long " * 10_000})
+    agent.value("forums.create", {"name": "Cut", "description": f"{'A' * 53} {other} and more"})
+    agent.error("A" * 40 + other, {})
     rows = [row for row in logged(agent, run) if row["path"].startswith("/mcp")]
-    assert len(rows) == 4
-    assert not any(secret in row["path"] or other in row["path"] for row in rows)
+    assert len(rows) == 6
+    assert not any(secret in row["path"] or other[:15] in row["path"] for row in rows)
     assert all(len(row["path"]) <= 512 for row in rows)
     assert '"name":"Hidden","password":"…"' in rows[-1]["path"]
 

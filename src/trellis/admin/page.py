@@ -44,7 +44,7 @@ from trellis.core.admins import SignedIn, address_lane
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import MAX_ID
 from trellis.core.gate import Gate, Result
-from trellis.core.keys import redact_keys, tidy_reason
+from trellis.core.keys import redact_beginning, tidy_reason
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -208,7 +208,7 @@ class PageRequest:
     @property
     def agent(self) -> str:
         """The User-Agent header of the browser, shortened to 300 characters, without control characters and keys."""
-        return redact_keys("".join(c for c in self.http.headers.get("user-agent", "") if c.isprintable())[:300])
+        return redact_beginning("".join(c for c in self.http.headers.get("user-agent", "") if c.isprintable()), 300)
 
     def require_recent_password(self) -> None:
         """Require that the password was entered less than 15 minutes ago.

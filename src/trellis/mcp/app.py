@@ -12,6 +12,7 @@ import orjson
 from trellis.core.actor import Actor
 from trellis.core.fields import quote
 from trellis.core.gate import Result
+from trellis.core.keys import redact_beginning
 from trellis.core.operation import Call, Operation
 from trellis.errors import Refused
 from trellis.http.api import (
@@ -155,7 +156,7 @@ class Mcp:
     # --- methods ------------------------------------------------------------------------------------------------------
 
     async def _answer(self, request: ApiRequest, message: Message, size: int) -> ApiResponse:
-        request.details = f" {message.method[:64]}"
+        request.details = f" {redact_beginning(message.method, 64)}"
         if message.is_notification:
             return ApiResponse(_ACCEPTED)
         actor = require_bearer(request).agent

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any, Final
 
 from trellis.core.fields import MAX_ID, invalid_id, parse_whole_number
+from trellis.core.keys import redact_beginning
 from trellis.core.operation import Operation
 from trellis.core.version import encode_json
 from trellis.errors import Fault, refuse_faults
@@ -53,7 +54,7 @@ def _cut(value: Any, secrets: frozenset[str], levels: int) -> Any:
     if isinstance(value, str):
         if any(name in value for name in secrets):  # it may be a document that contains one
             return _CUT
-        return value if len(value) <= _LETTERS else value[:_LETTERS] + _CUT
+        return value if len(value) <= _LETTERS else redact_beginning(value, _LETTERS) + _CUT
     if not isinstance(value, dict | list):
         return _CUT if isinstance(value, int) and abs(value) > MAX_ID else value
     if not levels:
@@ -61,6 +62,6 @@ def _cut(value: Any, secrets: frozenset[str], levels: int) -> Any:
     if isinstance(value, list):
         return [_cut(one, secrets, levels - 1) for one in value[:_MEMBERS]] + ([_CUT] if len(value) > _MEMBERS else [])
     return {
-        name[:_LETTERS]: _CUT if name in secrets else _cut(one, secrets, levels - 1)
+        redact_beginning(name, _LETTERS): _CUT if name in secrets else _cut(one, secrets, levels - 1)
         for name, one in islice(value.items(), _MEMBERS)
     }

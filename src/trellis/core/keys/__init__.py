@@ -10,7 +10,7 @@ from trellis.core.keys.keyring import Bearer, KeyNotUsable, Keyring, authenticat
 from trellis.core.keys.many import MOST
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
 from trellis.core.keys.restore import RESTORE
-from trellis.core.keys.secret import find_public_part, has_key_form, redact_keys, redact_path, tidy_reason
+from trellis.core.keys.secret import find_public_part, has_key_form, redact_beginning, redact_keys, redact_path, tidy_reason
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "key_version",
     "list_bounds",
     "operations",
+    "redact_beginning",
     "redact_keys",
     "redact_path",
     "serialize_key",

@@ -19,7 +19,7 @@ _ROUNDS: Final = 8  # of decoding
 _HIDDEN_WHOLE: Final = f"trl_{'0' * 8}_{'0' * 16}"
 _LONGEST_REASON: Final = 500  # characters
 _LONGEST_PATH: Final = 512  # characters
-_DECODED: Final = 4096  # characters of a path that may be decoded for these
+_DECODED: Final = 8  # characters of a text that may be decoded for each that is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,12 @@ def redact_keys(text: str) -> str:
 
 def redact_path(path: str) -> str:
     """Return a path as logs show it: with keys redacted, and cut to 512 characters."""
-    return redact_keys(path[:_DECODED])[:_LONGEST_PATH]
+    return redact_beginning(path, _LONGEST_PATH)
+
+
+def redact_beginning(text: str, longest: int) -> str:
+    """Return the beginning of a text with keys redacted, also one that ends behind it, of which a part would look like no key."""
+    return redact_keys(text[: _DECODED * longest])[:longest]
 
 
 def tidy_reason(typed: str) -> str:

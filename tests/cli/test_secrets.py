@@ -62,6 +62,11 @@ def test_a_file_that_holds_none_is_said(trellis: Trellis, mira: int, tmp_path: P
     assert (result.exit_code, said in result.stderr) == (2, True)
 
 
+def test_of_a_file_without_an_end_a_password_is_not_read_to_the_end(trellis: Trellis, mira: int) -> None:
+    result = trellis("run", "admins.set_password", mira, "password=@/dev/zero")
+    assert (result.exit_code, "must have 12 to 255 characters" in result.stderr) == (1, True)
+
+
 def test_without_a_terminal_it_says_what_to_do(trellis: Trellis, mira: int) -> None:
     result = trellis("run", "admins.set_password", mira)
     assert (result.exit_code, "leave it out to be asked" in result.stderr) == (2, True)

@@ -7,6 +7,7 @@ import typer
 
 from trellis.admin import PREFIX
 from trellis.cli.community import act, community, list_all
+from trellis.cli.secrets import LONGEST_LINE
 from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, show_table
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
@@ -254,7 +255,7 @@ def _password(from_stdin: bool) -> str:
     if not from_stdin:
         return generate_password()
     try:
-        password = sys.stdin.readline().rstrip("\r\n")
+        password = sys.stdin.readline(LONGEST_LINE).rstrip("\r\n")
     except UnicodeDecodeError:
         raise Failure("The password on standard input is not UTF-8.", MISUSED) from None
     if not password:

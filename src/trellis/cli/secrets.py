@@ -12,6 +12,7 @@ from trellis.cli.terminal import MISUSED, Failure
 from trellis.core.fields import Field
 from trellis.core.operation import Operation
 
+LONGEST_LINE: Final = 64 * 1024  # characters that are read of a line with a password, which may have no end: more than any can have
 _STDIN: Final = "-"
 
 
@@ -33,7 +34,7 @@ def _read_file(name: str, value: object) -> str:
     path = value.removeprefix("@")
     try:
         with nullcontext(sys.stdin) if path == _STDIN else Path(path).open(encoding="utf-8") as file:
-            line = file.readline().rstrip("\r\n")
+            line = file.readline(LONGEST_LINE).rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         raise Failure(f"{name} could not be read from '{path}': {error}", MISUSED) from None
     if not line:

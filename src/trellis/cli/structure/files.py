@@ -5,13 +5,14 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from trellis.cli.terminal import Failure
 from trellis.core.kind import NodeKind
-from trellis.core.structure import LinedMapping, Unreadable, read_document
+from trellis.core.structure import LONGEST, LinedMapping, Unreadable, read_document
 
 _STDIN: Final = "-"
 _CHILDREN: Final = "children"
@@ -52,7 +53,10 @@ def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
 
 def _read(name: str) -> Any:
     try:
-        raw = sys.stdin.buffer.read() if name == _STDIN else Path(name).read_bytes()
+        with nullcontext(sys.stdin.buffer) if name == _STDIN else Path(name).open("rb") as file:
+            raw = file.read(LONGEST + 1)  # a device may have no end
+        if len(raw) > LONGEST:
+            raise Failure(f"{name} is larger than {LONGEST >> 20} MiB. Split it by section.")
         return raw.decode("utf-8-sig")
     except OSError as error:
         raise Failure(f"{name} could not be read: {error.strerror or error}.") from None

@@ -38,6 +38,8 @@ def test_what_cannot_be_answered_is_not_a_no(trellis: Trellis, run: Run) -> None
         ("Sync", "forums.deleet", 1),
         ("Sync", "forums.delete", 99),
         ("Sync", "forums.delete", 1, "--at", "tomorrow"),
+        ("Sync", "forums.delete", 1, "--at", ""),  # as a shell variable that is not set gives
+        ("Sync", "forums.delete", 1, "--address", ""),
     ):
         assert trellis("may", *asked).exit_code == 2
 

@@ -24,7 +24,7 @@ def test_create_shows_the_key_once_and_alone_on_its_line(trellis: Trellis) -> No
 
 def test_an_end_that_is_empty_is_refused(trellis: Trellis) -> None:
     """Such as that of a variable of the shell that is not set: the key would never end."""
-    for empty in (("--until", ""), ("--expires", " ")):
+    for empty in (("--until", ""), ("--expires", " "), ("--preset", "")):
         assert trellis("keys", "create", "Sync", "--grant", "forums.list", *empty).exit_code == 2
     trellis("keys", "create", "Sync", "--grant", "forums.list", "--until", "7d")
     assert trellis("keys", "grant", "1", "forums.list", "--until", "").exit_code == 2

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from trellis.cli.community import act, community
-from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, format_refusal, show, show_json
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, format_refusal, refuse_empty, show, show_json
 from trellis.errors import Refused
 from trellis.settings import Settings
 
@@ -18,9 +18,13 @@ def may(
         str, typer.Argument(metavar="WHAT", help="An operation, such as forums.delete; for a group, a right, such as forums.read.")
     ],
     node: Annotated[str | None, typer.Argument(metavar="[ID]", help="The node that it is about.", show_default=False)] = None,
-    address: Annotated[str | None, typer.Option(metavar="IP", help="The address that it is used from.", show_default=False)] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="IP", help="The address that it is used from.", show_default=False, callback=refuse_empty()),
+    ] = None,
     at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="The time at which it is used (ISO 8601).", show_default=False)
+        str | None,
+        typer.Option(metavar="TIME", help="The time at which it is used (ISO 8601).", show_default=False, callback=refuse_empty()),
     ] = None,
     as_dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask for a dry run.")] = False,
     json: Json = False,

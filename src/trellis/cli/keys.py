@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from trellis.cli.community import act, community, list_all
-from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, show_table
+from trellis.cli.terminal import MISUSED, Failure, Json, refuse_empty, say, show, show_json, show_table
 from trellis.core.bounds import PROPOSE
 from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.keys import PRESETS, describe_bounds
@@ -37,16 +37,11 @@ Under = Annotated[
 ]
 
 
-def _refuse_empty(text: str | None) -> str | None:
-    """Refuse an empty text, which a shell variable that is not set would give: it would mean never."""
-    if text is not None and not text.strip():
-        raise typer.BadParameter("it is empty. Give a time; for never, leave the option out, or use --no-expiry if there is one.")
-    return text
-
+_A_TIME = refuse_empty("Give a time; for never, leave the option out, or use --no-expiry if there is one.")
 
 Until = Annotated[
     str | None,
-    typer.Option(help="When they end: 7d, 12h, or a timestamp in ISO 8601. By default never.", callback=_refuse_empty),
+    typer.Option(help="When they end: 7d, 12h, or a timestamp in ISO 8601. By default never.", callback=_A_TIME),
 ]
 PerDay = Annotated[int | None, typer.Option(min=0, help="How often each may be used in a day (UTC). By default any number.")]
 DryRunOnly = Annotated[bool, typer.Option("--dry-run-only", help="They allow only dry runs: nothing that they do is kept.")]
@@ -74,7 +69,7 @@ def create(
     dry_run_only: DryRunOnly = False,
     expires: Annotated[
         str | None,
-        typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601. By default never.", callback=_refuse_empty),
+        typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601. By default never.", callback=_A_TIME),
     ] = None,
     ip: Annotated[
         list[str] | None,
@@ -89,7 +84,9 @@ def create(
     dialect: Annotated[str, typer.Option(help=f"The dialect of its requests and answers: {' or '.join(DIALECTS)}.")] = TRELLIS,
     preset: Annotated[
         str | None,
-        typer.Option(help=f"What it may do, and for how long, unless other options say so: {', '.join(PRESETS)}."),
+        typer.Option(
+            help=f"What it may do, and for how long, unless other options say so: {', '.join(PRESETS)}.", callback=refuse_empty()
+        ),
     ] = None,
     log: Annotated[bool, typer.Option("--log/--no-log", help="Whether the key's requests are written to the request log.")] = True,
     json: Json = False,
@@ -187,7 +184,7 @@ def update(
     note: Note = None,
     expires: Annotated[
         str | None,
-        typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601.", callback=_refuse_empty),
+        typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601.", callback=_A_TIME),
     ] = None,
     no_expiry: Annotated[bool, typer.Option("--no-expiry", help="It never expires.")] = False,
     ip: Annotated[

@@ -25,6 +25,17 @@ _PATIENCE: Final = 1.0
 _PAUSE: Final = 10.0
 
 
+def refuse_empty(advice: str = "Give a value, or leave the option out.") -> Callable[[str | None], str | None]:
+    """Return a callback that refuses an empty text, which a shell variable that is not set would give, as if it were left out."""
+
+    def refuse(text: str | None) -> str | None:
+        if text is not None and not text.strip():
+            raise typer.BadParameter(f"it is empty. {advice}")
+        return text
+
+    return refuse
+
+
 class Failure(Exception):
     """A command failed; the text is a message for the user."""
 

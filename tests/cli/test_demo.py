@@ -82,6 +82,16 @@ def test_a_loading_that_was_broken_off_is_taken_up_again(trellis: Trellis, trell
     assert len(everything(trellis_json, "forums")) >= 40
 
 
+def test_blogs_that_are_missing_since_a_loading_was_broken_off_are_loaded(
+    trellis: Trellis, trellis_json: TrellisJson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("trellis.cli.demo.load._PARTS", {**load._PARTS, "blogs": (*sample.BLOGS[:2], Seed(""))})
+        assert trellis("demo").exit_code == 1
+    assert trellis("demo").exit_code == 0
+    assert [blog["name"] for blog in everything(trellis_json, "blogs")] == [seed.name for seed in sample.BLOGS]
+
+
 def test_forums_are_loaded_all_or_none(trellis: Trellis, trellis_json: TrellisJson, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever stops it in the middle can start it again."""
     with monkeypatch.context() as patch:

@@ -41,13 +41,11 @@ class _Loading:
         for kind, seeds in _PARTS.items():
             if kind == "groups":
                 self._make_groups(seeds)
+            elif kind == _ALONE:
+                self._make_alone(kind, seeds)
             elif self._count(kind) == 0:
                 operations = list(self._list_operations(kind, seeds, None))
-                if kind == _ALONE:
-                    for operation in operations:
-                        self._do(operation["operation"], **operation["body"])
-                else:
-                    self._do("core.batch", operations=operations)
+                self._do("core.batch", operations=operations)
                 self._step(len(operations))
         return {_CALLED.get(kind, kind): self._count(kind) for kind in _PARTS}
 
@@ -56,6 +54,15 @@ class _Loading:
             if seed.name not in self._groups:
                 self._groups[seed.name] = self._do("groups.create", name=seed.name, **seed.fields)["id"]
             self._step(1)
+
+    def _make_alone(self, kind: str, seeds: Iterable[Seed]) -> None:
+        """Create the nodes that are missing, unless there are others than those of the sample."""
+        operations = {operation["body"]["name"]: operation for operation in self._list_operations(kind, seeds, None)}
+        there = {node["name"] for node in list_all(self._gate, f"{kind}.list")}
+        for name, operation in operations.items():
+            if there <= operations.keys() and name not in there:
+                self._do(operation["operation"], **operation["body"])
+        self._step(len(operations))
 
     def _list_operations(self, kind: str, seeds: Iterable[Seed], parent: str | None) -> Iterator[dict[str, Any]]:
         """Yield the operations of a batch that create nodes. `parent` is the name of the operation that creates their parent."""

@@ -7,8 +7,7 @@ import typer
 
 from trellis.admin import PREFIX
 from trellis.cli.community import act, community, list_all
-from trellis.cli.secrets import LONGEST_LINE
-from trellis.cli.terminal import MISUSED, Failure, Json, refuse_empty, say, show, show_json, show_table
+from trellis.cli.terminal import LONGEST_LINE, MISUSED, Failure, Json, refuse_empty, say, show, show_json, show_table
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
 from trellis.core.roles import OWNER, ROLES, find_role

@@ -8,11 +8,10 @@ from typing import Any, Final
 
 import typer
 
-from trellis.cli.terminal import MISUSED, Failure
+from trellis.cli.terminal import LONGEST_LINE, MISUSED, Failure
 from trellis.core.fields import Field
 from trellis.core.operation import Operation
 
-LONGEST_LINE: Final = 64 * 1024  # characters that are read of a line with a password, which may have no end: more than any can have
 _STDIN: Final = "-"
 
 

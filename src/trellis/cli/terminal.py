@@ -17,6 +17,7 @@ from trellis.invisible import escape_unsafe
 
 FAILED: Final = 1
 MISUSED: Final = 2
+LONGEST_LINE: Final = 10_000  # characters of a secret, the first line of a file: more than any has, but a device may have no end
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 

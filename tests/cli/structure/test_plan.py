@@ -245,9 +245,9 @@ def test_what_is_not_utf_8_is_told_with_its_line(trellis: Trellis, write: Write)
     assert (refused.exit_code, refused.stderr) == (1, "site.yaml, line 8: This is not UTF-8.\n")
 
 
-def test_a_file_without_an_end_is_not_read_to_the_end(trellis: Trellis) -> None:
+def test_a_device_without_an_end_is_refused(trellis: Trellis) -> None:
     refused = trellis("plan", "/dev/zero")
-    assert (refused.exit_code, refused.stderr) == (1, "/dev/zero is larger than 8 MiB. Split it by section.\n")
+    assert (refused.exit_code, refused.stderr) == (1, "/dev/zero is larger than 8 MiB. Split the document by section.\n")
 
 
 def test_the_name_of_a_file_need_not_be_utf_8(trellis: Trellis, write: Write) -> None:

@@ -6,23 +6,22 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from trellis.cli.terminal import Failure, say
+from trellis.cli.terminal import LONGEST_LINE, Failure, say
 
 _STDIN: Final = "-"
 _KEY: Final = re.compile(r"[!-9;-~]{8,200}", re.ASCII)  # no colon: Basic ends the key with one
-_LONGEST: Final = 10_000
 
 
 def read_key(file: Path) -> str:
     """Return the key, the first line of a file, or of standard input for `-`. Raises Failure, which does not repeat the key."""
     try:
         if str(file) == _STDIN:
-            line = sys.stdin.readline(_LONGEST)
+            line = sys.stdin.readline(LONGEST_LINE)
         else:
             with file.open(encoding="utf-8") as opened:
                 if stat.S_IMODE(file.stat().st_mode) & 0o077:
                     say(f"Others on this machine can read {file}: chmod 600 {file}", style="yellow")
-                line = opened.readline(_LONGEST)
+                line = opened.readline(LONGEST_LINE)
     except OSError as error:
         raise Failure(f"{file} could not be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:

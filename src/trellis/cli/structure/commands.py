@@ -25,6 +25,7 @@ from trellis.kinds import KINDS
 from trellis.settings import Settings, SettingsError
 
 CHANGES: Final = 2  # the exit code of a plan with changes
+_LONGEST_PLAN: Final = 256 * 2**20  # bytes in its file; a device may have no end
 _TOKEN: Final = re.compile(r"[0-9]+-[0-9a-f]+", re.ASCII)
 _STDIN: Final = "-"
 _MAX_DELETES: Final = 10
@@ -256,7 +257,8 @@ def _read_token(plan: str) -> str:
     if _TOKEN.fullmatch(plan):
         return plan
     try:
-        token = loads(Path(plan).read_bytes())["plan"]
+        with Path(plan).open("rb") as file:
+            token = loads(file.read(_LONGEST_PLAN))["plan"]
     except OSError as error:
         raise Failure(f"{plan} is neither the name of a plan nor a file that can be read: {error.strerror}.") from None
     except (JSONDecodeError, KeyError, TypeError):

@@ -4,6 +4,7 @@ import os
 import secrets
 import stat
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from trellis.core.structure import LONGEST, LinedMapping, Unreadable, read_docum
 
 _STDIN: Final = "-"
 _CHILDREN: Final = "children"
+_MOST_BYTES: Final = len(BOM_UTF8) + LONGEST
 _LONGEST: Final = 255  # characters of a file's name that a refusal shows
 
 
@@ -54,9 +56,9 @@ def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
 def _read(name: str) -> Any:
     try:
         with nullcontext(sys.stdin.buffer) if name == _STDIN else Path(name).open("rb") as file:
-            raw = file.read(LONGEST + 1)  # a device may have no end
-        if len(raw) > LONGEST:
-            raise Failure(f"{name} is larger than {LONGEST >> 20} MiB. Split it by section.")
+            raw = file.read(_MOST_BYTES + 1)  # a device may have no end
+        if len(raw) > _MOST_BYTES:
+            raise Failure(f"{name} is larger than {LONGEST >> 20} MiB. Split the document by section.")
         return raw.decode("utf-8-sig")
     except OSError as error:
         raise Failure(f"{name} could not be read: {error.strerror or error}.") from None

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from tests.cli.conftest import Environment, Trellis
 from tests.openid_provider import OpenIdProvider
@@ -22,7 +23,8 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.store import moments
+from trellis.store import moments, tables
+from trellis.store.admins import administrators
 from trellis.store.engine import Store, Transaction
 from trellis.store.figures import Figures, read_figures
 from trellis.store.requests import Request, append
@@ -248,9 +250,12 @@ def open_store(settings: Settings) -> Iterator[Store]:
 
 
 @on_sqlite
-def test_administrators_who_cannot_sign_in_are_as_good_as_none(look: Look, trellis: Trellis) -> None:
+def test_administrators_who_cannot_sign_in_are_as_good_as_none(look: Look, trellis: Trellis, open_store: Store) -> None:
     assert look()["administrators"]["told"].startswith("There is none")
     trellis("admins", "invite", "mira", "--role", "owner")
     assert look()["administrators"]["told"].startswith("Nobody can sign in")
     trellis("admins", "create", "ada")
     assert look()["administrators"]["state"] == "good"
+    without_password = sa.update(tables.administrators).values(digest=administrators.NO_PASSWORD)
+    open_store.write(lambda tx: tx.connection.execute(without_password), quiet=True).result(30)
+    assert look()["administrators"]["told"].startswith("Nobody can sign in")  # no provider is set

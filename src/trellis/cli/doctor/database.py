@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from trellis.cli.community import community, list_all
+from trellis.cli.community import community
 from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
 from trellis.cli.terminal import Failure
-from trellis.core.admins import lacks_local_owner
+from trellis.core.admins import can_anybody_sign_in, has_administrators, lacks_local_owner
 from trellis.core.gate import Gate
 from trellis.settings import Settings, variable
 from trellis.store.figures import read_figures
@@ -99,13 +99,15 @@ def _judge_backup(server: Server | None, last: int | None, now: datetime) -> Fin
 
 
 def _judge_administrators(gate: Gate) -> Finding:
-    found = list(list_all(gate, "admins.list"))
-    if any(not one["disabledAt"] and not one["isInvited"] for one in found):
+    if can_anybody_sign_in(gate):
         return good("administrators", "There are some.")
-    if found:
-        told = "Nobody can sign in: each was disabled, or has not accepted their invitation."
+    if has_administrators(gate):
         return doubtful(
-            "administrators", told, "`trellis admins invite LOGIN` makes another link, `trellis admins create LOGIN` adds one."
+            "administrators",
+            "Nobody can sign in: each was disabled, has not accepted their invitation, or may use no password and has no account "
+            "at the provider.",
+            "`trellis admins invite LOGIN` makes another link, `trellis admins reset-password LOGIN` gives one a password, and "
+            "`trellis admins create LOGIN` adds an owner.",
         )
     return doubtful(
         "administrators", "There is none, so nobody can use the panel.", "`trellis serve` prints a link to create the first."

@@ -148,12 +148,19 @@ def unseal_claims(gate: Gate, binding: str, sealed: str) -> tuple[SignOnRequest,
     return None if request is None else (request, Claims(**{**told, "groups": tuple(told["groups"])}))
 
 
+def can_anybody_sign_in(gate: Gate) -> bool:
+    """Return whether any administrator can sign in, at the provider or with a password."""
+    policy = gate.environment.sign_on
+    with gate.store.reading() as tx:
+        return administrators.any_can_sign_in(tx, policy.issuer, OWNER if policy.owners_only else None)
+
+
 def lacks_local_owner(gate: Gate) -> bool:
     """Return whether single sign-on is set up, but no owner could sign in while the provider is down."""
     if not gate.environment.sign_on.issuer:
         return False
     with gate.store.reading() as tx:
-        return not administrators.any_with_password(tx, OWNER)
+        return not administrators.any_can_sign_in(tx, "", OWNER)
 
 
 # --- slowing down -------------------------------------------------------------------------------------------------

@@ -79,17 +79,27 @@ def count(tx: Transaction) -> int:
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(administrators)).scalar_one())
 
 
+_HAS_PASSWORD: Final = _c.digest.not_in(("", NO_PASSWORD))
+
+
+def _at_provider(issuer: str) -> sa.ColumnElement[bool]:
+    return sa.exists().where(identities.c.admin_id == _c.id, identities.c.issuer == issuer)
+
+
 def count_others_enabled(tx: Transaction, admin: int, role: str, issuer: str) -> int:
     """Count the administrators with a role, other than `admin`, who can sign in with a password or at the provider `issuer`."""
-    at_provider = sa.exists().where(identities.c.admin_id == _c.id, identities.c.issuer == issuer)
-    can = (_c.disabled_at.is_(None), _c.role == role, sa.or_(_c.digest.not_in(("", NO_PASSWORD)), at_provider))
+    can = (_c.disabled_at.is_(None), _c.role == role, sa.or_(_HAS_PASSWORD, _at_provider(issuer)))
     others = sa.select(sa.func.count()).select_from(administrators).where(*can, _c.id != admin)
     return int(tx.connection.execute(others).scalar_one())
 
 
-def any_with_password(tx: Transaction, role: str) -> bool:
-    """Return whether any administrator with a role can sign in with a password."""
-    can = (_c.disabled_at.is_(None), _c.digest.not_in(("", NO_PASSWORD)), _c.role == role)
+def any_can_sign_in(tx: Transaction, issuer: str, local: str | None) -> bool:
+    """Return whether any administrator can sign in: at the provider `issuer` ("" for none), or with a password.
+
+    If `local` is a role, only administrators with that role may sign in with a password.
+    """
+    locally = _HAS_PASSWORD if local is None else sa.and_(_HAS_PASSWORD, _c.role == local)
+    can = (_c.disabled_at.is_(None), sa.or_(locally, _at_provider(issuer)))
     return tx.connection.execute(sa.select(_c.id).where(*can).limit(1)).first() is not None
 
 

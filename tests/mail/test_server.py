@@ -90,6 +90,8 @@ def test_starttls_comes_before_the_password_and_a_wrong_one_is_told_without_it(t
         with pytest.raises(NotSent, match="did not let trellis sign in: 535") as refused:
             server_for(receiver, "localhost", **secured, smtp_password="wrong and secret").check()
         assert "secret" not in str(refused.value)
+        with pytest.raises(NotSent, match=r"^The file that TRELLIS_SMTP_PASSWORD_FILE names has more than 65,536 characters\."):
+            server_for(receiver, "localhost", **secured, smtp_password_file="/dev/zero").check()
         assert not refused.value.is_final, "the operator can put it right"
         unknown = MailServer(replace(Settings(), smtp_host="localhost", smtp_port=receiver.port, smtp_from=MIRA))
         with pytest.raises(NotSent, match="CERTIFICATE_VERIFY_FAILED"):

@@ -12,11 +12,10 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP, EmailPolicy
 from email.utils import formatdate, unquote
-from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from trellis.sentences import say
-from trellis.settings import Settings
+from trellis.settings import Settings, SettingsError
 from trellis.store.mail import reasons
 
 _STEP: Final = 15.0  # seconds that each answer of the server may take
@@ -90,8 +89,7 @@ class MailServer:
         self._port = settings.smtp_port
         self._mode = settings.smtp_tls
         self._user = settings.smtp_user
-        self._password = settings.smtp_password
-        self._file = settings.smtp_password_file
+        self._read_password = settings.read_smtp_password
         self._from = settings.smtp_from or ""
         self._tls = tls
         self._guard = threading.Lock()
@@ -164,6 +162,8 @@ class MailServer:
             raise NotSent(_clean(say(reasons.NOT_SIGNED_IN, user=self._user, code=refused.smtp_code))) from None
         except smtplib.SMTPResponseException as refused:
             raise NotSent(_clean(say(reasons.REFUSED, code=refused.smtp_code, error=_decode(refused.smtp_error)))) from None
+        except SettingsError as error:
+            raise NotSent(_clean(str(error))) from None
         except UnicodeError:  # its text contains a part of the password
             raise NotSent(say(reasons.NOT_WRITABLE)) from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
@@ -188,11 +188,6 @@ class MailServer:
 
     def _context(self) -> ssl.SSLContext:
         return self._tls or ssl.create_default_context()
-
-    def _read_password(self) -> str:
-        if self._file is None:
-            return self._password or ""
-        return Path(self._file).read_text(encoding="utf-8").strip()
 
 
 def _decode(told: bytes | str) -> str:

@@ -294,6 +294,12 @@ class SettingFields:
         value = b"max-age=31536000; includeSubDomains" if self.hsts_subdomains else b"max-age=31536000"
         return ((b"strict-transport-security", value),) if self.is_https else ()
 
+    def read_smtp_password(self) -> str:
+        """Return the password for the mail server. Raises SettingsError."""
+        if self.smtp_password_file is None:
+            return self.smtp_password or ""
+        return read_secret_file(variable("smtp_password_file"), self.smtp_password_file)
+
     def read_client_secret(self) -> str | None:
         """Return the secret of the OpenID client; None for a public client. Raises SettingsError."""
         if self.sso_client_secret_file is None:

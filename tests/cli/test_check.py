@@ -1,12 +1,13 @@
 """`trellis check` and its `--repair`: each fault that can be planted is found, and mended where that is safe."""
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Trellis, TrellisJson
+from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.cli.database_faults import FAULTS, Fault
 from tests.community import GUESTS, Community
 from tests.fixture_types import Clock, Events, Run
@@ -305,3 +306,13 @@ def test_names_that_nobody_can_see_whole_are_told_and_mended(
     for hint in (f"forums.update id={community.help} name=Help", "admins.update id=1 login=mira"):
         assert trellis("run", *hint.split()).exit_code == 0
     assert trellis("check").exit_code == 0
+
+
+def test_a_folder_whose_name_is_not_utf8_can_have_the_database(
+    nowhere: Environment, cli: Trellis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkdir(b"a\xff")  # noqa: PTH102  # pathlib takes no bytes
+    monkeypatch.chdir(os.fsdecode(b"a\xff"))
+    nowhere(database_url="sqlite:///trellis.db")
+    for command in (("migrate",), ("run", "forums.create", "name=News"), ("check",)):
+        assert cli(*command).exit_code == 0

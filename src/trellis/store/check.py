@@ -189,8 +189,7 @@ def check_file(tx: Transaction, most: int) -> list[str]:
     """Let SQLite check its file, and return at most `most` problems. PostgreSQL has its own checksums, so its list is empty."""
     if not tx.sqlite:
         return []
-    name = tx.raw.execute("PRAGMA database_list").fetchone()[2]
     # On a connection of its own: one that has read the search index before another connection rebuilt it would call it damaged.
-    with closing(sqlite.connect(name)) as connection:
+    with closing(sqlite.connect(sqlite.find_file(tx.raw))) as connection:
         found = [str(row[0]) for row in connection.execute(f"PRAGMA quick_check({most})").fetchall()]
     return [] if found == ["ok"] else found

@@ -98,6 +98,13 @@ def connect(file: Path | str, *, create: bool = False, factory: Any = None) -> A
     )
 
 
+def find_file(connection: Any) -> str:
+    """Return the name of the file of a connection."""
+    # As bytes, since the names of folders need not be UTF-8.
+    (name,) = connection.execute("SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'").fetchone()
+    return os.fsdecode(name)
+
+
 def total_changes(connection: Any) -> int:
     """Return how many rows a connection has changed since it was opened."""
     return int(connection.total_changes() if HAS_APSW else connection.total_changes)

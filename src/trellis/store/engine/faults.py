@@ -97,7 +97,7 @@ class OpenFile:
 
     def __init__(self, raw: Any) -> None:
         raw.execute("PRAGMA schema_version").fetchone()  # a first read, which opens the WAL
-        self._names = (name := raw.execute("PRAGMA database_list").fetchone()[2], f"{name}-wal")
+        self._names = (name := sqlite.find_file(raw), f"{name}-wal")
         self._opened = self._look()
 
     def check(self) -> None:

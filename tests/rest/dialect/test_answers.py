@@ -9,6 +9,10 @@ from tests.api_client import ApiClient
 from tests.community import COMMUNITY_URL, Community
 from tests.fixture_types import MakeKey, Run
 from trellis import __version__
+from trellis.core.gate import Gate, Result
+from trellis.core.operation import Call
+from trellis.kinds.invision import INVISION
+from trellis.rest.dialect.groups import AllGroups
 
 PERMISSIONS = ("perm_id", "perm_view", *(f"perm_{number}" for number in range(2, 8)))
 PAGE = ("page", "perPage", "totalResults", "totalPages", "results")
@@ -220,3 +224,20 @@ def test_what_the_dialect_does_not_have_is_answered_as_ours(invision: ApiClient,
     assert invision.get("/forums/forums/tree").json() == api.get("/forums/forums/tree").json()
     refused = invision.post("/core/batch", {"operations": [{"operation": "forums.get", "id": 999}]})
     assert refused.headers["content-type"] == "application/problem+json"
+
+
+def test_no_group_is_left_out_where_another_is_deleted_meanwhile(gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.rest.dialect.groups.MOST_PER_PAGE", 2)
+    made = [run("groups.create", name=name)["id"] for name in ("First", "Second", "Third", "Fourth")]
+    doomed, ask = made[:], gate.run
+
+    def delete_another(call: Call) -> Result:
+        result = ask(call)
+        if call.actor.type == "service" and len(doomed) > 2:
+            run("groups.delete", doomed.pop(0))
+        return result
+
+    monkeypatch.setattr(gate, "run", delete_another)
+    found = [one["id"] for one in AllGroups(gate, INVISION).find("*")]
+    assert found == sorted(found)
+    assert set(made[2:]) <= set(found)

@@ -45,10 +45,12 @@ class AllGroups:
         operation = kind.operation(LIST.name)
         # The service reads them, not the caller: the key needs no grant for the groups that a record names.
         reader = Actor("service", None, self._dialect.title, frozenset((operation,)))
-        found: dict[int, dict[str, Any]] = {}
-        page, pages = 1, 1
-        while page <= pages:
-            listed = self._gate.run(Call(operation, reader, {"page": page, "perPage": MOST_PER_PAGE})).value
-            found |= {one["id"]: {m.name: m.compute(one, self.find) for m in shape.members} for one in listed["results"]}
-            page, pages = page + 1, listed["totalPages"]
-        return found
+
+        def read(page: int) -> Any:
+            return self._gate.run(Call(operation, reader, {"page": page, "perPage": MOST_PER_PAGE})).value
+
+        first = read(1)
+        # From the last page to the first: where a group is deleted meanwhile, those behind it move to a page that comes later.
+        pages = [read(page) for page in range(first["totalPages"], 0, -1)] if first["totalPages"] > 1 else [first]
+        found = {one["id"]: one for page in reversed(pages) for one in page["results"]}
+        return {number: {m.name: m.compute(one, self.find) for m in shape.members} for number, one in sorted(found.items())}

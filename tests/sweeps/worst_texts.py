@@ -86,7 +86,7 @@ class Writer:
                 self._run(f"{kind.name}.update", made, **dict.fromkeys(texts, changed))
             self._run(f"{kind.name}.update", made, **dict.fromkeys(texts, text), name=self._name(255))
         if texts and kind.tree:
-            steps = [{"operation": f"{kind.name}.copy", "id": made}] * 40
+            steps = [{"operation": f"{kind.name}.copy", "id": made, "body": {"parentId": None}}] * 40
             for _ in range(copies // 40):
                 self._run("core.batch", operations=steps)
 

@@ -86,7 +86,6 @@ async def show(request: PageRequest) -> Response:
         webhook=await _find_webhook(request, delivery["webhookId"]),
         body=body[:_MAX_BODY],
         cut=max(0, len(body) - _MAX_BODY),
-        submission=request.submission_token(),
     )
 
 

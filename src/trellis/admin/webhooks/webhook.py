@@ -47,7 +47,6 @@ async def show(request: PageRequest) -> Response:
         webhook=webhook,
         deliveries=latest["results"],
         events=events["results"],
-        submission=request.submission_token(renew=True),
     )
 
 

@@ -12,7 +12,7 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.fields import MAX_ID, Invalid, invalid_id
 from trellis.core.gate import Gate, Result
-from trellis.core.keys import REASON, tidy_reason
+from trellis.core.keys import REASON, tidy_reason, to_one_line
 from trellis.core.operation import Call
 from trellis.core.paging import MOST_PER_PAGE
 from trellis.errors import Fault, Refused, refuse_faults
@@ -24,7 +24,7 @@ from trellis.traces import Traces
 def _check_reason(text: str | None) -> str | None:
     """Refuse a reason that is too long, as the API does, even without what is not recorded of it. Raises Refused."""
     try:
-        REASON.type.parse("".join(one for one in " ".join((text or "").split()) if one.isprintable()))
+        REASON.type.parse(to_one_line(text or ""))
     except Invalid as invalid:
         raise refuse_faults(Fault(REASON.name, invalid.message, f"{REASON.name} {invalid.detail}")) from None
     return text

@@ -25,7 +25,7 @@ from trellis.cli.demo import load_sample
 from trellis.cli.doctor import State, judge_clocks
 from trellis.cli.limits import OncePerMinute, limits_of, make_protocol, raise_descriptors
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import MISUSED, Failure, progress_of, show
+from trellis.cli.terminal import MISUSED, Failure, progress_of, refuse_empty, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
@@ -43,7 +43,13 @@ log = logging.getLogger(__name__)
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 means all addresses of this machine.")] = "127.0.0.1",
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to listen on; 0.0.0.0 means all addresses of this machine.",
+            callback=refuse_empty("Give an address; 0.0.0.0 means all addresses of this machine."),
+        ),
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 means any free port.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the work.")] = 1,
     demo: Annotated[
@@ -94,8 +100,6 @@ def _judge_clock(gate: Gate) -> None:
 
 
 def _bound(host: str, port: int, option: str = "--port") -> socket.socket:
-    if not host:  # as a shell variable that is not set gives; the system would take all addresses
-        raise Failure("--host is empty. Give an address; 0.0.0.0 means all addresses of this machine.", MISUSED)
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

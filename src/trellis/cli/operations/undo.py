@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from trellis.cli.community import Reason, act, community
-from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, say, show, show_json
+from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, refuse_empty, say, show, show_json
 from trellis.core.fields import Invalid, Timestamp
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -47,7 +47,11 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
     ] = False,
     to: Annotated[
         str | None,
-        typer.Option(metavar="PARENT", help="The new parent if the old one is gone: an id, or `root` for the top level."),
+        typer.Option(
+            metavar="PARENT",
+            help="The new parent if the old one is gone: an id, or `root` for the top level.",
+            callback=refuse_empty("Give the id of a parent, or `root` for the top level."),
+        ),
     ] = None,
     delete_created: Annotated[
         bool, typer.Option("--delete-created", help="Delete what the event created; of many events, this is always done.")
@@ -102,8 +106,6 @@ def _check_options(
         raise Failure("--after and --skip-conflicts are for many events: give them with --change-set or --key.", MISUSED)
     if event is None and to is not None:
         raise Failure("--to is for a single event: give its number.", MISUSED)
-    if to is not None and not to.strip():  # as a shell variable that is not set gives; the API takes it for the top level
-        raise Failure("--to is empty. Give the id of a parent, or `root` for the top level.", MISUSED)
 
 
 def _parse_since(gate: Gate, text: str) -> str:

@@ -10,7 +10,15 @@ from trellis.core.keys.keyring import Bearer, KeyNotUsable, Keyring, authenticat
 from trellis.core.keys.many import MOST
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
 from trellis.core.keys.restore import RESTORE
-from trellis.core.keys.secret import find_public_part, has_key_form, redact_beginning, redact_keys, redact_path, tidy_reason
+from trellis.core.keys.secret import (
+    find_public_part,
+    has_key_form,
+    redact_beginning,
+    redact_keys,
+    redact_path,
+    tidy_reason,
+    to_one_line,
+)
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -50,6 +58,7 @@ __all__ = [
     "serialize_key",
     "settle_spans",
     "tidy_reason",
+    "to_one_line",
 ]
 
 

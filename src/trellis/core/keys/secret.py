@@ -92,8 +92,12 @@ def redact_beginning(text: str, longest: int) -> str:
 
 def tidy_reason(typed: str) -> str:
     """Return the reason for an action as events store it: one line, with keys redacted and without invisible characters."""
-    line = "".join(one for one in " ".join(typed.split()) if one.isprintable())
-    return redact_keys(line)[:_LONGEST_REASON]
+    return redact_keys(to_one_line(typed))[:_LONGEST_REASON]
+
+
+def to_one_line(typed: str) -> str:
+    """Return a text as one line without invisible characters."""
+    return "".join(one for one in " ".join(typed.split()) if one.isprintable())
 
 
 def _decode(text: str) -> str:

@@ -40,9 +40,9 @@ MakeConfig = Callable[[], uvicorn.Config]
 # Seconds for which a thread may hold the interpreter while another waits. With the default of 5 ms, a read on the event loop waits
 # for the writer's thread several times while a large write runs.
 _TURN: Final = 0.0005
-# Thresholds of the garbage collector. A full collection stops everything while it scans what a large write has made so far: six
-# times for 60 to 130 ms in an apply of 10,000 nodes, with the default third threshold of 10. Nearly all of that is freed by
-# reference counting; younger generations are collected as often as by default.
+# Thresholds of the garbage collector. A full collection stops everything for 60 to 130 ms while it scans what a large plan or
+# export has made so far, and nearly all of that is freed by reference counting: with 200 in place of 10, it is rare.
+# Younger generations are collected as often as by default. While a write runs, nothing is collected (store/engine/writer.py).
 _COLLECTIONS: Final = (700, 10, 200)
 
 

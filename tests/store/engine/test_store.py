@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
@@ -438,6 +439,29 @@ def test_lost_connections_are_replaced(store: Store, settings: Settings, first: 
         store.write(take).result(30)
     now = taken(store)
     assert store.write(take).result(30) == now + 1
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["written", "failed"])
+def test_garbage_that_refers_to_itself_is_collected_only_after_the_write_that_has_made_it(store: Store, *, fails: bool) -> None:
+    garbage: list[weakref.ref[threading.Event]] = []
+
+    def has_left(tx: Transaction) -> bool:
+        event = threading.Event()
+        event.itself = event  # type: ignore[attr-defined]
+        garbage.append(weakref.ref(event))
+        del event
+        objects = [[number] for number in range(30_000)]  # more than the collector lets pass without looking
+        if fails:
+            raise KeyError(len(objects))
+        return garbage[0]() is not None
+
+    if fails:
+        with pytest.raises(KeyError):
+            store.write(has_left).result(30)
+    else:
+        assert store.write(has_left).result(30)
+    objects = [[number] for number in range(30_000)]
+    assert garbage[0]() is None, len(objects)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

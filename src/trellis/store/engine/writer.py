@@ -1,5 +1,6 @@
 """The one writer of a process: a thread that runs writes one after another, and commits writes that wait together in one commit."""
 
+import gc
 import logging
 import queue
 import random
@@ -313,6 +314,7 @@ class Writer:
         """Run one job in its savepoint; return whether its writes are kept, and whether they may change the data version."""
         tx.changes_keys = False
         taken, changes_before = tx.taken.copy(), tx.total_changes()
+        gc.disable()  # scanning what a large write has made so far would stop all threads; nearly all is freed without it
         try:
             job.result = job.work(tx)
         except BaseException as error:  # raised again where the future is awaited
@@ -330,6 +332,8 @@ class Writer:
             else:
                 job.error = error
             return False, False
+        finally:
+            gc.enable()
         job.changes_keys = tx.changes_keys
         has_changed = not tx.sqlite or tx.total_changes() != changes_before  # on PostgreSQL, `announce_commit` finds it out
         return True, has_changed and not job.quiet

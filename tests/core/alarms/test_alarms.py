@@ -148,6 +148,13 @@ def test_another_secret_of_a_key_is_told_to_all_but_whoever_asked_for_it(gate: G
     assert told[0]["sentence"] == "The terminal gave the API key Plugin a new secret."
 
 
+def test_another_secret_of_a_webhook_is_told(gate: Gate, owner: Actor, run: Run) -> None:
+    """Whoever has it can send messages that look like ours."""
+    run("webhooks.rotate", run("webhooks.create", url=HOOK, events=["*"])["id"])
+    told = view(gate, owner, limit=1)[0]
+    assert (told["name"], told["sentence"]) == ("rotated-webhook", f"The terminal gave the webhook that sends to {HOOK} a new secret.")
+
+
 def test_an_alarm_names_a_service_by_what_it_does(gate: Gate, owner: Actor, run: Run) -> None:
     ada = run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, role="auditor")["id"]
     gate.run(Call("admins.set_role", Actor("service", None, "single sign-on"), {"role": "owner"}, ada))

@@ -82,6 +82,12 @@ ALARMS: Final = (
         _is_widened_by(is_webhook_widened),
     ),
     AlarmRule(
+        "rotated-webhook",
+        "A webhook gets a new secret",
+        ("webhooks.rotate",),
+        "{actor} gave the webhook that sends to {name} a new secret.",
+    ),
+    AlarmRule(
         "new-administrator",
         "An administrator is added",
         ("admins.create", "admins.invite"),

@@ -116,7 +116,7 @@ def withdraw_invitation(login: Login, json: Json = False) -> None:
 def list_admins(json: Json = False) -> None:
     """List all administrators, including disabled ones."""
     with community(Settings.load()) as gate:
-        found = list(list_all(gate, "admins.list"))
+        found = list_all(gate, "admins.list")
     if json:
         show_json(found, plain=True)
     elif found:

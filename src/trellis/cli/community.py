@@ -14,7 +14,7 @@ from trellis.core.fields import MAX_ID, Invalid, invalid_id
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import REASON, tidy_reason, to_one_line
 from trellis.core.operation import Call
-from trellis.core.paging import MOST_PER_PAGE
+from trellis.core.paging import MOST_PER_PAGE, read_all
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.settings import Settings, SettingsError
 from trellis.store.condition import Condition, describe_database, explain_condition, explain_error, find_condition, find_file
@@ -103,12 +103,6 @@ def act(
     return gate.run(Call(operation, TERMINAL, raw or {}, target, request_id=uuid4().hex, reason=why, progress=progress))
 
 
-def list_all(gate: Gate, operation: str) -> Iterator[dict[str, Any]]:
-    """Yield all records of an operation that lists them in pages."""
-    page = 1
-    while True:
-        found = act(gate, operation, {"page": page, "perPage": MOST_PER_PAGE}).value
-        yield from found["results"]
-        if page >= found["totalPages"]:
-            return
-        page += 1
+def list_all(gate: Gate, operation: str) -> list[dict[str, Any]]:
+    """Return all records of an operation that lists them in pages."""
+    return read_all(lambda page: act(gate, operation, {"page": page, "perPage": MOST_PER_PAGE}).value)

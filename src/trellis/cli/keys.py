@@ -121,7 +121,7 @@ def create(
 def list_keys(json: Json = False) -> None:
     """List all keys, including revoked ones."""
     with community(Settings.load()) as gate:
-        keys = list(list_all(gate, "keys.list"))
+        keys = list_all(gate, "keys.list")
     if json:
         show_json(keys, plain=True)
     elif keys:

@@ -1,6 +1,6 @@
 """Pages: the parameters and the response of every list."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -40,3 +40,19 @@ def serialize_page(results: Any, total: int, page: int, per_page: int) -> dict[s
         "totalPages": max(1, -(-total // per_page)),
         "results": results,
     }
+
+
+def read_all(read: Callable[[int], Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return all records of a list in its order, by a function that reads the page with a number."""
+    first = read(1)
+    return join_pages([first] if first["totalPages"] == 1 else [read(page) for page in number_pages(first)])
+
+
+def number_pages(first: Mapping[str, Any]) -> Sequence[int]:
+    """Return the numbers of pages from the last to the first: then a delete meanwhile moves no record to a page already read."""
+    return range(first["totalPages"], 0, -1)
+
+
+def join_pages(pages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records of pages that were read from the last to the first, in their order, each once."""
+    return list({one["id"]: one for page in reversed(pages) for one in page["results"]}.values())

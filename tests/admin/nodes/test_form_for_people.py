@@ -10,6 +10,7 @@ from tests.admin.conftest import Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.community import CATALOGUE, Community
 from tests.fixture_types import Events, Run
+from trellis.admin.page import PageRequest
 from trellis.kinds import KINDS
 
 ONE_ENGINE = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -111,3 +112,21 @@ def test_a_form_that_nobody_has_touched_has_what_browsers_make_of_its_colour(adm
     for path, colour in ((f"/calendars/{made}", "#abcdef"), ("/calendars/new", "#3b82f6")):
         assert re.findall(r'<input type="color"[^>]* value="(#\w+)"', admin.get(path).text) == [colour]
     assert 'name="color" value="#ABCDEF"' in admin.get(f"/calendars/{made}").text
+
+
+@ONE_ENGINE
+def test_no_group_is_left_out_where_another_is_deleted_meanwhile(admin: Visitor, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.admin.nodes.names.MOST_PER_PAGE", 2)
+    made = [run("groups.create", name=f"{name} group")["id"] for name in ("First", "Second", "Third", "Fourth", "Fifth")]
+    fetch = PageRequest.fetch
+
+    async def delete_another(request: PageRequest, operation: str, *given: Any, **options: Any) -> Any:
+        found = await fetch(request, operation, *given, **options)
+        if operation == "groups.list" and len(made) > 3:
+            run("groups.delete", made.pop(0))
+        return found
+
+    monkeypatch.setattr(PageRequest, "fetch", delete_another)
+    said = page_text(admin.get("/forums/new"))
+    assert len(made) == 3
+    assert all(f"{name} group" in said for name in ("Third", "Fourth", "Fifth"))

@@ -152,7 +152,10 @@ def test_another_secret_of_a_webhook_is_told(gate: Gate, owner: Actor, run: Run)
     """Whoever has it can send messages that look like ours."""
     run("webhooks.rotate", run("webhooks.create", url=HOOK, events=["*"])["id"])
     told = view(gate, owner, limit=1)[0]
-    assert (told["name"], told["sentence"]) == ("rotated-webhook", f"The terminal gave the webhook that sends to {HOOK} a new secret.")
+    assert (told["name"], told["sentence"]) == (
+        "rotated-webhook",
+        f"The terminal gave the webhook that sends to {HOOK} a new secret.",
+    )
 
 
 def test_an_alarm_names_a_service_by_what_it_does(gate: Gate, owner: Actor, run: Run) -> None:

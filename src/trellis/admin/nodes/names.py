@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
+from trellis.core.paging import MOST_PER_PAGE, join_pages, number_pages
 
 _AT_ONCE: Final = 50  # nodes that are read in one request: each has all its texts, which may be long
 GroupNames = Mapping[int, str]  # by the groups' ids
@@ -44,10 +45,13 @@ async def fetch_record_names(request: PageRequest, records: Sequence[tuple[str, 
 async def fetch_groups(request: PageRequest) -> GroupNames:
     """Return the names of all groups, by id."""
     is_group = next((kind for kind in request.kinds if kind.is_group), None)
-    names: dict[int, str] = {}
-    page = pages = 1
-    while is_group is not None and page <= pages:
-        found = await request.fetch(is_group.operation("list"), {"perPage": 1000, "page": page})
-        names |= {group["id"]: group["name"] for group in found["results"]}
-        page, pages = page + 1, found["totalPages"]
-    return names
+    if is_group is None:
+        return {}
+
+    async def read(page: int) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = await request.fetch(is_group.operation("list"), {"perPage": MOST_PER_PAGE, "page": page})
+        return found
+
+    first = await read(1)
+    pages = [first] if first["totalPages"] == 1 else [await read(page) for page in number_pages(first)]
+    return {group["id"]: group["name"] for group in join_pages(pages)}

@@ -8,7 +8,7 @@ from trellis.core.dialect import Dialect, Who
 from trellis.core.fields import EVERYONE
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.paging import MOST_PER_PAGE, refusing_large_pages
+from trellis.core.paging import MOST_PER_PAGE, read_all, refusing_large_pages
 from trellis.core.verbs import LIST
 from trellis.core.version import encode_json
 from trellis.store.nodes import Room
@@ -49,8 +49,5 @@ class AllGroups:
         def read(page: int) -> Any:
             return self._gate.run(Call(operation, reader, {"page": page, "perPage": MOST_PER_PAGE})).value
 
-        first = read(1)
-        # From the last page to the first: where a group is deleted meanwhile, those behind it move to a page that comes later.
-        pages = [read(page) for page in range(first["totalPages"], 0, -1)] if first["totalPages"] > 1 else [first]
-        found = {one["id"]: one for page in reversed(pages) for one in page["results"]}
+        found = {one["id"]: one for one in read_all(read)}
         return {number: {m.name: m.compute(one, self.find) for m in shape.members} for number, one in sorted(found.items())}

@@ -59,7 +59,6 @@ def test_everything_that_is_answered_can_be_sent_back() -> None:
 def test_what_is_written_only_is_taken_and_never_answered() -> None:
     assert names(SHELVES.secrets) == ["lock"]
     assert "lock" in names(SHELVES.accepted)
-    assert "lock" not in SHELVES.readable
     assert "lock" not in names(SHELVES.answered)
 
 

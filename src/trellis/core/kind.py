@@ -127,34 +127,9 @@ class NodeKind:
         return tuple(f for f in self.fields if f.write_only)
 
     @cached_property
-    def readable(self) -> tuple[str, ...]:
-        """The names of its own fields that appear in a record."""
-        return tuple(f.name for f in self.fields if not f.write_only)
-
-    @cached_property
     def blank(self) -> dict[str, Any]:
         """An empty record: its members, in order."""
-        tree = ("parentId",) if self.tree else ()
-        place = ("position",) if self.ordered else ()
-        path = ("path",) if self.tree else ()
-        permissions = ("permissions",) if self.options else ()
-        derived = tuple(d.name for d in self.derived)
-        names = (
-            "id",
-            "name",
-            "url",
-            "externalId",
-            "managedBy",
-            *tree,
-            *place,
-            *path,
-            *self.readable,
-            *derived,
-            *permissions,
-            "createdAt",
-            "updatedAt",
-        )
-        return dict.fromkeys(names)
+        return dict.fromkeys(f.name for f in self.answered)
 
     @cached_property
     def option_names(self) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from trellis.store.counters import next_number
 from trellis.store.keys import Key
 from trellis.store.webhooks import endpoints, reasons
 
-_NAME_OF_SEQUENCE: Final = "keys"
 _TRIED_FOR: Final = timedelta(hours=1)
 
 
@@ -196,41 +195,13 @@ def find_unrevoked(context: Context, number: int | None = None) -> Key:
     return key
 
 
-_BLANK: Final = Key(
-    id=0,
-    public="",
-    name="",
-    owner="",
-    note="",
-    digest="",
-    old_digest=None,
-    old_until=None,
-    grants=[],
-    bounds={},
-    expires_at=None,
-    addresses=[],
-    rate_limit=None,
-    per_day=None,
-    log_requests=True,
-    dialect=TRELLIS,
-    preset=None,
-    created_at="",
-    updated_at="",
-    paused_at=None,
-    paused_because=None,
-    revoked_at=None,
-    revoked_because=None,
-    last_used_at=None,
-)
-
-
 def _create(context: Context) -> Outcome:
     given = apply_preset(require((replace(SETTINGS[0], required=True),), context.input), context.environment.load_operations())
-    settings, faults = _apply_settings(context, given, replace(_BLANK, preset=given.get(PRESET.name)))
-    raise_faults(given.faults + faults)
     secret = new_secret()
-    number = next_number(context.tx, _NAME_OF_SEQUENCE)
-    key = replace(settings, id=number, public=secret.public, digest=secret.digest, created_at=context.at, updated_at=context.at)
+    blank = Key(0, secret.public, name="", digest=secret.digest, dialect=TRELLIS, created_at=context.at, updated_at=context.at)
+    settings, faults = _apply_settings(context, given, blank)
+    raise_faults(given.faults + faults)
+    key = replace(settings, id=next_number(context.tx, "keys"), preset=given.get(PRESET.name))
     keys.insert(context.tx, key)
     after = serialize_key(key, context.now)
     return Outcome(_with_secret(after, secret), key.id, after=after, plan=after)

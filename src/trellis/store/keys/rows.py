@@ -20,27 +20,27 @@ class Key:
     id: int
     public: str
     name: str
-    owner: str
-    note: str
     digest: str
-    old_digest: str | None
-    old_until: str | None
-    grants: list[str]
-    bounds: dict[str, dict[str, Any]]
-    expires_at: str | None
-    addresses: list[str]
-    rate_limit: int | None
-    per_day: int | None
-    log_requests: bool
     dialect: str
-    preset: str | None
     created_at: str
     updated_at: str
-    paused_at: str | None
-    paused_because: str | None
-    revoked_at: str | None
-    revoked_because: str | None
-    last_used_at: str | None = field(compare=False)  # bookkeeping, not a change of the key
+    owner: str = ""
+    note: str = ""
+    old_digest: str | None = None
+    old_until: str | None = None
+    grants: list[str] = field(default_factory=list)
+    bounds: dict[str, dict[str, Any]] = field(default_factory=dict)
+    expires_at: str | None = None
+    addresses: list[str] = field(default_factory=list)
+    rate_limit: int | None = None
+    per_day: int | None = None
+    log_requests: bool = True
+    preset: str | None = None
+    paused_at: str | None = None
+    paused_because: str | None = None
+    revoked_at: str | None = None
+    revoked_because: str | None = None
+    last_used_at: str | None = field(default=None, compare=False)  # bookkeeping, not a change of the key
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Key))

@@ -5,7 +5,8 @@ import pytest
 from tests.community import CONTRACT
 from trellis.compose import catalogue_of
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.operation import Access, Operation
+from trellis.core.gate import Gate
+from trellis.core.operation import Access, Call, Operation
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.kinds import KINDS
@@ -52,6 +53,15 @@ def test_an_operation_is_explained_and_named_after_its_resource(operation: Opera
 @each_operation
 def test_every_write_can_be_tried_dry_and_no_reading_can(operation: Operation) -> None:
     assert ("dryRun" in {field.name for field in operation.takes}) == operation.writes
+
+
+def test_what_is_at_fault_is_refused_before_an_operation_runs(gate: Gate) -> None:
+    for operation in CATALOGUE.values():
+        if operation.fork is None and not operation.judges_input:
+            with pytest.raises(Refused) as refused:
+                gate.run(Call(operation.name, TERMINAL, {"nonsense": 1}, 1 if operation.has_target else None))
+            needed = {field.name for field in operation.fields if field.required}
+            assert {fault.field for fault in refused.value.faults} == {"nonsense", *needed}, operation.name
 
 
 @each_operation

@@ -372,6 +372,7 @@ OPERATION: Final = Operation(
         ),
     ),
     writes=True,
+    judges_input=True,
     access=Access.INNER,
     verb=BATCH,
     is_change_set=True,

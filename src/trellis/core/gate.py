@@ -156,7 +156,7 @@ class Gate:
         now = self.now()
         recorder = Recorder(tx, operation, call, now)
         recorder.counted = counted
-        outcome = operation.run(self._build_context(operation, call, given, tx, now, recorder))
+        outcome = operation.carry_out(self._build_context(operation, call, given, tx, now, recorder))
         if call.actor.bounds:  # within bounds, the response also depends on the nodes above
             outcome = outcome._replace(shows=None, recount=None)
         recount = outcome.recount and partial(self.store.read_single, outcome.recount)
@@ -166,14 +166,14 @@ class Gate:
         """Run an operation inside a write, within the bounds of its grant. Raises Refused, ProposalNeeded."""
         context = self._build_context(operation, call._replace(check_time=recorder.check_time), given, tx, now, recorder)
         if not call.actor.bounds:
-            return operation.run(context)
+            return operation.carry_out(context)
         uses: list[Use] = []
         if recorder.reads:
             self._count_read(operation, call, recorder.counted)
         else:
             uses = judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=recorder.find_approval(operation))
             recorder.counted += [] if operation.writes else uses
-        outcome = operation.run(context)
+        outcome = operation.carry_out(context)
         conclude(tx, operation, call.actor, uses, (outcome,))
         return outcome
 

@@ -43,7 +43,6 @@ _ANSWERS = (
 
 
 def _hello(context: Context) -> Outcome:
-    context.input.raise_faults()
     key = keys.find(context.tx, context.call.actor.id) if context.call.actor.type == "key" and context.call.actor.id else None
     grants = sorted(context.environment.grantable if context.call.actor.grants is None else context.call.actor.grants)
     mine: dict[str, Any] = {

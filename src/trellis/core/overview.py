@@ -33,7 +33,6 @@ def operations() -> tuple[Operation, ...]:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.raise_faults()
     may = context.call.actor.may
     return Outcome(
         {"nodes": _count_nodes(context)}

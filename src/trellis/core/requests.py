@@ -26,7 +26,6 @@ from trellis.core.fields import (
     format_timestamp,
     invalid_id,
     quote,
-    require,
 )
 from trellis.core.keys import find_key
 from trellis.core.networks import find_network
@@ -146,7 +145,6 @@ _SAME: Final = ("operation", "method", "path", "address")
 
 def _list(context: Context) -> Outcome:
     given = context.input
-    given.raise_faults()
     filters: dict[str, Any] = {name: given.get(name) for name in _SAME if given.get(name)}
     if given.get("key") is not None:
         filters["key_id"] = given.get("key")
@@ -186,7 +184,6 @@ def serialize_request(logged: LoggedRequest) -> dict[str, Any]:
 
 def _keyless(context: Context) -> Outcome:
     given = context.input
-    given.raise_faults()
     address = given.get("address")
     network = find_network(address) if address else None
     counted = requests.search_keyless(context.tx, network, given.get("from"), given.get("to"), given.get("limit", 50))
@@ -196,7 +193,6 @@ def _keyless(context: Context) -> Outcome:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.raise_faults()
     logged = requests.find(context.tx, context.call.target or 0)
     if logged is None:
         raise invalid_id(say("request"), context.call.target, "1T107/1")
@@ -218,7 +214,6 @@ def _find_event(context: Context, request: Request) -> int | None:
 
 
 def _summary(context: Context) -> Outcome:
-    require((_KEY,), context.input).raise_faults()
     key = find_key(context, context.input.get("key"))
     begins = _find_days(context, DAYS)
     counted = _count_by_day(context, [key.id], begins)
@@ -245,8 +240,7 @@ def _summary(context: Context) -> Outcome:
 
 
 def _daily(context: Context) -> Outcome:
-    given = require((_KEYS,), context.input)
-    given.raise_faults()
+    given = context.input
     begins = _find_days(context, given.get("days", 14))
     counted = _count_by_day(context, given.get("keys"), begins)
     days = range(len(begins) - 1)

@@ -4,7 +4,7 @@ from typing import Final
 
 from trellis.core.access.rights import MISSING, describe_right, find_group, list_rights
 from trellis.core.access.verdict import Question, judge_key
-from trellis.core.fields import MAX_ID, Boolean, Field, IpAddress, NodeId, Nullable, Text, Timestamp, invalid_id, isolate, require
+from trellis.core.fields import MAX_ID, Boolean, Field, IpAddress, NodeId, Nullable, Text, Timestamp, invalid_id, isolate
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
@@ -42,8 +42,7 @@ _GROUP: Final = "group:"
 
 
 def _check(context: Context) -> Outcome:
-    given = require(_FIELDS, context.input)
-    given.raise_faults()
+    given = context.input
     named = given.values["holder"]
     if named.startswith(_GROUP) and named.removeprefix(_GROUP).isdecimal():
         return _check_group(context, min(int(named.removeprefix(_GROUP)), MAX_ID))

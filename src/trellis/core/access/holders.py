@@ -5,7 +5,7 @@ from typing import Final
 from trellis.core.access.check import ADDRESS, AT, DRY, NODE, OPERATION_FIELD, check_node, find_grantable
 from trellis.core.access.rights import MISSING
 from trellis.core.access.verdict import Question, judge_key
-from trellis.core.fields import Field, NodeId, Text, require
+from trellis.core.fields import Field, NodeId, Text
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.core.verbs import Response, Verb
@@ -17,8 +17,7 @@ _AT_ONCE: Final = 500  # keys that are read and judged at a time
 
 
 def _list_keys(context: Context) -> Outcome:
-    given = require(_FIELDS, context.input)
-    given.raise_faults()
+    given = context.input
     operation = find_grantable(context, given.values["operation"])
     check_node(context, operation.kind, given.get("id"))
     at = given.get("at") or context.now

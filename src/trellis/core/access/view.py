@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from trellis.core.access.rights import MISSING, Right, describe_right, find_group, list_rights
-from trellis.core.fields import Anything, Field, Input, Integer, ListOf, NodeId, Nullable, Text, TextList, quote, require
+from trellis.core.fields import Anything, Field, Input, Integer, ListOf, NodeId, Nullable, Text, TextList, quote
 from trellis.core.nodes import serialize_nodes
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, refusing_large_pages, serialize_page
@@ -26,8 +26,7 @@ _FIELDS: Final = (
 
 
 def _view(context: Context) -> Outcome:
-    given = require(_FIELDS, context.input)
-    given.raise_faults()
+    given = context.input
     group = find_group(context, given.values["group"])
     kinds = [one for one in context.environment.kinds if list_rights(one) and context.call.actor.sees(one.name)]
     if not kinds:

@@ -67,6 +67,7 @@ def operations() -> tuple[Operation, ...]:
             _create,
             (NAME, LOGIN, PASSWORD, MUST_CHANGE, ROLE, KINDS, EMAIL),
             writes=True,
+            judges_input=True,
             judge=_judge_first_password,
         ),
         Operation(
@@ -76,6 +77,7 @@ def operations() -> tuple[Operation, ...]:
             _begin,
             (NAME, LOGIN, PASSWORD, LINK),
             writes=True,
+            judges_input=True,
             judge=_judge_link,
         ),
         updating_operation(
@@ -88,6 +90,7 @@ def operations() -> tuple[Operation, ...]:
             LOGIN,
             EMAIL,
             MAILED_ALARMS,
+            judges_input=True,
         ),
         updating_operation(
             "admins.set_role",
@@ -122,10 +125,16 @@ def operations() -> tuple[Operation, ...]:
 
 
 def updating_operation(
-    name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field, judge: Judge = judge_nothing
+    name: str,
+    summary: str,
+    doc: str,
+    run: Callable[[Context], Outcome],
+    *fields: Field,
+    judges_input: bool = False,
+    judge: Judge = judge_nothing,
 ) -> Operation:
     """Return an operation that changes an administrator."""
-    return Operation(name, summary, doc, run, fields, writes=True, has_target=True, judge=judge)
+    return Operation(name, summary, doc, run, fields, writes=True, judges_input=judges_input, has_target=True, judge=judge)
 
 
 def serialize_administrator(admin: Administrator) -> dict[str, Any]:
@@ -149,7 +158,6 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
     total, found = administrators.read_page(context.tx, per_page, (page - 1) * per_page)
     kinds = find_kinds(context.tx, [admin.id for admin in found])
@@ -158,7 +166,6 @@ def _list(context: Context) -> Outcome:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.raise_faults()
     admin = find_administrator(context)
     kinds, ends = find_kinds(context.tx, [admin.id]), invitations.find_ends(context.tx, [admin.id], context.now)
     its = {
@@ -302,9 +309,7 @@ def _update(context: Context) -> Outcome:
 
 
 def _set_role(context: Context) -> Outcome:
-    old = find_administrator(context)
-    context.input.raise_faults()
-    return change_role(context, old, context.input)
+    return change_role(context, find_administrator(context), context.input)
 
 
 def change_role(context: Context, old: Administrator, given: Input) -> Outcome:
@@ -325,9 +330,7 @@ def _may_do_more(context: Context, old: Administrator, new: Administrator) -> bo
 
 
 def _set_password(context: Context) -> Outcome:
-    old = find_administrator(context)
-    given = require((PASSWORD,), context.input)
-    given.raise_faults()
+    old, given = find_administrator(context), context.input
     own = signing.find_own_session(context) if context.input.get(signing.GOES_ON.name) and is_own(context) else None
     sessions.end_all(context.tx, old.id, keep="" if own is None else own.digest)
     invitations.withdraw(context.tx, old.id)
@@ -342,7 +345,6 @@ def _set_password(context: Context) -> Outcome:
 
 def _disable(context: Context) -> Outcome:
     old = find_administrator(context)
-    context.input.raise_faults()
     if is_own(context):
         raise Refused("OWN_ACCOUNT", say("You cannot disable yourself. Ask another administrator to do it."))
     require_other_owner(context, old)
@@ -358,7 +360,6 @@ def _disable(context: Context) -> Outcome:
 
 def _enable(context: Context) -> Outcome:
     old = find_administrator(context)
-    context.input.raise_faults()
     return save_administrator(context, old, replace(old, disabled_at=None))
 
 

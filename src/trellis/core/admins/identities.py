@@ -53,8 +53,8 @@ _AUTH_TIME: Final = Field(
 _FACTOR: Final = Field(
     "providersFactor", Boolean(), "Whether the administrator used a second factor at the provider.", default=False
 )
-_WHO: Final = (_ISSUER, _SUBJECT, _STATE)
-_CLAIMS: Final = (*_WHO, NAME, LOGIN, _GROUPS, _AUTH_TIME, _FACTOR, *EVIDENCE)
+_NAMES: Final = tuple(replace(field, required=False) for field in (NAME, LOGIN))  # the provider may tell none
+_CLAIMS: Final = (_ISSUER, _SUBJECT, _STATE, *_NAMES, _GROUPS, _AUTH_TIME, _FACTOR, *EVIDENCE)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -135,9 +135,7 @@ def operations() -> tuple[Operation, ...]:
 
 def _read(context: Context, purpose: Purpose) -> tuple[Input, SignOnRequest]:
     """Return the provider's claims, and the request that they answer. Raises Refused."""
-    given = require(_WHO, context.input)
-    given.raise_faults()
-    policy = context.environment.sign_on
+    given, policy = context.input, context.environment.sign_on
     if not policy.issuer or given.get("issuer") != policy.issuer:
         raise Refused("SIGN_ON_REFUSED", say("Single sign-on with this provider is not set up."))
     request = open_state(context.tx, context.now, given.get("binding", ""), given.get("state"))
@@ -316,7 +314,6 @@ def _refuse_taken(policy: SignOnPolicy) -> Refused:
 
 def _accept(context: Context) -> Outcome:
     given, request = _read(context, Purpose.ACCEPT)
-    require((LINK,), context.input).raise_faults()
     policy, old = context.environment.sign_on, find_by_link(context)
     if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
         raise _refuse_taken(policy)
@@ -336,7 +333,6 @@ def _find_own(context: Context) -> Administrator:
 
 def _unlink(context: Context) -> Outcome:
     admin = find_administrator(context)
-    context.input.raise_faults()
     found = identities.find_by_admin(context.tx, admin.id)
     if found and is_own(context):
         require_local_sign_in(context, admin)

@@ -57,6 +57,7 @@ def operations() -> tuple[Operation, ...]:
             _invite,
             (NAME, LOGIN, ROLE, KINDS, EMAIL, BY_MAIL),
             writes=True,
+            judges_input=True,
         ),
         updating_operation(
             "admins.renew_invitation",
@@ -131,7 +132,6 @@ def _invite(context: Context) -> Outcome:
 
 def _renew(context: Context) -> Outcome:
     admin = _find_without_password(context)
-    context.input.raise_faults()
     if admin.disabled_at is not None:
         raise Refused("NOT_INVITED", say("{name} is disabled. Enable them first.", name=isolate(admin.name)))
     after = {"name": admin.name}
@@ -175,7 +175,6 @@ def is_open(tx: Transaction, admin: int, now: str) -> bool:
 
 def _withdraw(context: Context) -> Outcome:
     admin = find_administrator(context)
-    context.input.raise_faults()
     before = {"name": admin.name}
     mail.drop_invitation(context.tx, admin.id)
     return Outcome(before, admin.id, before=before, happened=invitations.withdraw(context.tx, admin.id))
@@ -208,10 +207,8 @@ def find_by_link(context: Context) -> Administrator:
 
 
 def _accept(context: Context) -> Outcome:
-    given = require((PASSWORD, LINK), context.input)
-    given.raise_faults()
     old = find_by_link(context)
     require_local_sign_in(context, old)
     invitations.withdraw(context.tx, old.id)
-    digest = given.get("password")
+    digest = context.input.get("password")
     return add_mark(save_administrator(context, old, replace(old, digest=digest), also=("password",)), digest)

@@ -238,12 +238,10 @@ def _find_live(context: Context) -> list[Session]:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.raise_faults()
     return Outcome([_serialize(session) for session in _find_live(context)])
 
 
 def _sign_in(context: Context) -> Outcome:
-    context.input.raise_faults()
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None or admin.disabled_at is not None:
         raise invalid_id(say("administrator who may sign in"), context.call.target, "1T106/5")
@@ -274,11 +272,10 @@ def _confirm_password(context: Context) -> Outcome:
 
 def find_own_session(context: Context) -> Session:
     """Return the session that a call names, which must be a live one of its target. Raises Refused (INVALID_ID)."""
-    given = require((SESSION,), context.input)
-    given.raise_faults()
-    session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == given.get("session")), None)
+    wanted = context.input.get("session")
+    session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == wanted), None)
     if session is None:
-        raise invalid_id(say("session"), given.get("session"), "1T106/6")
+        raise invalid_id(say("session"), wanted, "1T106/6")
     return session
 
 

@@ -52,7 +52,6 @@ def _resources_of(actor: Actor) -> Collection[str] | None:
 
 def _view(context: Context) -> Outcome:
     given, actor = context.input, context.call.actor
-    given.raise_faults()
     limit = given.get("limit", 50)
     read = alarms.find_read(context.tx, actor.id or 0) if actor.type == "admin" else 0
     own = actor.id if actor.type == "admin" else None

@@ -72,7 +72,6 @@ def operations() -> tuple[Operation, ...]:
 
 def _search(context: Context) -> Outcome:
     given = context.input
-    given.raise_faults()
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
     sent = Input({name: value for name, value in given.values.items() if value})  # an empty value is no filter here
     if wanted := find_wanted(sent, context.environment.load_operations()):
@@ -91,7 +90,6 @@ def _search(context: Context) -> Outcome:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.raise_faults()
     event, actor = events.find(context.tx, context.call.target or 0), context.call.actor
     if event is None or not actor.sees(event.resource):
         raise invalid_id(say("event"), context.call.target, "1T107/2")

@@ -113,7 +113,6 @@ _COLUMNS: Final = {name: name for name in ("operation", "resource", "actor", "re
 
 
 def _list(context: Context) -> Outcome:
-    context.input.raise_faults()
     given, newest_first = context.input, context.input.get("order") == "newest"
     after, limit = given.get("after"), given.get("limit", _LIMIT)
     oldest, newest = events.find_bounds(context.tx)

@@ -10,7 +10,7 @@ from trellis.core.factors.keys import SecretUnavailable, derive_secret
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import verify_creation
 from trellis.core.factors.proof import LONGEST_ANSWER, has_factor
-from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, invalid_id, require
+from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, invalid_id
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
@@ -107,7 +107,6 @@ def _write(name: str, summary: str, doc: str, run: Callable[[Context], Outcome],
 
 
 def _list(context: Context) -> Outcome:
-    context.input.raise_faults()
     admin = _find_administrator(context)
     app = authenticators.find(context.tx, admin.id)
     return Outcome(
@@ -138,8 +137,7 @@ def _is_usable(context: Context, app: Authenticator) -> bool:
 
 
 def _add_passkey(context: Context) -> Outcome:
-    given, admin = require((PASSKEY_NAME, _ANSWER), context.input), _find_own(context)
-    given.raise_faults()
+    given, admin = context.input, _find_own(context)
     if len(passkeys.find_by_admin(context.tx, admin.id)) >= MOST_PASSKEYS:
         raise Refused(
             "WRONG_SECOND_FACTOR",
@@ -172,8 +170,7 @@ def _add_passkey(context: Context) -> Outcome:
 
 
 def _rename_passkey(context: Context) -> Outcome:
-    given = require((_PASSKEY, PASSKEY_NAME), context.input)
-    given.raise_faults()
+    given = context.input
     old = _find_passkey(context, _find_own(context), given.get("passkey"))
     if old.name == given.get("name"):
         return Outcome(_serialize(old), happened=False)
@@ -183,16 +180,14 @@ def _rename_passkey(context: Context) -> Outcome:
 
 
 def _remove_passkey(context: Context) -> Outcome:
-    given, admin = require((_PASSKEY,), context.input), _find_own(context)
-    given.raise_faults()
+    given, admin = context.input, _find_own(context)
     old = _find_passkey(context, admin, given.get("passkey"))
     passkeys.delete(context.tx, old.id)
     return _conclude_removal(context, admin, {"name": old.name})
 
 
 def _set_authenticator(context: Context) -> Outcome:
-    given, admin = require((_SALT, CODE), context.input), _find_own(context)
-    given.raise_faults()
+    given, admin = context.input, _find_own(context)
     old = authenticators.find(context.tx, admin.id)
     if old is not None and old.salt == given.get("salt"):
         return Outcome({"recoveryCodes": []}, happened=False)  # the form was sent twice
@@ -210,7 +205,6 @@ def _set_authenticator(context: Context) -> Outcome:
 
 
 def _remove_authenticator(context: Context) -> Outcome:
-    context.input.raise_faults()
     admin = _find_own(context)
     if authenticators.find(context.tx, admin.id) is None:
         return Outcome({}, happened=False)
@@ -219,7 +213,6 @@ def _remove_authenticator(context: Context) -> Outcome:
 
 
 def _renew_recovery_codes(context: Context) -> Outcome:
-    context.input.raise_faults()
     admin = _find_own(context)
     if not has_factor(context.tx, admin.id):
         raise Refused("WRONG_SECOND_FACTOR", say("Recovery codes are a backup for a second factor. Add a passkey or an app first."))
@@ -227,7 +220,6 @@ def _renew_recovery_codes(context: Context) -> Outcome:
 
 
 def _reset(context: Context) -> Outcome:
-    context.input.raise_faults()
     admin = _find_own(context)
     after = {"name": admin.name}
     if not delete_all(context.tx, admin.id):

@@ -88,6 +88,7 @@ def operations() -> tuple[Operation, ...]:
             _update,
             (NAME, QUERY, SHARED),
             writes=True,
+            judges_input=True,
             has_target=True,
         ),
         Operation(

@@ -41,6 +41,7 @@ def operations() -> tuple[Operation, ...]:
             _create,
             (*SETTINGS, PRESET),
             writes=True,
+            judges_input=True,
         ),
         Operation(
             "keys.update",
@@ -49,6 +50,7 @@ def operations() -> tuple[Operation, ...]:
             _update,
             SETTINGS + CHANGES,
             writes=True,
+            judges_input=True,
             has_target=True,
             undone_from_event=True,
         ),
@@ -159,7 +161,6 @@ def _is_rate_raised(before: int | None, after: int | None) -> bool:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
     filters = {name: context.input.get(name) for name in ("search", "state", "preset", "operation") if context.input.get(name)}
     filters |= {"ids": context.input.get("ids")} if "ids" in context.input else {}
@@ -169,7 +170,6 @@ def _list(context: Context) -> Outcome:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.raise_faults()
     return Outcome(serialize_key(find_key(context), context.now))
 
 
@@ -217,7 +217,6 @@ def _update(context: Context) -> Outcome:
 
 def _rotate(context: Context) -> Outcome:
     old = find_unrevoked(context)
-    context.input.raise_faults()
     days = context.input.get("overlapDays", 0)
     secret = new_secret(old.public)
     until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(days=days)) if days else None
@@ -228,7 +227,6 @@ def _rotate(context: Context) -> Outcome:
 
 def _revoke(context: Context) -> Outcome:
     old = find_unrevoked(context)
-    context.input.raise_faults()
     why = redact_keys(context.input.get("reason", ""))
     new = replace(old, revoked_at=context.now, revoked_because=why or None, old_digest=None, old_until=None)
     outcome = save_key(context, old, new)

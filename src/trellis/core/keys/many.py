@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import Field, Ids, Input, require
+from trellis.core.fields import Field, Ids, Input
 from trellis.core.keys.fields import CHANGES, KEEP_WEBHOOKS, REASON
 from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome, Progress
 
@@ -62,7 +62,6 @@ def _leave_out_ids(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _run(single: str, context: Context) -> Outcome:
     """Run the operation on each key; return, for each, its event (None if it left none), the key, and the webhooks switched off."""
-    require((_IDS,), context.input).raise_faults()
     ids = context.input.get(_IDS.name)
     progress, raw = Progress(context.call, len(ids)), _leave_out_ids(context.call.raw)
     dry = bool(context.input.get(DRY_RUN.name))

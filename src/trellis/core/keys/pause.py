@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.core.fields import require
 from trellis.core.keys.crud import find_unrevoked, save_key
 from trellis.core.keys.fields import WHY_PAUSED
 from trellis.core.keys.presets import PRESET
@@ -51,7 +50,6 @@ def operations() -> tuple[Operation, ...]:
 
 
 def _pause(context: Context) -> Outcome:
-    context.input.raise_faults()
     old = find_unrevoked(context)
     if old.paused_at:
         return save_key(context, old, old)
@@ -60,13 +58,11 @@ def _pause(context: Context) -> Outcome:
 
 
 def _resume(context: Context) -> Outcome:
-    context.input.raise_faults()
     old = find_unrevoked(context)
     return save_key(context, old, replace(old, paused_at=None, paused_because=None))
 
 
 def _pause_preset(context: Context) -> Outcome:
-    require((_WHICH,), context.input).raise_faults()
     found = keys.find_running(context.tx, context.input.get(PRESET.name) or "")
     raw = {WHY_PAUSED.name: context.input.get(WHY_PAUSED.name) or ""}
     event = None

@@ -61,7 +61,6 @@ def operation() -> Operation:
 
 
 def _restore(context: Context) -> Outcome:
-    context.input.raise_faults()
     event = events.find(context.tx, context.call.target or 0)
     if event is None or event.resource != "keys":
         raise invalid_id(say("event of a key"), context.call.target, _NO_EVENT)

@@ -97,6 +97,7 @@ def build_operation(
         run=partial(run, kind),
         fields=fields,
         writes=verb.writes,
+        judges_input=True,
         has_target=verb.has_target,
         access=Access.GRANTED if kind.serves(verb) else Access.INSIDE,
         verb=verb,

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach
-from trellis.core.fields import Boolean, Field, Form, Input
+from trellis.core.fields import Boolean, Field, Form, Input, require
 from trellis.core.kind import NodeKind
 from trellis.core.operation.access import OPEN, Access
 from trellis.core.operation.call import Call
@@ -185,8 +185,9 @@ class Operation:
     `name` identifies it in grants, events, the OpenAPI document, the reference and the command line: `forums.create`. `path` is the
     path of its resource if it is served over REST, `also` are aliases of the path, and `verb` describes how it is served. `fields`
     are its parameters, and `run` carries it out inside a transaction; `snapshot` is false for a read that consists of a single
-    statement. `refusals` are the refusals that it can raise in addition to those shared by all operations, as pairs of message and
-    code.
+    statement. Faults in its input and required fields that were not sent are refused before it runs, unless it `judges_input`
+    itself, to refuse them together with others. `refusals` are the refusals that it can raise in addition to those shared by all
+    operations, as pairs of message and code.
 
     `run_many` carries out several calls together, which is quicker than one by one; their outcomes are in the order of the calls.
     `together_by` is for calls in a batch: from the input of a call, it returns the value that calls must have in common to run
@@ -222,6 +223,7 @@ class Operation:
     run: Callable[[Context], Outcome]
     fields: tuple[Field, ...] = ()
     writes: bool = False
+    judges_input: bool = False
     snapshot: bool = True
     run_many: "Callable[[Sequence[Context]], list[Outcome]] | None" = None
     together_by: Callable[[Mapping[str, Any]], str | None] = lambda _: None
@@ -275,6 +277,12 @@ class Operation:
     def form(self) -> Form:
         """The form that parses its requests."""
         return Form(self.takes, self.recode)
+
+    def carry_out(self, context: Context) -> Outcome:
+        """Run it in a transaction. Raises Refused, also for faults in its input and for required fields that were not sent."""
+        if not self.judges_input:
+            require(self.fields, context.input).raise_faults()
+        return self.run(context)
 
     @property
     def lists(self) -> bool:

@@ -104,6 +104,7 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         doc="",
         run=partial(_run, planned=True),
         writes=True,
+        judges_input=True,
         access=Access.GRANTED,
         path=export.PATH,
         fields=(document, *_OPTIONS),

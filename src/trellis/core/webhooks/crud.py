@@ -107,6 +107,7 @@ def _rest_operation(
         run=run,
         fields=fields,
         writes=verb.writes,
+        judges_input=verb.writes,
         has_target=verb.has_target,
         access=Access.GRANTED,
         verb=verb,
@@ -169,14 +170,12 @@ def _trace(context: Context, number: int) -> Trace:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
     total, listed = endpoints.list_page(context.tx, per_page, (page - 1) * per_page)
     return Outcome(serialize_page([serialize_webhook(webhook, context.now) for webhook in listed], total, page, per_page))
 
 
 def _get(context: Context) -> Outcome:
-    context.input.raise_faults()
     return Outcome(serialize_webhook(find_webhook(context, MISSING["get"]), context.now))
 
 
@@ -267,7 +266,6 @@ def _delete(context: Context) -> Outcome:
 
 def _rotate(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["rotate"])
-    context.input.raise_faults()
     hours = context.input.get(OVERLAP.name, OVERLAP.default)
     kept = generate_secret(context.environment.outgoing.key)
     until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(hours=hours)) if hours else None
@@ -279,12 +277,10 @@ def _rotate(context: Context) -> Outcome:
 
 def _disable(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["disable"])
-    given = require((_BECAUSE,), context.input)
-    raise_faults(given.faults)
     is_outdated = context.call.actor == DELIVERY and not old.failures  # failures were cleared while this waited, as by a new URL
     if not old.enabled or is_outdated:
         return Outcome(serialize_webhook(old, context.now), happened=False)
-    return _save(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
+    return _save(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=context.input.get("because")))
 
 
 def _save(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = ()) -> Outcome:

@@ -87,7 +87,6 @@ def operations() -> tuple[Operation, ...]:
 
 def _list(context: Context) -> Outcome:
     query = context.input
-    query.raise_faults()
     filters: dict[str, Any] = {column: query.get(name) for name, column in _COLUMNS.items() if query.get(name)}
     result = log.search(context.tx, filters, query.get("limit", 50), query.get("before"))
     attempts = log.list_attempts(context.tx, (one.id for one in result.found), answers=False)
@@ -107,7 +106,6 @@ def _serialize_attempt(attempt: Attempt) -> dict[str, Any]:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.raise_faults()
     delivery = log.find(context.tx, context.call.target or 0)
     if delivery is None:
         raise invalid_id(say("delivery"), context.call.target, _MISSING["get"])
@@ -154,7 +152,6 @@ def _find_enabled(context: Context, code: str) -> Webhook:
 
 def _test(context: Context) -> Outcome:
     webhook = _find_enabled(context, _MISSING["test"])
-    context.input.raise_faults()
     message = f"msg_{secrets.token_hex(16)}"
     created_at = outbox.find_creation_time(context.tx, context.at)
     delivery = Delivery(0, webhook.id, None, message, TEST, "waiting", due_at=context.now, created_at=created_at)
@@ -166,7 +163,6 @@ def _test(context: Context) -> Outcome:
 
 def _redeliver(context: Context) -> Outcome:
     webhook = _find_enabled(context, _MISSING["redeliver"])
-    context.input.raise_faults()
     one, since = context.input.get("delivery"), context.input.get("failedSince")
     if (one is None) == (since is None):
         detail = say("Send either delivery or failedSince.")

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from trellis.core.fields import MAX_ID, Field, Input, Integer, Invalid, ListOf, NodeId, Nullable, Record, Text, quote, split_list
+from trellis.core.fields import MAX_ID, Field, Input, Integer, Invalid, ListOf, NodeId, Nullable, ObjectOf, Text, quote, split_list
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress, run_together
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
@@ -341,7 +341,7 @@ _RESULTS: Final = ListOf(
     (
         Field("operation", Text(), "The operation."),
         Field("event", Nullable(Integer()), "The event that it left; null if it left none."),
-        Field("result", Nullable(Record()), "What it returned."),
+        Field("result", Nullable(ObjectOf()), "What it returned."),
     )
 )
 # Without a `$ref`, which programs that read the OpenAPI document would take for a reference within the document.

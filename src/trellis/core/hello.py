@@ -4,7 +4,7 @@ from typing import Any
 
 from trellis import __version__
 from trellis.core.dialect import TRELLIS
-from trellis.core.fields import Field, ObjectOf, Record, Text, TextList, Timestamp
+from trellis.core.fields import Field, ObjectOf, Text, TextList, Timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import LOOK
 from trellis.store import keys
@@ -15,7 +15,7 @@ _KEY = ObjectOf(
         Field("dialect", Text(), "The dialect of the key's requests and responses."),
         Field("expiresAt", Timestamp(nullable=True), "When it expires; null means never."),
         Field("operations", TextList(), "The operations that it has been granted, sorted by name."),
-        Field("bounds", Record(), "The bounds of those operations that have any, by operation."),
+        Field("bounds", ObjectOf(), "The bounds of those operations that have any, by operation."),
     )
 )
 _ANSWERS = (

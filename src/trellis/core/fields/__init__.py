@@ -20,7 +20,7 @@ from trellis.core.fields.references import (
     ParentId,
     Permissions,
 )
-from trellis.core.fields.response import ListOf, Nullable, ObjectOf, Record
+from trellis.core.fields.response import ListOf, Nullable, ObjectOf
 from trellis.core.fields.suggestions import Suggestions
 from trellis.core.fields.text import (
     Color,
@@ -69,7 +69,6 @@ __all__ = [
     "ParentId",
     "Password",
     "Permissions",
-    "Record",
     "Suggestions",
     "Text",
     "TextList",

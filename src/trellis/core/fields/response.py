@@ -18,13 +18,13 @@ class _Returned:
 
 @dataclass(frozen=True, slots=True)
 class ObjectOf(_Returned):
-    """An object of these fields."""
+    """An object of these fields; without any, an object of any shape."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[Field, ...] = ()
     widget: str = "text"
 
     def schema(self) -> dict[str, Any]:
-        if not self.fields:  # an object of any shape
+        if not self.fields:
             return {"type": "object"}
         names = [field.name for field in self.fields]
         return {
@@ -43,16 +43,6 @@ class ListOf(_Returned):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": ObjectOf(self.fields).schema()}
-
-
-@dataclass(frozen=True, slots=True)
-class Record(_Returned):
-    """A record of any kind."""
-
-    widget: str = "text"
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "object"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from trellis.core.fields import (
     NodeId,
     Nullable,
     ObjectOf,
-    Record,
     Text,
     TextList,
     Timestamp,
@@ -169,8 +168,8 @@ _EFFECTS: Final = ListOf(
         Field("type", Text(), "The type of the event that it would leave."),
         Field("resource", Text(), "The resource of the record."),
         Field("id", NodeId(nullable=True), "The id of the record; null for one that it would create."),
-        Field("before", Nullable(Record()), "The record before."),
-        Field("after", Nullable(Record()), "The record after."),
+        Field("before", Nullable(ObjectOf()), "The record before."),
+        Field("after", Nullable(ObjectOf()), "The record after."),
         Field("changed", TextList(), "The members that change."),
         Field("touched", ListOf(()), "What else is created, deleted, moved or changed; at most 1,000 are listed."),
         Field("touchedCount", Integer(0), "How many these are."),
@@ -209,9 +208,11 @@ LOGGED: Final = (  # the fields of a proposal in events
 WHOLE: Final = (
     *LOGGED,
     Field("approvers", TextList(), "Who may approve it: `admin`, and `key` if another key may.", example=["admin"]),
-    Field("input", Nullable(Record()), "What the call takes; null if it is no longer kept.", example={"deleteChildrenOrMove": -1}),
+    Field(
+        "input", Nullable(ObjectOf()), "What the call takes; null if it is no longer kept.", example={"deleteChildrenOrMove": -1}
+    ),
     Field("ifMatch", TextList(), "The versions that the call expects.", example=[]),
-    Field("plan", Nullable(Record()), "What a dry run of the call answered.", example=None),
+    Field("plan", Nullable(ObjectOf()), "What a dry run of the call answered.", example=None),
     Field("effects", _EFFECTS, "What it would change: the events that it would leave, at most 50.", example=[]),
-    Field("result", Nullable(Record()), "What the call answered when it was approved, without secrets.", example=None),
+    Field("result", Nullable(ObjectOf()), "What the call answered when it was approved, without secrets.", example=None),
 )

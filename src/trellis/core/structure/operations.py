@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import MAX_ID, Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, Record, Text, TextList
+from trellis.core.fields import MAX_ID, Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, ObjectOf, Text, TextList
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
@@ -276,7 +276,7 @@ _CHANGES: Final = ListOf(
         Field("adopted", Boolean(), "Whether the node is taken over by its path."),
         Field(
             "drift",
-            Nullable(Record()),
+            Nullable(ObjectOf()),
             "The event that has changed the record since the document was last applied, by hand or otherwise.",
         ),
         Field("deleted", Integer(), "How many nodes a delete removes."),
@@ -287,7 +287,7 @@ _ANSWERS: Final = (
     Field("plan", Text(), "The plan, which `structure.apply` takes.", example="812-3f9ac2d41b7e5a60c8d2f1e4b3a79586"),
     Field("name", Text(), "The name of the document.", example="community"),
     Field("revision", Integer(), "The newest event at the time of the plan.", example=812),
-    Field("counts", Record(), "How many creates, updates, moves and deletes there are.", example={"create": 1}),
+    Field("counts", ObjectOf(), "How many creates, updates, moves and deletes there are.", example={"create": 1}),
     Field("deletes", Integer(), "How many nodes are deleted, including those below them.", example=0),
     Field("changes", _CHANGES, "What changes, in order.", example=[]),
     Field("kept", ListOf(()), "What is missing from the document and is kept; at most 100 are listed.", example=[]),

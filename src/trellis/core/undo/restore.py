@@ -8,7 +8,7 @@ from trellis.core import keys
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach, is_own_only
 from trellis.core.events import hide_outside, refuse_undone
-from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
+from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome
 from trellis.core.undo.revert import revert
@@ -260,7 +260,7 @@ _ANSWERS: Final = (
     Field("operation", Text(), "Its operation.", example="forums.delete"),
     Field(
         "record",
-        Nullable(Record()),
+        Nullable(ObjectOf()),
         "The record after the undo; null if the undo deleted it.",
         example={"id": 7, "name": "Garden diaries"},
     ),

@@ -90,7 +90,7 @@ def check_second_step(gate: Gate, login: str, binding: str, pending: str, eviden
     with gate.store.reading() as tx:
         admin = _find_enabled(tx, login)
         mark = _mark(admin)
-        good = is_pending(find_service_key(tx), binding, mark, pending)
+        good = is_pending(find_service_key(tx), gate.now(), binding, mark, pending)
     proven = check_evidence(gate, admin.id if admin else 0, evidence)
     return (proven, mark) if good and proven is not None else None
 
@@ -99,9 +99,10 @@ def was_taken(gate: Gate, login: str, binding: str, pending: str, evidence: Evid
     """Return whether a code from an app was used after the password was entered here: the form was most likely sent twice."""
     with gate.store.reading() as tx:
         admin = _find_enabled(tx, login)
-        if admin is None or not is_pending(find_service_key(tx), binding, _mark(admin), pending):
+        now = gate.now()
+        if admin is None or not is_pending(find_service_key(tx), now, binding, _mark(admin), pending):
             return False
-        used_at = find_last_use(tx, gate.environment, gate.now(), admin.id, evidence)
+        used_at = find_last_use(tx, gate.environment, now, admin.id, evidence)
     return used_at is not None and was_pending(pending, used_at)
 
 

@@ -1,7 +1,7 @@
-"""Challenges that passkeys answer, and proofs that a password was entered. Nothing about either is stored until it is accepted.
+"""Challenges that passkeys answer, or that prove that a password was entered. Nothing about them is stored until they are accepted.
 
-Both are signed, valid for some minutes, and bound to the browser that they were given to: to its session, or to its visitor token.
-A challenge is accepted only once: a passkey cannot answer one that is older than the newest one that it has answered.
+They are signed, valid for some minutes, and bound to the browser that they were given to: to its session, or to its visitor token.
+A passkey answers a challenge only once, and none that is older than the newest one that it has answered.
 """
 
 import base64
@@ -15,7 +15,6 @@ from typing import Final
 from trellis.core.factors.keys import sign
 
 _CHALLENGE_HOLDS: Final = timedelta(minutes=5)
-PASSWORD_HOLDS: Final = timedelta(minutes=5)
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ
 _TIME_SIZE: Final = 8  # bytes
 _SIZE: Final = 56  # bytes: the time, 16 random bytes, the signature
@@ -63,27 +62,27 @@ def issue_pending(key: bytes, now: str, binding: str, mark: str) -> str:
 
     Without a mark, because the password was wrong, return something that looks the same but proves nothing.
     """
-    until = str(_milliseconds(now) + PASSWORD_HOLDS // timedelta(milliseconds=1))
-    signature = sign(key, "password", binding, mark, until) if mark else secrets.token_bytes(32)
-    return f"{until}.{signature.hex()}"
+    return encode(issue_challenge(key, now, _name_password(mark or secrets.token_hex()), binding))
 
 
-def is_pending(key: bytes, binding: str, mark: str, pending: str) -> bool:
-    """Return whether `pending` proves that the password with a mark was entered. `is_expired` checks whether that was recently."""
-    until, _, signature = pending.partition(".")
-    signed = sign(key, "password", binding, mark, until).hex()
-    return hmac.compare_digest(signed.encode(), signature.encode("utf-8", "replace"))
+def is_pending(key: bytes, now: str, binding: str, mark: str, pending: str) -> bool:
+    """Return whether `pending` proves that the password with a mark was recently entered."""
+    return is_live_challenge(key, now, _name_password(mark), binding, decode(pending))
 
 
 def was_pending(pending: str, at: str) -> bool:
-    """Return whether `pending`, which `is_pending` or `is_expired` has found valid, was issued before a time."""
-    return int(pending.partition(".")[0]) - PASSWORD_HOLDS // timedelta(milliseconds=1) < _milliseconds(at)
+    """Return whether `pending`, which `is_pending` has found valid, was issued before a time."""
+    return issued_at(decode(pending)) < _milliseconds(at)
 
 
 def is_expired(now: str, pending: str) -> bool:
     """Return whether the password, right or wrong, was entered too long ago."""
-    until = pending.partition(".")[0]
-    return not (until.isascii() and until.isdigit() and len(until) < 20 and int(until) >= _milliseconds(now))
+    return abs(_milliseconds(now) - issued_at(decode(pending))) > _CHALLENGE_HOLDS / timedelta(milliseconds=1)
+
+
+def _name_password(mark: str) -> str:
+    """Return the purpose of a challenge that proves that the password with a mark was entered."""
+    return f"password {mark}"
 
 
 def encode(data: bytes) -> str:

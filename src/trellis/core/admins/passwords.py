@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from trellis.core.fields import Invalid
 from trellis.core.passwords import SIGN_IN, Plain, hash_password, is_outdated, verify_password
-from trellis.sentences import say
+from trellis.sentences import mark, say
 
 SHORTEST: Final = 12  # characters of a password
 LONGEST: Final = 255
@@ -18,27 +18,22 @@ _MOST_LETTERLIKE: Final = 3  # different ones that zxcvbn may read as letters; t
 _LEAST_SCORE: Final = 3  # zxcvbn's score for at least 10^8 guesses
 _SHORTEST_WORD: Final = 3
 _LEAST_REST: Final = 8  # characters besides the words of the context
-
-
-# zxcvbn's warnings, each as part of a sentence.
-_WARNINGS: Final = {
-    "Straight rows of keys are easy to guess.": say("straight rows of keys are easy to guess"),
-    "Short keyboard patterns are easy to guess.": say("short keyboard patterns are easy to guess"),
-    'Repeats like "aaa" are easy to guess.': say('repeats like "aaa" are easy to guess'),
-    'Repeats like "abcabcabc" are only slightly harder to guess than "abc".': say(
-        'repeats like "abcabcabc" are only slightly harder to guess than "abc"'
-    ),
-    'Sequences like "abc" or "6543" are easy to guess.': say('sequences like "abc" or "6543" are easy to guess'),
-    "Recent years are easy to guess.": say("recent years are easy to guess"),
-    "Dates are often easy to guess.": say("dates are often easy to guess"),
-    "This is a top-10 common password.": say("this is a top-10 common password"),
-    "This is a top-100 common password.": say("this is a top-100 common password"),
-    "This is a very common password.": say("this is a very common password"),
-    "This is similar to a commonly used password.": say("this is similar to a commonly used password"),
-    "A word by itself is easy to guess.": say("a word by itself is easy to guess"),
-    "Names and surnames by themselves are easy to guess.": say("names and surnames by themselves are easy to guess"),
-    "Common names and surnames are easy to guess.": say("common names and surnames are easy to guess"),
-}
+_WARNINGS: Final = (  # of zxcvbn, each as part of a sentence
+    mark("straight rows of keys are easy to guess"),
+    mark("short keyboard patterns are easy to guess"),
+    mark('repeats like "aaa" are easy to guess'),
+    mark('repeats like "abcabcabc" are only slightly harder to guess than "abc"'),
+    mark('sequences like "abc" or "6543" are easy to guess'),
+    mark("recent years are easy to guess"),
+    mark("dates are often easy to guess"),
+    mark("this is a top-10 common password"),
+    mark("this is a top-100 common password"),
+    mark("this is a very common password"),
+    mark("this is similar to a commonly used password"),
+    mark("a word by itself is easy to guess"),
+    mark("names and surnames by themselves are easy to guess"),
+    mark("common names and surnames are easy to guess"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,8 @@ def find_weakness(password: str, *context: str) -> str:
     warning = str(result["feedback"]["warning"])
     if not warning:
         return say("is easy to guess. Use four or more words that do not belong together.")
-    why = _WARNINGS.get(warning) or warning[:1].lower() + warning[1:].rstrip(".")
+    why = warning[:1].lower() + warning[1:].rstrip(".")
+    why = say(why) if why in _WARNINGS else why
     return say("is easy to guess ({why}). Use four or more words that do not belong together.", why=why)
 
 

@@ -57,13 +57,8 @@ def event_type(event: Event) -> str:
 
 def event_types(operations: Iterable[Operation]) -> tuple[str, ...]:
     """Return the types of all events of these operations that webhooks can subscribe to."""
-    return tuple(
-        f"{singular_of(operation.resource)}.{name}"
-        for operation in operations
-        if operation.sends_events and not operation.needs and not (operation.verb is not None and operation.verb.may_create)
-        for name in (past_tense(operation.name.partition(".")[2]), _find_moved(operation))
-        if name
-    )
+    sending = (one for one in operations if one.sends_events and not one.needs)
+    return tuple(list_types(one for one in sending if not (one.verb is not None and one.verb.may_create)))
 
 
 def _find_moved(operation: Operation) -> str:

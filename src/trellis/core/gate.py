@@ -20,7 +20,7 @@ from trellis.core.actor import TERMINAL, Actor
 from trellis.core.bounds import ProposalNeeded, Use, count_uses, counting, judge_calls, judge_end, refuse_not_granted
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Overdue, Recorder, refuse_overdue
-from trellis.core.fields import Input, format_timestamp
+from trellis.core.fields import Input, format_timestamp, shift_timestamp
 from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
 from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, conclude, judge_role, renew_actor
 from trellis.core.passwords import Lanes, Plain, chain, check_number, has_password
@@ -81,7 +81,7 @@ class Gate:
 
     def ago(self, span: timedelta) -> str:
         """Return the time that was this long ago."""
-        return format_timestamp(datetime.fromisoformat(self.now()) - span)
+        return shift_timestamp(self.now(), -span)
 
     def authorise(self, name: str, actor: Actor, target: int | None = None) -> Operation:
         """Return the operation if the actor may run it, on the record with the id `target`.

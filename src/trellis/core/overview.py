@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from trellis.core.fields import format_timestamp
+from trellis.core.fields import format_timestamp, shift_timestamp
 from trellis.core.keys import serialize_key
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.requests import CLASSES
@@ -54,15 +54,14 @@ def _requests_by_hour(context: Context) -> list[dict[str, Any]]:
 
 
 def _find_expiring(context: Context) -> dict[str, Any]:
-    now = datetime.fromisoformat(context.now)
-    soon = format_timestamp(now + _SOON)
-    brief = format_timestamp(now - _BRIEF), format_timestamp(now + _BRIEF)
+    soon = shift_timestamp(context.now, _SOON)
+    brief = shift_timestamp(context.now, -_BRIEF), shift_timestamp(context.now, _BRIEF)
     count, found = overview.find_expiring_keys(context.tx, context.now, soon, _FEW, brief=brief)
     return {"count": count, "keys": [serialize_key(key, context.now) for key in found]}
 
 
 def _find_unused(context: Context) -> dict[str, Any]:
-    since = format_timestamp(datetime.fromisoformat(context.now) - _UNUSED)
+    since = shift_timestamp(context.now, -_UNUSED)
     count, found = overview.find_unused_keys(context.tx, context.now, since, _FEW)
     return {"count": count, "keys": [serialize_key(key, context.now) for key in found]}
 

@@ -26,6 +26,7 @@ from trellis.core.fields import (
     format_timestamp,
     invalid_id,
     quote,
+    shift_timestamp,
 )
 from trellis.core.keys import find_key
 from trellis.core.networks import find_network
@@ -206,7 +207,7 @@ def _find_event(context: Context, request: Request) -> int | None:
     if operation is None or request.key_id is None or request.status >= 400:
         return None
     caused = list_caused(operation, operations.values())
-    until = format_timestamp(datetime.fromisoformat(request.at) + timedelta(microseconds=request.duration) + LONGEST)
+    until = shift_timestamp(request.at, timedelta(microseconds=request.duration) + LONGEST)
     return events.find_by_request(context.tx, caused, request.key_id, request.request_id, (request.at, until))
 
 
@@ -288,7 +289,7 @@ def _find_unused(context: Context, key: Key, grants: _Grants) -> list[str] | Non
 
     None if its requests were not logged all the time, or if not all changes of the key since then can be read.
     """
-    since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=DAYS))
+    since = shift_timestamp(context.now, -timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests
     changes = events.search(context.tx, {"resource": "keys", "resource_id": key.id, "since": since}, _MOST_CHANGES)
     if changes.next is not None or may_be_purged(context, since):

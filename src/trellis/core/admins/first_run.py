@@ -1,12 +1,12 @@
 """The first run: the one-time link to the page that creates the first administrator, and the demonstration administrator."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from trellis.core.actor import TERMINAL
 from trellis.core.admins.passwords import generate_password
 from trellis.core.admins.tokens import generate_token, hash_token
-from trellis.core.fields import format_timestamp
+from trellis.core.fields import shift_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.store.admins import administrators
@@ -28,7 +28,7 @@ def create_first_run_token(gate: Gate) -> str | None:
     """
     if has_administrators(gate):
         return None
-    token, expires_at = generate_token(), format_timestamp(datetime.fromisoformat(gate.now()) + _LINK_LIFETIME)
+    token, expires_at = generate_token(), shift_timestamp(gate.now(), _LINK_LIFETIME)
     gate.store.write(lambda tx: administrators.put_link(tx, hash_token(token), expires_at), quiet=True).result()
     return token
 

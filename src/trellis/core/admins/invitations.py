@@ -6,7 +6,7 @@ but a right link is always accepted.
 
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from trellis.core.actor import Actor
@@ -25,7 +25,7 @@ from trellis.core.admins.mail import EMAIL
 from trellis.core.admins.roles import KINDS, ROLE, require_local_sign_in
 from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
 from trellis.core.admins.tokens import generate_token, hash_token
-from trellis.core.fields import Boolean, Field, Text, format_timestamp, isolate, require
+from trellis.core.fields import Boolean, Field, Text, isolate, require, shift_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
@@ -163,7 +163,7 @@ def _find_address(context: Context, admin: int) -> str | None:
 def make_link(tx: Transaction, admin: int, now: str) -> tuple[str, str]:
     """Make a link that replaces the previous one; return its secret, which cannot be read again, and when it expires."""
     token = generate_token()
-    until = format_timestamp(datetime.fromisoformat(now) + _LIFETIME)
+    until = shift_timestamp(now, _LIFETIME)
     invitations.put(tx, admin, hash_token(token), until)
     return token, until
 

@@ -8,7 +8,7 @@ request, and at the latest after 7 days, or after 12 hours if it began at the pr
 from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
@@ -16,7 +16,7 @@ from trellis.core.admins.roles import require_local_sign_in
 from trellis.core.admins.sign_in import is_known_browser
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import EVIDENCE, mark_password, take_factor
-from trellis.core.fields import Boolean, Field, Text, TextList, format_timestamp, invalid_id, require
+from trellis.core.fields import Boolean, Field, Text, TextList, invalid_id, require, shift_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.roles import Permit
@@ -133,14 +133,14 @@ class Client(NamedTuple):
 
 def insert_session(tx: Transaction, admin: int, client: Client, now: str, how: str, issuer: str | None = None) -> str:
     """Insert a session for somebody who has just proved who they are; return the secret of its cookie."""
-    token, at = generate_token(), datetime.fromisoformat(now)
+    token = generate_token()
     session = Session(
         digest=hash_token(token),
         admin_id=admin,
         created_at=now,
         seen_at=now,
-        expires_at=format_timestamp(at + (_LIFETIME if issuer is None else _SIGN_ON_LIFETIME)),
-        confirmed_until=format_timestamp(at + _CONFIRMED),
+        expires_at=shift_timestamp(now, _LIFETIME if issuer is None else _SIGN_ON_LIFETIME),
+        confirmed_until=shift_timestamp(now, _CONFIRMED),
         address=client.address,
         agent=client.agent[:300],
         confirmed_with=how,
@@ -228,13 +228,9 @@ def _serialize(session: Session) -> dict[str, Any]:
     }
 
 
-def _find_idle(context: Context) -> str:
-    return format_timestamp(datetime.fromisoformat(context.now) - _IDLE)
-
-
 def _find_live(context: Context) -> list[Session]:
     admin, issuer = context.call.target or 0, context.environment.sign_on.issuer
-    return sessions.find_live_by_admin(context.tx, admin, context.now, _find_idle(context), issuer)
+    return sessions.find_live_by_admin(context.tx, admin, context.now, shift_timestamp(context.now, -_IDLE), issuer)
 
 
 def _list(context: Context) -> Outcome:
@@ -287,7 +283,7 @@ def confirm_session(context: Context, session: Session, after: dict[str, Any], h
 def renew_session(context: Context, session: Session, how: str | None) -> str:
     """Give a session of somebody who has just proved who they are a new cookie; return its secret."""
     token = generate_token()
-    until = format_timestamp(datetime.fromisoformat(context.now) + _CONFIRMED)
+    until = shift_timestamp(context.now, _CONFIRMED)
     sessions.confirm(context.tx, session.digest, hash_token(token), until, how)
     return token
 
@@ -308,7 +304,7 @@ def _sign_out(context: Context) -> Outcome:
     given.raise_faults()
     if given.get(_EVERYWHERE.name):
         admin, but = context.call.target or 0, given.get(_BUT.name, "")
-        ended = sessions.end_live(context.tx, admin, context.now, _find_idle(context), but)
+        ended = sessions.end_live(context.tx, admin, context.now, shift_timestamp(context.now, -_IDLE), but)
     else:
         ended = [session for session in _find_live(context) if session.digest[:_ID_LENGTH] in given.get("sessions")]
         sessions.end(context.tx, [session.digest for session in ended])

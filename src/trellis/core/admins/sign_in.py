@@ -19,7 +19,7 @@ from trellis.core.actor import Actor
 from trellis.core.admins.passwords import LONGEST, password_matches, renew_digest
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import find_service_key, mark_password, sign
-from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, format_timestamp
+from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, shift_timestamp
 from trellis.core.gate import Gate
 from trellis.core.networks import find_network
 from trellis.core.operation import Call, Context, Operation, Outcome
@@ -179,7 +179,7 @@ def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> boo
 def find_browser(tx: Transaction, login: str, browser: str, now: str) -> str:
     """Return the counter of the browser that has this cookie, or "" if nobody has recently signed in with this login in it."""
     subjects = tuple(_browser(token, login) for token in _split(browser))
-    since = format_timestamp(datetime.fromisoformat(now) - REMEMBERED_FOR)
+    since = shift_timestamp(now, -REMEMBERED_FOR)
     kept = attempts.find_attempts(tx, subjects) if subjects else {}
     return next((subject for subject in subjects if subject in kept and kept[subject].at > since), "")
 
@@ -203,14 +203,13 @@ def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
 
 def _save_failure(tx: Transaction, subject: str, limit: _Limit, old: Attempts | None, now: str) -> None:
     """Count one more failure of a subject, and store until when it has to wait."""
-    at = datetime.fromisoformat(now)
-    failures = (old.failures if old and old.at > format_timestamp(at - FORGOTTEN_AFTER) else 0) + 1
-    until = format_timestamp(at + timedelta(seconds=limit.wait(failures)))
+    failures = (old.failures if old and old.at > shift_timestamp(now, -FORGOTTEN_AFTER) else 0) + 1
+    until = shift_timestamp(now, timedelta(seconds=limit.wait(failures)))
     attempts.save_attempts(tx, Attempts(subject, failures, now, until))
 
 
 def _find_kept(tx: Transaction, subjects: tuple[str, ...], now: str) -> dict[str, Attempts]:
-    ahead = format_timestamp(datetime.fromisoformat(now) + _CLOCKS_DIFFER)  # later times are from a clock that was set back
+    ahead = shift_timestamp(now, _CLOCKS_DIFFER)  # later times are from a clock that was set back
     return {subject: one for subject, one in attempts.find_attempts(tx, subjects).items() if one.at <= ahead}
 
 

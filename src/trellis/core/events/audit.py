@@ -7,7 +7,7 @@ from trellis.core.actor import ACTOR_TYPES
 from trellis.core.events.causes import LONGEST, list_causes
 from trellis.core.events.event import EventTypes, find_wanted
 from trellis.core.events.undo_state import serialize_with_undo
-from trellis.core.fields import Choice, Field, Input, Integer, NodeId, Text, Timestamp, format_timestamp, invalid_id
+from trellis.core.fields import Choice, Field, Input, Integer, NodeId, Text, Timestamp, invalid_id, shift_timestamp
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.sentences import say
 from trellis.store import events, requests
@@ -105,7 +105,7 @@ def _find_request(context: Context, event: Event) -> int | None:
     if not event.request_id or by["type"] != "key":
         return None
     causes = list_causes(name, context.environment.load_operations())
-    since = format_timestamp(datetime.fromisoformat(event.at) - LONGEST)
+    since = shift_timestamp(event.at, -LONGEST)
     return requests.find_by_request_id(context.tx, causes, by["id"], event.request_id, (since, event.at))
 
 

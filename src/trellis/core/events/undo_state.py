@@ -1,11 +1,11 @@
 """Whether events can be undone, for administrators who read the event log."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from trellis.core.events.event import show_event
-from trellis.core.fields import format_timestamp
+from trellis.core.fields import shift_timestamp
 from trellis.core.operation import Context
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
@@ -48,7 +48,7 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
 
 def is_past_undo(context: Context, at: str) -> bool:
     """Return whether what happened at a time is too long ago to be undone: what undo needs may have been purged."""
-    return at < format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_snapshots))
+    return at < shift_timestamp(context.now, -timedelta(days=context.environment.keep_snapshots))
 
 
 def refuse_undone(tx: Transaction, seq: int) -> None:

@@ -31,7 +31,7 @@ from trellis.core.fields.text import (
     Url,
     sanitize_inline_html,
 )
-from trellis.core.fields.timestamp import Timestamp, format_timestamp
+from trellis.core.fields.timestamp import Timestamp, format_timestamp, shift_timestamp
 from trellis.core.fields.type import Anything, Invalid, Type, quote
 from trellis.core.fields.zone import PLAIN_ZONE, ZoneName, find_midnights, find_zone, list_zones
 from trellis.invisible import escape_unsafe, isolate
@@ -89,5 +89,6 @@ __all__ = [
     "quote",
     "require",
     "sanitize_inline_html",
+    "shift_timestamp",
     "split_list",
 ]

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trellis.core.fields.type import Invalid, quote
@@ -38,3 +38,8 @@ class Timestamp:
 def format_timestamp(when: datetime) -> str:
     """Format a timestamp as it is stored and returned: `2026-01-31T09:30:00.000Z`, always 24 characters."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def shift_timestamp(timestamp: str, span: timedelta) -> str:
+    """Return the timestamp a span later than another one; earlier if the span is negative."""
+    return format_timestamp(datetime.fromisoformat(timestamp) + span)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from trellis.core.dialect import TRELLIS
 from trellis.core.events import changed_members
-from trellis.core.fields import Input, Suggestions, format_timestamp, invalid_id, isolate, require
+from trellis.core.fields import Input, Suggestions, invalid_id, isolate, require, shift_timestamp
 from trellis.core.keys.bounds import are_bounds_widened, settle_bounds
 from trellis.core.keys.expiry import settle_expiry
 from trellis.core.keys.fields import CHANGES, FILTERS, FOR_TRYING, IDS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
@@ -219,7 +219,7 @@ def _rotate(context: Context) -> Outcome:
     old = find_unrevoked(context)
     days = context.input.get("overlapDays", 0)
     secret = new_secret(old.public)
-    until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(days=days)) if days else None
+    until = shift_timestamp(context.now, timedelta(days=days)) if days else None
     new = replace(old, digest=secret.digest, old_digest=old.digest if days else None, old_until=until)
     outcome = save_key(context, old, new, also=("secret",))
     return outcome._replace(result=_with_secret(outcome.result, secret), plan=outcome.result)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
-from trellis.core.fields import Invalid, Timestamp, format_timestamp, quote
+from trellis.core.fields import Invalid, Timestamp, quote, shift_timestamp
 from trellis.sentences import say
 
 
@@ -37,7 +37,7 @@ _SPANS: Final[Mapping[str, str]] = {"d": "days", "h": "hours"}
 
 def settle_expiry(expires: str | timedelta | None, now: str) -> str | None:
     """Return the time that an expiry stands for. A duration starts `now`."""
-    return format_timestamp(datetime.fromisoformat(now) + expires) if isinstance(expires, timedelta) else expires
+    return shift_timestamp(now, expires) if isinstance(expires, timedelta) else expires
 
 
 def settle_spans(raw: Mapping[str, Any], at: str) -> dict[str, Any]:

@@ -6,12 +6,12 @@ lost. If a process ends after sending a mail and before recording that, the mail
 
 import random
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from trellis.core.admins import ALL, is_open, make_link
-from trellis.core.fields import format_timestamp
+from trellis.core.fields import shift_timestamp
 from trellis.core.mail.text import MOST, Text, write_alarms, write_changed_address, write_invitation
 from trellis.core.operation import Environment
 from trellis.sentences import say
@@ -41,7 +41,7 @@ class Draft(NamedTuple):
 
 def has_work(tx: Transaction, now: str) -> bool:
     """Return whether a mail is due, or alarms have not been processed yet for everybody who has an address."""
-    return bool(mail.list_behind(tx)) or mail.find_due(tx, now, _ahead(now)) is not None
+    return bool(mail.list_behind(tx)) or mail.find_due(tx, now, shift_timestamp(now, _CLOCKS_DIFFER)) is not None
 
 
 def fill(tx: Transaction, environment: Environment, now: str) -> int:
@@ -52,7 +52,7 @@ def fill(tx: Transaction, environment: Environment, now: str) -> int:
     """
     made = 0
     for reader, newest in mail.list_behind(tx):
-        if mail.is_alarm_mail_pending(tx, reader.id, _earlier(now, _APART), now):
+        if mail.is_alarm_mail_pending(tx, reader.id, shift_timestamp(now, -_APART), now):
             continue
         if _choose(tx, environment, reader, (reader.alarms_mailed, newest), 1):
             mail.insert(tx, "alarms", reader.id, now, span=(reader.alarms_mailed, newest))
@@ -74,12 +74,12 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
 
     Mail that has nothing left to report, or nobody to report it to, is settled as failed on the way.
     """
-    while (due := mail.find_due(tx, now, _ahead(now))) is not None:
+    while (due := mail.find_due(tx, now, shift_timestamp(now, _CLOCKS_DIFFER))) is not None:
         if due.attempts >= len(_MINUTES):  # a process ended during the last attempt: the mail, and the link in it, may have arrived
             mail.settle(tx, due, "failed", say(reasons.GIVEN_UP))
             continue
         wait = timedelta(minutes=_MINUTES[due.attempts] * random.uniform(1, 1 + _JITTER))  # noqa: S311
-        mail.claim(tx, due, now, format_timestamp(datetime.fromisoformat(now) + wait))
+        mail.claim(tx, due, now, shift_timestamp(now, wait))
         due.attempts += 1
         reader = mail.find_reader(tx, due.admin_id)
         to = due.recipient or (reader.email if reader is not None else None)
@@ -125,11 +125,3 @@ def settle(tx: Transaction, taken: Mail, error: str | None, *, is_final: bool = 
         mail.settle(tx, taken, "sent")
     else:
         mail.settle(tx, taken, "failed" if is_final or taken.attempts >= len(_MINUTES) else "waiting", error)
-
-
-def _ahead(now: str) -> str:
-    return format_timestamp(datetime.fromisoformat(now) + _CLOCKS_DIFFER)
-
-
-def _earlier(now: str, span: timedelta) -> str:
-    return format_timestamp(datetime.fromisoformat(now) - span)

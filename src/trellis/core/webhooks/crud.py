@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from trellis.core.actor import DELIVERY
 from trellis.core.events import changed_members
-from trellis.core.fields import Field, Input, Integer, Suggestions, Text, format_timestamp, invalid_id, require
+from trellis.core.fields import Field, Input, Integer, Suggestions, Text, invalid_id, require, shift_timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome, Trace
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_subscribed, is_webhook_widened
@@ -268,7 +268,7 @@ def _rotate(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["rotate"])
     hours = context.input.get(OVERLAP.name, OVERLAP.default)
     kept = generate_secret(context.environment.outgoing.key)
-    until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(hours=hours)) if hours else None
+    until = shift_timestamp(context.now, timedelta(hours=hours)) if hours else None
     new = replace(old, secret=kept, old_secret=old.secret if hours else None, old_until=until)
     outcome = _save(context, old, new, also=("secret",))
     once = {**outcome.result, "secret": format_secret(kept, context.environment.outgoing.key)}

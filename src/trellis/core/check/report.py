@@ -52,7 +52,6 @@ def operations() -> tuple[Operation, ...]:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.raise_faults()
     most = context.input.get(_LIMIT.name, _LIMIT.default)
     count = repairable = 0
     listed: list[dict[str, Any]] = []
@@ -90,7 +89,6 @@ def _retention(context: Context) -> dict[str, Any]:
 
 
 def _repair(context: Context) -> Outcome:
-    context.input.raise_faults()
     repaired: list[Problem] = []
     more = False
     with context.tx.reading_everything(), closing(_findings(context)) as findings:

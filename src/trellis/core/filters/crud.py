@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.actor import Actor
 from trellis.core.events import changed_members
-from trellis.core.fields import Boolean, Field, Invalid, Text, invalid_id, isolate, quote, require
+from trellis.core.fields import Boolean, Field, Invalid, Text, invalid_id, isolate, quote
 from trellis.core.keys import redact_keys
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.errors import Fault, Refused, raise_faults, refuse_faults
+from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
 from trellis.store import filters
 from trellis.store.counters import next_number
@@ -86,9 +86,8 @@ def operations() -> tuple[Operation, ...]:
             "Renames, replaces, shares or unshares a saved filter. Only the administrator who saved it can do this and, if it is "
             "shared, owners.",
             _update,
-            (NAME, QUERY, SHARED),
+            (*(replace(field, required=False) for field in (NAME, QUERY)), SHARED),
             writes=True,
-            judges_input=True,
             has_target=True,
         ),
         Operation(
@@ -115,7 +114,6 @@ def _serialize(saved: SavedFilter) -> dict[str, Any]:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.raise_faults()
     actor = context.call.actor
     read = filters.read_all(context.tx, None if actor.type == "terminal" else _owner(context))
     return Outcome(
@@ -128,8 +126,7 @@ def _list(context: Context) -> Outcome:
 
 
 def _create(context: Context) -> Outcome:
-    given = require((NAME, LIST, QUERY), context.input)
-    given.raise_faults()
+    given = context.input
     wanted = given.get(LIST.name)
     if wanted not in LISTS or not context.call.actor.may(LISTS[wanted]):
         known = ", ".join(name for name, operation in LISTS.items() if context.call.actor.may(operation))
@@ -161,9 +158,7 @@ def _create(context: Context) -> Outcome:
 
 
 def _update(context: Context) -> Outcome:
-    old = _find_own(context)
-    given = context.input
-    raise_faults(given.faults)
+    old, given = _find_own(context), context.input
     new = replace(
         old,
         name=given.get(NAME.name, old.name),
@@ -182,7 +177,6 @@ def _update(context: Context) -> Outcome:
 
 def _delete(context: Context) -> Outcome:
     old = _find_own(context)
-    context.input.raise_faults()
     filters.delete(context.tx, old.id)
     return Outcome(None, old.id, before=_serialize(old))
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from trellis.core.batch import Step
-from trellis.core.fields import Field, Input, NodeId, Text, TextList, format_timestamp, quote, require
+from trellis.core.fields import Field, Input, NodeId, Text, TextList, format_timestamp, quote
 from trellis.core.keys import redact_keys
 from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome
 from trellis.core.passwords import refuse_proposed
@@ -51,8 +51,7 @@ def operation() -> Operation:
 
 
 def _create(context: Context) -> Outcome:
-    given = require(_FIELDS, context.input)
-    given.raise_faults()
+    given = context.input
     operation = _find_operation(context, given.get("operation"))
     raw = _clean(operation, given.get("input", {}))
     expected = tuple(given.get("ifMatch", ()))

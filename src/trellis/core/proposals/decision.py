@@ -6,7 +6,7 @@ from typing import Any, Final, NoReturn
 
 from trellis.core.actor import TERMINAL, Actor, Approval, describe_actor
 from trellis.core.events import changed_members
-from trellis.core.fields import Field, Input, Text, invalid_id, isolate, require
+from trellis.core.fields import Field, Input, Text, invalid_id, isolate
 from trellis.core.keys import find_holder, redact_keys
 from trellis.core.operation import Access, Call, Context, Operation, Outcome
 from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_outdated
@@ -117,7 +117,7 @@ def _build_operation(
 
 
 def _approve(context: Context) -> Outcome:
-    proposal = _find_to_decide(context, APPROVE, (_REASON,))
+    proposal = _find_to_decide(context, APPROVE)
     content = proposals.find_content(context.tx, proposal.id)
     try:
         call = _build_call(context, proposal, content)
@@ -157,11 +157,10 @@ def _undo(effects: Effects) -> NoReturn:
 
 
 def _reject(context: Context) -> Outcome:
-    return _close(context, _find_to_decide(context, REJECT, (_NEEDED,)), REJECTED)
+    return _close(context, _find_to_decide(context, REJECT), REJECTED)
 
 
 def _withdraw(context: Context) -> Outcome:
-    context.input.raise_faults()
     proposal = _find(context, WITHDRAW)
     if context.call.actor.grants is not None and not is_own(context, proposal):
         raise invalid_id(say("proposal of this key"), proposal.id, _CODES[WITHDRAW.name])
@@ -169,15 +168,13 @@ def _withdraw(context: Context) -> Outcome:
 
 
 def _expire(context: Context) -> Outcome:
-    context.input.raise_faults()
     proposal = find_visible(context, _CODES[REJECT.name])
     if proposal.state != OPEN or find_state(proposal, context.now) != EXPIRED:
         return Outcome(serialize_proposal(context, proposal), proposal.id, happened=False)
     return _close(context, proposal, EXPIRED)
 
 
-def _find_to_decide(context: Context, verb: Verb, fields: tuple[Field, ...]) -> Proposal:
-    require(fields, context.input).raise_faults()
+def _find_to_decide(context: Context, verb: Verb) -> Proposal:
     proposal = _find(context, verb)
     if is_decided_by_proposer(context, proposal):
         detail = say("Proposal {id} was made by the caller. Somebody else has to decide on it.", id=proposal.id)

@@ -61,7 +61,6 @@ def operations() -> tuple[Operation, ...]:
 
 def _list(context: Context) -> Outcome:
     given, actor = context.input, context.call.actor
-    given.raise_faults()
     page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
     filters = {name: given.get(name) for name in ("state", "operation") if given.get(name)}
     if not sees_all(context):
@@ -75,6 +74,5 @@ def _list(context: Context) -> Outcome:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.raise_faults()
     proposal = find_visible(context, _CODE)
     return Outcome(serialize_content(context, proposal, proposals.find_content(context.tx, proposal.id)))

@@ -101,7 +101,6 @@ def operations() -> tuple[Operation, ...]:
 
 def _find(context: Context) -> Outcome:
     given = context.input
-    given.raise_faults()
     sources: dict[str, Look] = {kind.name: partial(_find_nodes, kind) for kind in context.environment.kinds}
     sources.update(_SOURCES)
     chosen = given.get("resources", ())

@@ -69,7 +69,6 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
 
 def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
     given = context.input
-    given.raise_faults()
     chosen, left_out = _choose_sections(kinds, context)
     exporter = _Exporter(context)
     under = given.get(_UNDER.name)

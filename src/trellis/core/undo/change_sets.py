@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from trellis.core.events import may_be_purged
-from trellis.core.fields import Boolean, Field, Integer, ListOf, NodeId, Text, Timestamp, invalid_id, require
+from trellis.core.fields import Boolean, Field, Integer, ListOf, NodeId, Text, Timestamp, invalid_id
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.undo.many import MOST, MOST_SINGLY, undo_events
 from trellis.core.undo.restore import may_list_all
@@ -109,7 +109,6 @@ def operations() -> tuple[Operation, ...]:
 
 
 def _restore_change_set(context: Context) -> Outcome:
-    context.input.raise_faults()
     number = context.call.target or 0
     found = events.find_change_set(context.tx, number)
     actor = context.call.actor
@@ -120,7 +119,6 @@ def _restore_change_set(context: Context) -> Outcome:
 
 
 def _restore_of_key(context: Context) -> Outcome:
-    require((_SINCE,), context.input).raise_faults()
     since = context.input.get("since")
     found = events.find_of_key(context.tx, context.call.target or 0, since)
     seqs, purged = _cut(context, found, None if may_be_purged(context, since) else 0)

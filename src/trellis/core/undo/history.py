@@ -3,7 +3,7 @@
 from typing import Final
 
 from trellis.core.events import serialize_with_undo
-from trellis.core.fields import Field, Ids, Integer, NodeId, Text, require
+from trellis.core.fields import Field, Ids, Integer, NodeId, Text
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.undo.restore import get_event
 from trellis.core.undo.undelete import lists_naming
@@ -57,7 +57,6 @@ def history_operations() -> tuple[Operation, ...]:
 
 
 def _later(context: Context) -> Outcome:
-    context.input.raise_faults()
     event = get_event(context.tx, context.call.target or 0, context.call.actor)
     later = snapshots.find_later_events(
         context.tx, event.resource, event.resource_id or 0, event.seq, context.input.get("limit", 20)
@@ -67,22 +66,19 @@ def _later(context: Context) -> Outcome:
 
 
 def _last_state(context: Context) -> Outcome:
-    given = require(_RECORD, context.input)
-    given.raise_faults()
+    given = context.input
     is_seen = context.call.actor.sees(given.get("resource", ""))
     last = snapshots.find_latest(context.tx, given.get("resource"), given.get("resourceId")) if is_seen else None
     return Outcome(None if last is None else {"event": last.seq, "how": last.change, "name": last.node.name})
 
 
 def _deleted_names(context: Context) -> Outcome:
-    require((_IDS,), context.input).raise_faults()
     event = get_event(context.tx, context.call.target or 0, context.call.actor)
     names = snapshots.find_names(context.tx, event.seq, event.resource, context.input.get("ids"))
     return Outcome({node: {"parentId": parent, "name": name} for node, (parent, name) in names.items()})
 
 
 def _lists_naming(context: Context) -> Outcome:
-    require((_IDS,), context.input).raise_faults()
     event = get_event(context.tx, context.call.target or 0, context.call.actor)
     kind = next((kind for kind in context.environment.kinds if kind.name == event.resource), None)
     how: snapshots.Change = "changed" if event.after else "deleted"

@@ -183,7 +183,6 @@ def _check_seen(tx: Transaction, seq: int, event: Event | None, actor: Actor) ->
 
 
 def _restore(kind: NodeKind, context: Context) -> Outcome:
-    context.input.raise_faults()
     event = _get_known_event(context.tx, context.call.target or 0, context.call.actor)
     if event.resource != kind.name:
         raise Refused(

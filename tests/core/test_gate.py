@@ -13,6 +13,7 @@ from trellis import __version__
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate, Result
+from trellis.core.keys import authenticate
 from trellis.core.operation import Access, Call
 from trellis.core.verbs import CREATE
 from trellis.errors import Refused
@@ -87,9 +88,9 @@ def test_an_unknown_operation_is_refused(gate: Gate) -> None:
 
 
 def test_any_key_may_say_hello_and_learns_what_it_may_do(gate: Gate, key: MakeKey) -> None:
-    key(["forums.list", "blogs.delete"], name="Plugin", expires="1d")
-    hello = gate.run(Call("core.hello", Actor("key", 1, "Plugin", frozenset({"forums.list", "blogs.delete"})))).value
-    assert hello == {
+    text = key(["forums.list", "blogs.delete"], name="Plugin", expires="1d")
+    actor = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    assert gate.run(Call("core.hello", actor)).value == {
         "communityName": "The Lantern",
         "communityUrl": COMMUNITY_URL,
         "version": __version__,

@@ -1,13 +1,10 @@
 """The operation with which a program inspects the service and its own rights."""
 
-from typing import Any
-
 from trellis import __version__
 from trellis.core.dialect import TRELLIS
 from trellis.core.fields import Field, ObjectOf, Text, TextList, Timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import LOOK
-from trellis.store import keys
 
 _KEY = ObjectOf(
     (
@@ -43,22 +40,20 @@ _ANSWERS = (
 
 
 def _hello(context: Context) -> Outcome:
-    key = keys.find(context.tx, context.call.actor.id) if context.call.actor.type == "key" and context.call.actor.id else None
-    grants = sorted(context.environment.grantable if context.call.actor.grants is None else context.call.actor.grants)
-    mine: dict[str, Any] = {
-        "name": key.name if key else context.call.actor.name,
-        "dialect": key.dialect if key else TRELLIS,
-        "expiresAt": key.expires_at if key else None,
-        "operations": grants,
-        "bounds": key.bounds if key else {},
-    }
-    environment = context.environment
+    actor, environment = context.call.actor, context.environment
+    key = actor.key
     return Outcome(
         {
             "communityName": environment.community_name,
             "communityUrl": environment.community_url,
             "version": environment.version,
-            "key": mine,
+            "key": {
+                "name": actor.name,
+                "dialect": key.dialect if key else TRELLIS,
+                "expiresAt": key.expires_at if key else None,
+                "operations": sorted(environment.grantable if actor.grants is None else actor.grants),
+                "bounds": key.bounds if key else {},
+            },
         }
     )
 

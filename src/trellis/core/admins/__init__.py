@@ -10,7 +10,7 @@ from trellis.core.admins.first_run import (
 )
 from trellis.core.admins.invitations import BY_MAIL, Invited, count_wrong_link, find_invited, find_wait_for_link, is_open, make_link
 from trellis.core.admins.mail import ALL, EMAIL, MAILED_ALARMS
-from trellis.core.admins.passwords import NewPassword, generate_password
+from trellis.core.admins.passwords import generate_password
 from trellis.core.admins.roles import KINDS, ROLE
 from trellis.core.admins.sessions import (
     SET_BY_ANOTHER,
@@ -74,7 +74,6 @@ __all__ = [
     "Credentials",
     "Invited",
     "Known",
-    "NewPassword",
     "Proven",
     "Purpose",
     "SignOnRequest",

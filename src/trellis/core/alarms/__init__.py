@@ -2,13 +2,12 @@
 
 from trellis.core.alarms.crud import count_unread, mark_read, operations
 from trellis.core.alarms.message import ALARM_TYPES, MESSAGE, alarm_type, build_alarm_message
-from trellis.core.alarms.table import ALARMS, AlarmRule, find_alarm, tell_outside
+from trellis.core.alarms.table import ALARMS, find_alarm, tell_outside
 
 __all__ = [
     "ALARMS",
     "ALARM_TYPES",
     "MESSAGE",
-    "AlarmRule",
     "alarm_type",
     "build_alarm_message",
     "count_unread",

@@ -5,7 +5,6 @@ from trellis.core.events.audit import FILTERS, may_be_purged
 from trellis.core.events.causes import LONGEST, list_caused
 from trellis.core.events.event import (
     PLACE,
-    build_event,
     changed_members,
     event_type,
     event_types,
@@ -27,7 +26,6 @@ __all__ = [
     "PLACE",
     "Overdue",
     "Recorder",
-    "build_event",
     "changed_members",
     "event_type",
     "event_types",

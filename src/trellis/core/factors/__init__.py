@@ -1,7 +1,6 @@
 """The second factors of administrators: passkeys, authenticator apps, recovery codes."""
 
 from trellis.core.factors.asking import (
-    AppSetup,
     begin_pending,
     check_second_step,
     find_login_of_passkey,
@@ -31,7 +30,6 @@ __all__ = [
     "CODE",
     "EVIDENCE",
     "PASSKEY_NAME",
-    "AppSetup",
     "Evidence",
     "Owner",
     "begin_pending",

@@ -8,7 +8,7 @@ from trellis.core.keys.expiry import settle_spans
 from trellis.core.keys.fields import FILTERS, FOR_TRYING, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
 from trellis.core.keys.keyring import Bearer, KeyNotUsable, Keyring, authenticate, find_holder
 from trellis.core.keys.many import MOST
-from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
+from trellis.core.keys.presets import PRESET, PRESETS, describe_preset
 from trellis.core.keys.restore import RESTORE
 from trellis.core.keys.secret import (
     find_public_part,
@@ -37,7 +37,6 @@ __all__ = [
     "Bearer",
     "KeyNotUsable",
     "Keyring",
-    "Preset",
     "authenticate",
     "describe_bound",
     "describe_bounds",

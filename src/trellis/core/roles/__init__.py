@@ -1,7 +1,7 @@
 """Roles of administrators: which operations each role may run, as data that is separate from the operations."""
 
 from trellis.core.roles.permit import Permit, Permits
-from trellis.core.roles.table import OWN, OWNER, ROLES, Role, find_role, is_match
+from trellis.core.roles.table import OWN, OWNER, ROLES, find_role, is_match
 
 __all__ = [
     "OWN",
@@ -9,7 +9,6 @@ __all__ = [
     "ROLES",
     "Permit",
     "Permits",
-    "Role",
     "find_role",
     "is_match",
 ]

@@ -75,8 +75,9 @@ def test_nobody_who_is_disabled_or_not_there_signs_in(gate: Gate, mira: int, run
     run("admins.disable", mira)
     before = events()
     for admin in (mira, 99):
-        with pytest.raises(Refused, match=r"^INVALID_ID"):
+        with pytest.raises(Refused, match=r"^INVALID_ID") as refused:
             run("admins.sign_in", admin)
+        assert refused.value.code == "1T106/9"  # of no other refusal
     assert events() == before
 
 

@@ -240,7 +240,7 @@ def _list(context: Context) -> Outcome:
 def _sign_in(context: Context) -> Outcome:
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None or admin.disabled_at is not None:
-        raise invalid_id(say("administrator who may sign in"), context.call.target, "1T106/5")
+        raise invalid_id(say("administrator who may sign in"), context.call.target, "1T106/9")
     if (mark := context.input.get(_MARK.name)) and mark != mark_password(admin.id, admin.digest):
         raise Refused("NO_PERMISSION", say("The password was changed meanwhile. Sign in with the new one."))
     factor, alone = take_factor(context, admin.id), bool(context.input.get(_ALONE.name))

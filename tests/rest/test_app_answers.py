@@ -171,6 +171,7 @@ def test_links_hold_what_was_asked_for_percent_encoded_and_no_key(make_api: Make
         ("forum.example:8443", "http://forum.example:8443"),
         ("[2001:db8::1]:80", "http://[2001:db8::1]:80"),
         ("a b>;rel=x", BASE_URL),
+        ("[", BASE_URL),
     ],
 )
 def test_addresses_begin_with_the_host_that_the_caller_named(api: ApiClient, host: str, base: str) -> None:
@@ -178,6 +179,7 @@ def test_addresses_begin_with_the_host_that_the_caller_named(api: ApiClient, hos
     assert made.headers["location"] == f"{base}/api/calendar/calendar/1"
     assert api.get("/calendar/calendar", headers={"Host": host}).links["first"]["url"].startswith(f"{base}/api/calendar/calendar?")
     assert api.get("/calendar/calendar/9", headers={"Host": host}).json()["type"].startswith(base)
+    assert f"{base}/api" in api.get("/docs", headers={"Host": host}).text
 
 
 def test_addresses_begin_with_the_public_url_where_one_is_set(make_api: MakeApiClient) -> None:

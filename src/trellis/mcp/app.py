@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -145,10 +144,9 @@ class Mcp:
         if origin is None or self.service.find_allowed_origin(request) is not None:
             return
         told = origin.decode("latin-1")
-        with suppress(ValueError):  # a caller can send a Host that urlsplit() refuses
-            base = urlsplit(request.base)
-            if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or base.hostname in _LOOPBACK):
-                return
+        base = urlsplit(request.base)
+        if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or base.hostname in _LOOPBACK):
+            return
         raise Refused(
             "ORIGIN_NOT_ALLOWED", say("Pages from {told} may not send requests to {prefix}.", told=quote(told), prefix=PREFIX)
         )

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_path
@@ -39,7 +40,7 @@ _READ: Final = frozenset(
     b"x-request-id".split()
 )
 _SAME_FOR_ALL: Final = frozenset((Access.GRANTED, Access.IMPLIED))  # every key that may run it gets the same response
-_HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
+_HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")  # only characters of names and addresses, perhaps with a port
 
 Fail = Callable[[ApiRequest, Refused], tuple[ApiResponse, str]]
 
@@ -106,7 +107,7 @@ class Service:
         if self.settings.public_url:
             return self.settings.public_url
         host = headers.get(b"host", b"").decode("latin-1")
-        if not _HOST.fullmatch(host):
+        if not _is_host(host):
             server = scope.get("server") or ("localhost", 80)
             host = f"{server[0]}:{server[1]}"
         return f"{scope.get('scheme', 'http')}://{host}"
@@ -346,3 +347,11 @@ def _is_counted(request: ApiRequest, operation: Operation) -> bool:
 
 def _trim_slash(path: str) -> str:
     return path.rstrip("/") if len(path) > 1 else path
+
+
+def _is_host(host: str) -> bool:
+    """Return whether URLs can begin with what a caller has sent as Host. Of the rest, `urlsplit` cannot parse some."""
+    try:
+        return _HOST.fullmatch(host) is not None and urlsplit(f"//{host}").netloc == host
+    except ValueError:  # such as "[", or an IPv6 address that is none
+        return False

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from html import escape
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -78,8 +79,7 @@ class Reference:
         if path == _OPENAPI:
             written = orjson.dumps(base_url)[1:-1]
             return _page(self._document.replace(_BASE.encode(), written), b"application/json", _NO_REFERRER)
-        _, slash, path_to_api = base_url.partition("://")[2].partition("/")  # a caller can send a Host that urlsplit() refuses
-        root = slash + path_to_api
+        root = urlsplit(base_url).path
         page = self._pages[path].replace(_BASE.encode(), escape(base_url).encode()).replace(_ROOT.encode(), escape(root).encode())
         return _page(page, b"text/html; charset=utf-8", _PAGE_HEADERS)
 

@@ -111,3 +111,14 @@ def test_whoever_may_use_the_database_may_use_its_lock(settings: Settings) -> No
     finally:
         os.umask(mask)
     assert stat.S_IMODE(database.with_name(f"{database.name}-lock").stat().st_mode) == 0o660
+
+
+def test_nobody_uses_a_database_whose_lock_they_cannot_open(settings: Settings) -> None:
+    """They would see nobody who uses it, and nobody would see them."""
+    lock = file_lock.lock_file(file_of(settings))
+    lock.unlink(missing_ok=True)
+    lock.symlink_to(lock)  # root, too, cannot open it
+    with pytest.raises(DatabaseInUse, match=r"-lock cannot be opened: Too many levels"):
+        connect(settings)
+    with pytest.raises(DatabaseInUse):
+        FileLock(file_of(settings)).take()

@@ -17,7 +17,7 @@ _SUFFIX: Final = "-lock"
 
 
 class DatabaseInUse(Exception):
-    """Another process has the database open, which the intended use does not allow; the text is a sentence for the operator."""
+    """Another process has or may have the database open, which the intended use does not allow; the text is for the operator."""
 
 
 def lock_file(database: Path) -> Path:
@@ -65,12 +65,18 @@ class FileLock:
 
 
 def _open_lock(database: Path) -> int:
-    """Open the lock file of a database, or of a link's target. A new file can be used by whoever may use the database."""
+    """Open the lock file of a database, or of a link's target. A new file can be used by whoever may use the database.
+
+    Raises OSError if none can be created, and DatabaseInUse if there is one that cannot be opened.
+    """
     lock = lock_file(Path(os.path.realpath(database)) if database.is_symlink() else database)
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except FileExistsError:
-        return os.open(lock, os.O_RDONLY)
+        try:
+            return os.open(lock, os.O_RDONLY)
+        except OSError as error:  # without it, this process would be seen by nobody, and see nobody
+            raise DatabaseInUse(f"The database {database} cannot be used: {lock} cannot be opened: {error.strerror}.") from None
     try:
         kept = database.stat()
         os.fchmod(descriptor, kept.st_mode & 0o666)

@@ -339,6 +339,20 @@ def test_an_invitation_is_mailed_and_no_database_has_its_link(
     assert run("admins.get", invited["id"])["isInvited"] is False
 
 
+def test_a_process_that_does_not_know_where_the_service_is_leaves_invitations_to_others(
+    gate: Gate, settings: Settings, run: Run, receiver: MailReceiver, send: Send, clock: Clock
+) -> None:
+    elsewhere = replace(settings, public_url=None)
+    other = compose(elsewhere, clock=clock)
+    mailer = find_mailer(other, elsewhere)
+    assert mailer is not None
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ada@lantern.example")
+    assert (mailer.work(), receiver.received) == (0, [])
+    other.store.close()
+    assert send() == 1
+    accept(gate, invited["id"], receiver.received[0])
+
+
 def test_the_link_of_the_last_attempt_stays_valid_if_the_process_ended_before_it_has_recorded_the_mail(
     gate: Gate, settings: Settings, run: Run, receiver: MailReceiver, send: Send, clock: Clock
 ) -> None:

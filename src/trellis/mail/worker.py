@@ -59,7 +59,7 @@ class Mailer:
         """Turn new alarms into mail, and send all mail that is due; return the number of mails that were sent."""
         store, environment = self._gate.store, self._gate.environment
         with store.reading() as tx:
-            if not has_work(tx, self._gate.now()):
+            if not has_work(tx, self._gate.environment, self._gate.now()):
                 return 0
         store.write(lambda tx: fill(tx, environment, self._gate.now()), quiet=True).result()
         sent = 0

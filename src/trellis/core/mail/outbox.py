@@ -39,9 +39,14 @@ class Draft(NamedTuple):
     identity: str
 
 
-def has_work(tx: Transaction, now: str) -> bool:
+def has_work(tx: Transaction, environment: Environment, now: str) -> bool:
     """Return whether a mail is due, or alarms have not been processed yet for everybody who has an address."""
-    return bool(mail.list_behind(tx)) or mail.find_due(tx, now, shift_timestamp(now, _CLOCKS_DIFFER)) is not None
+    return bool(mail.list_behind(tx)) or _find_due(tx, environment, now) is not None
+
+
+def _find_due(tx: Transaction, environment: Environment, now: str) -> Mail | None:
+    """Return the mail that is due. Invitations wait for a process that knows the address of the service, which their link needs."""
+    return mail.find_due(tx, now, shift_timestamp(now, _CLOCKS_DIFFER), invitations=bool(environment.public_url))
 
 
 def fill(tx: Transaction, environment: Environment, now: str) -> int:
@@ -74,7 +79,7 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
 
     Mail that has nothing left to report, or nobody to report it to, is settled as failed on the way.
     """
-    while (due := mail.find_due(tx, now, shift_timestamp(now, _CLOCKS_DIFFER))) is not None:
+    while (due := _find_due(tx, environment, now)) is not None:
         if due.attempts >= len(_MINUTES):  # a process ended during the last attempt: the mail, and the link in it, may have arrived
             mail.settle(tx, due, "failed", say(reasons.GIVEN_UP))
             continue

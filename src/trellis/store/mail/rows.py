@@ -36,6 +36,7 @@ _DUE = Statement(
     sa.select(*_COLUMNS)
     .where(
         _c.state == "waiting",
+        _c.kind != sa.bindparam("other"),
         # An attempt in the future was made before the clock was set back, so the wait after it is over.
         sa.or_(_c.due_at <= sa.bindparam("now"), _c.attempted_at > sa.bindparam("ahead")),
     )
@@ -69,9 +70,12 @@ def insert(
     tx.connection.execute(sa.insert(mails).values(**values))
 
 
-def find_due(tx: Transaction, now: str, ahead: str) -> Mail | None:
-    """Read the mail that has been due for the longest time. The time of an attempt after `ahead` is wrong, so its mail is due."""
-    rows = tx.fetch(_DUE, now=now, ahead=ahead)
+def find_due(tx: Transaction, now: str, ahead: str, *, invitations: bool = True) -> Mail | None:
+    """Read the mail that has been due for the longest time, which may be one of the `invitations` or not.
+
+    The time of an attempt after `ahead` is wrong, so its mail is due.
+    """
+    rows = tx.fetch(_DUE, now=now, ahead=ahead, other="" if invitations else "invitation")
     return Mail(*rows[0]) if rows else None
 
 

@@ -206,7 +206,8 @@ class Panel:
             if request.wants_json:
                 raise
             if request.me is None:  # before signing in, only what was typed into this one page can be lost
-                return request.page("error.html", status=409, title=say("Send it again"), refused=stale, back=request.path)
+                title = say("Send it again")
+                return request.page("error.html", status=409, title=title, refused=stale, back=request.path, shown=[])
             return self._resend(request, stale)
         except PasswordNeeded:
             return self._confirm_first(request)
@@ -316,9 +317,9 @@ class Panel:
             told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}
             return request.json(told, refused.status)
         try:
-            response = request.page(
-                "error.html", status=refused.status, title=title or say(refused.refusal.title), refused=refused, back=""
-            )
+            shown = request.form.shown() if request.me is not None else []
+            title = title or say(refused.refusal.title)
+            response = request.page("error.html", status=refused.status, title=title, refused=refused, back="", shown=shown)
         except Exception:  # whatever broke the layout must not hide the refusal
             log.exception("The error page of request %s failed.", request.request_id, extra=request.log_fields)
             response = Response(request.language.sentence(refused.detail), refused.status, media_type="text/plain")

@@ -16,6 +16,7 @@ RETYPE: Final = "_retype."  # precedes the name of a typed password, which is ne
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
 _MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; each may take three when encoded
+_OURS: Final = ("_", "carried-", "next", "replay")  # begin the names of fields in which nobody types
 _MAX_PAIRS: Final = 750  # fields of a form that are carried; each comes back as two
 
 
@@ -110,6 +111,10 @@ class Submitted(Mapping[str, str]):
         """
         return () if self.is_too_large_to_carry else self._find_typed()
 
+    def shown(self) -> list[tuple[str, str]]:
+        """Return what somebody has typed or chosen, to be read after the form has not taken effect: no passwords."""
+        return show_typed(self.carried())
+
     @property
     def is_too_large_to_carry(self) -> bool:
         """Whether a form is too large to be carried, such as one with a long document."""
@@ -120,3 +125,8 @@ class Submitted(Mapping[str, str]):
         passwords = {n for n in self if "password" in n.lower() and not n.startswith("_")}
         kept = tuple((n, v) for n, v in self.pairs if n != CSRF and n not in passwords)
         return (*kept, *((RETYPE + n, "1") for n in sorted(passwords) if self[n]))
+
+
+def show_typed(carried: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Leave out what is empty and what only the panel reads."""
+    return [(name, value) for name, value in carried if value and not name.startswith(_OURS)]

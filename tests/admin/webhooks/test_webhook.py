@@ -335,3 +335,14 @@ def test_hostile_text_never_runs(admin: Visitor, run: Run, gate: Gate) -> None:
         text = admin.get(path).text
         assert "<script>alert" not in text, path
         assert "<img src=x" not in text, path
+
+
+def test_what_was_typed_into_the_form_of_one_that_is_gone_can_still_be_read(admin: Visitor, run: Run) -> None:
+    typed = open_form(admin, "/webhooks/1/edit", url="https://hooks.example.org/later", description="Index of <all>")
+    run("webhooks.delete", 1)
+    page = admin.post("/webhooks/1/edit", typed)
+    assert page.status_code == 404
+    assert "What you typed" in page_text(page)
+    assert "https://hooks.example.org/later" in page.text
+    assert "Index of &lt;all&gt;" in page.text
+    assert admin.get("/webhooks/1/edit").text.count("What you typed") == 0

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import Submitted, show_typed
 
 
 def way_back(form: Submitted) -> dict[str, Any]:
@@ -44,8 +44,7 @@ def show_kept_form(
 
     If it is shown `with_token`, the form takes effect when it is sent; otherwise, its own page first shows it again.
     """
-    shown = [(name, value) for name, value in carried if value and not name.startswith("_")]
-    context = {"title": title, "to": to, "carried": carried, "shown": shown, "note": note, "with_token": with_token}
+    context = {"title": title, "to": to, "carried": carried, "shown": show_typed(carried), "note": note, "with_token": with_token}
     return request.page("resend.html", status=status, **context)
 
 

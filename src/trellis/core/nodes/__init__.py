@@ -2,7 +2,7 @@
 
 from trellis.core.kind import Derived, NodeKind, Values
 from trellis.core.nodes import copy, crud, external, ordering, outline
-from trellis.core.nodes.deletion import delete_rows
+from trellis.core.nodes.deletion import delete_leaf_rows, delete_rows
 from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.external import PUT_EXTERNAL
 from trellis.core.nodes.groups import drop_groups, find_naming, remove_group, without_groups
@@ -23,6 +23,7 @@ __all__ = [
     "Values",
     "apply_placement",
     "count_children_in_the_way",
+    "delete_leaf_rows",
     "delete_rows",
     "drop_groups",
     "find_naming",

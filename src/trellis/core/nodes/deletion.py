@@ -129,17 +129,22 @@ def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
             raise invalid_id(kind.singular, one.call.target, kind.missing_code(DELETE))
     if len(ids) > 1:
         check_weight(found.values())
-    records = serialize_nodes(context.tx, kind, [found[i] for i in ids], context.environment.community_url)
-    gone = snapshots.delete_leaves(context.tx, kind.name, [found[i] for i in ids])
+    records = delete_leaf_rows(kind, context, [found[i] for i in ids])
     return [
-        Outcome(
-            None,
-            resource_id=node.id,
-            before=record | ({"position": node.position} if kind.ordered else {}),
-            plan=_describe_plan([node.id], [], None, []),
-        )
-        for node, record in zip(gone, records, strict=True)
+        Outcome(None, resource_id=record["id"], before=record, plan=_describe_plan([record["id"]], [], None, []))
+        for record in records
     ]
+
+
+def delete_leaf_rows(kind: NodeKind, context: Context, leaves: Sequence[Node]) -> list[dict[str, Any]]:
+    """Delete nodes in this order, and save what undo needs; return the record of each as it was just before.
+
+    A node may have children only if all of them come before it in the list.
+    """
+    records = serialize_nodes(context.tx, kind, leaves, context.environment.community_url)
+    gone = snapshots.delete_leaves(context.tx, kind.name, leaves)
+    places = [{"position": node.position} if kind.ordered else {} for node in gone]
+    return [record | place for record, place in zip(records, places, strict=True)]
 
 
 def _describe_plan(

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from trellis.core.events import find_undoing_events
 from trellis.core.nodes import DEEPEST, Edits, NodeKind, position_on_return, refuse_taken, serialize_node
 from trellis.core.operation import Context, OneByOne, Outcome
-from trellis.core.undo.revert import MOVED, build_outcome, put_content
-from trellis.core.undo.undelete import drop_lost_groups, existing_groups, serialize_outcome
+from trellis.core.undo.response import Done, build_outcome
+from trellis.core.undo.revert import MOVED, build_revert, put_content
+from trellis.core.undo.undelete import drop_lost_groups, existing_groups
 from trellis.core.version import check_precondition
 from trellis.store import nodes, snapshots
 from trellis.store.engine import Transaction
@@ -57,7 +58,7 @@ def change_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Ev
             placed, above = edits.move(now, wanted.parent_id, _find_place(edits, snapshot, now))
         new = put_content(wanted, placed)
         after = serialize_node(kind, new, above, context.environment.community_url)
-        outcome = build_outcome(kind, context, event, (now, before), (new, after), lost)
+        outcome = build_revert(kind, context, event, (now, before), (new, after), lost)
         outcomes.append(outcome)
         if outcome.happened:
             edits.change(now, new, neighbours)
@@ -114,11 +115,7 @@ def bring_back(kind: NodeKind, contexts: Sequence[Context], undone: Sequence[Eve
             raise OneByOne
         node, above = edits.add(snapshot.node, _find_place(edits, snapshot, None))
         after = serialize_node(kind, node, above, context.environment.community_url)
-        back = _list_deleted(event)
-        result = serialize_outcome(event, after, restored=back)
-        touched = tuple({"resource": kind.name, "id": number, "how": "restored"} for number in back[1:])
-        plan = result | {"dryRun": True}
-        outcomes.append(Outcome(result, resource_id=node.id, after=after, touched=touched, plan=plan, undoes=event.seq))
+        outcomes.append(build_outcome(kind, event, node.id, Done(_list_deleted(event)), after=after))
     snapshots.restore_many(first.tx, kind.name, saved)
     edits.write_order()
     return outcomes

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from trellis.core import keys
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach, is_own_only
 from trellis.core.events import hide_outside, refuse_undone
-from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Text, invalid_id
+from trellis.core.fields import Boolean, Field, ParentId, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome
+from trellis.core.undo.response import ANSWERS
 from trellis.core.undo.revert import revert
 from trellis.core.undo.sorts import find_sort
 from trellis.core.undo.undelete import restore_deleted
@@ -84,7 +85,7 @@ def fork(kinds: Sequence[NodeKind]) -> Operation:
         verb=RESTORE,
         path="/core/events",
         refusals=_with_codes((*_MESSAGES, "INVALID_PARENT")),
-        answers=_ANSWERS,
+        answers=ANSWERS,
         fork=Fork(to, partial(_resolve_fork, frozenset(to))),
     )
 
@@ -235,53 +236,3 @@ def _require_snapshots(context: Context, event: Event) -> Snapshot:
             ),
         )
     return snapshots.find_by_ids(context.tx, event.seq, event.resource, (event.resource_id or 0,))[0]
-
-
-# --- the response -------------------------------------------------------------------------------------------------
-
-_NODES: Final = ListOf((Field("resource", Text(), "The resource."), Field("id", NodeId(), "The record's id.")))
-_LEFT: Final = ListOf(
-    (
-        Field("resource", Text(), "The resource."),
-        Field("id", NodeId(), "The record's id."),
-        Field("why", Text(), "Why it was not changed."),
-    )
-)
-
-
-def _counted(type_: Any, name: str) -> ObjectOf:
-    return ObjectOf((Field("count", Integer(), "Their number."), Field(name, type_, "A list of at most 1,000 of them.")))
-
-
-_NONE: Final[dict[str, Any]] = {"count": 0, "ids": []}
-_ANSWERS: Final = (
-    Field("event", NodeId(), "The event that was undone.", example=12),
-    Field("operation", Text(), "Its operation.", example="forums.delete"),
-    Field(
-        "record",
-        Nullable(ObjectOf()),
-        "The record after the undo; null if the undo deleted it.",
-        example={"id": 7, "name": "Garden diaries"},
-    ),
-    Field(
-        "restored",
-        _counted(Ids(), "ids"),
-        "The restored records, beginning with the event's own.",
-        example={"count": 1, "ids": [7]},
-    ),
-    Field(
-        "deleted",
-        _counted(Ids(), "ids"),
-        "The records that the event had created and the undo deleted, beginning with the event's own.",
-        example=_NONE,
-    ),
-    Field("moved", _counted(Ids(), "ids"), "The children that the delete had moved away and that were moved back.", example=_NONE),
-    Field(
-        "changed",
-        _counted(_NODES, "nodes"),
-        "The records whose permissions name a restored group again.",
-        example={"count": 0, "nodes": []},
-    ),
-    Field("left", _counted(_LEFT, "nodes"), "The records that were not changed, and why.", example={"count": 0, "nodes": []}),
-    Field("lostGroups", Ids(), "Groups that no longer exist and were therefore removed from the restored permissions.", example=[]),
-)

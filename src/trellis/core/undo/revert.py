@@ -8,7 +8,8 @@ from typing import Any, Final
 from trellis.core.events import changed_members, find_undoing_events
 from trellis.core.nodes import NodeKind, Placement, apply_placement, count_children_in_the_way, refuse_taken, serialize_target
 from trellis.core.operation import Context, Outcome
-from trellis.core.undo.undelete import drop_lost_groups, existing_groups, find_placement, serialize_outcome
+from trellis.core.undo.response import Done, build_outcome
+from trellis.core.undo.undelete import drop_lost_groups, existing_groups, find_placement
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
@@ -39,7 +40,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     if wanted.external_id != now.external_id:
         refuse_taken(kind, context, (wanted.external_id or kind.built_in.get(now.id),), now.id)
     new = put_content(wanted, placed)
-    outcome = build_outcome(kind, context, event, (now, before), (new, serialize_target(kind, context, new)), lost)
+    outcome = build_revert(kind, context, event, (now, before), (new, serialize_target(kind, context, new)), lost)
     if outcome.happened:
         snapshots.save(context.tx, kind.name, now, "changed", beside)
         nodes.update(context.tx, kind.name, new)
@@ -52,7 +53,7 @@ def put_content(wanted: Node, placed: Node) -> Node:
     return replace(content, id=placed.id, created_at=placed.created_at, updated_at=placed.updated_at)
 
 
-def build_outcome(
+def build_revert(
     kind: NodeKind,
     context: Context,
     event: Event,
@@ -68,19 +69,10 @@ def build_outcome(
         f.name for f in kind.secrets if new[0].fields.get(f.name) != now[0].fields.get(f.name)
     )
     if not changed:
-        result = serialize_outcome(event, now[1], restored=[], lost=lost)
-        return Outcome(result, happened=False, plan=result | {"dryRun": True})
+        return build_outcome(kind, event, None, Done(lost=lost), after=now[1])._replace(happened=False)
     new[0].updated_at = new[1]["updatedAt"] = context.at
-    result = serialize_outcome(event, new[1], restored=[new[0].id], lost=lost)
-    return Outcome(
-        result,
-        resource_id=new[0].id,
-        before=now[1],
-        after=new[1],
-        changed=changed,
-        plan=result | {"dryRun": True},
-        undoes=event.seq,
-    )
+    done = Done([new[0].id], lost=lost)
+    return build_outcome(kind, event, new[0].id, done, before=now[1], after=new[1], changed=changed)
 
 
 def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapshot, now: Node) -> Placement:

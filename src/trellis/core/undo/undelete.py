@@ -19,6 +19,7 @@ from trellis.core.nodes import (
     without_groups,
 )
 from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.undo.response import Done, LeftRecord, build_outcome
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import advise, mark, say
@@ -26,9 +27,6 @@ from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Place, Snapshot
-
-SHOWN: Final = 1000  # the most ids that a response lists; the counts include all
-LeftRecord = dict[str, Any]
 
 
 def restore_deleted(kind: NodeKind, context: Context, event: Event, root: Snapshot) -> Outcome:
@@ -48,51 +46,13 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, root: Snapsh
     moved, left = _restore_children(kind, context, node, children, progress)
     _check_depth(kind, context, node)
     changed, unchanged = _restore_group(context, node.id, snapshots.walk(context.tx, event.seq, naming), progress)
-    after = serialize_target(kind, context, _current_node(kind, context, node.id))
-    result = serialize_outcome(
+    return build_outcome(
+        kind,
         event,
-        after,
-        restored=[node.id, *below],
-        moved=moved,
-        changed=changed,
-        left=left + unchanged,
-        lost=lost,
+        node.id,
+        Done([node.id, *below], moved=moved, regrouped=changed, left=left + unchanged, lost=lost),
+        after=serialize_target(kind, context, _current_node(kind, context, node.id)),
     )
-    touched = [{"resource": kind.name, "id": i, "how": "restored"} for i in below]
-    touched += [{"resource": kind.name, "id": i, "how": "moved"} for i in moved]
-    touched += [{"resource": name, "id": i, "how": "changed"} for name, i in changed]
-    return Outcome(
-        result,
-        resource_id=node.id,
-        after=after,
-        touched=tuple(touched),
-        plan=result | {"dryRun": True},
-        undoes=event.seq,
-    )
-
-
-def serialize_outcome(
-    event: Event,
-    after: Mapping[str, Any] | None,
-    *,
-    restored: Sequence[int] = (),
-    moved: Sequence[int] = (),
-    changed: Sequence[tuple[str, int]] = (),
-    left: Sequence[LeftRecord] = (),
-    lost: Iterable[int] = (),
-) -> dict[str, Any]:
-    """Return the response, which lists what was undone and what could not be undone."""
-    return {
-        "event": event.seq,
-        "operation": event.operation,
-        "record": after,
-        "restored": {"count": len(restored), "ids": list(restored[:SHOWN])},
-        "deleted": {"count": 0, "ids": []},
-        "moved": {"count": len(moved), "ids": list(moved[:SHOWN])},
-        "changed": {"count": len(changed), "nodes": [{"resource": name, "id": i} for name, i in changed[:SHOWN]]},
-        "left": {"count": len(left), "nodes": list(left[:SHOWN])},
-        "lostGroups": sorted(lost),
-    }
 
 
 def _restore_rows(

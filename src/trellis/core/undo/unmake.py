@@ -15,8 +15,9 @@ from trellis.core.nodes import (
     serialize_target,
 )
 from trellis.core.operation import Context, Outcome
+from trellis.core.undo.response import Done, build_outcome
 from trellis.core.undo.revert import deleted_since, refuse_changed
-from trellis.core.undo.undelete import SHOWN, existing_groups, serialize_outcome
+from trellis.core.undo.undelete import existing_groups
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
@@ -55,19 +56,8 @@ def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
     _refuse_others_below(kind, event, root, below)
     delete_rows(kind, context, root, below)
     changed = remove_group(context, root.id) if kind.is_group else []
-    gone = [root.id, *below]
-    result = serialize_outcome(event, None, moved=moved, changed=changed) | {"deleted": {"count": len(gone), "ids": gone[:SHOWN]}}
-    touched = [{"resource": kind.name, "id": i, "how": "deleted"} for i in below]
-    touched += [{"resource": kind.name, "id": i, "how": "moved"} for i in moved]
-    touched += [{"resource": name, "id": i, "how": "changed"} for name, i in changed]
-    return Outcome(
-        result,
-        resource_id=root.id,
-        before=before,
-        touched=tuple(touched),
-        plan=result | {"dryRun": True},
-        undoes=event.seq,
-    )
+    done = Done(deleted=[root.id, *below], moved=moved, regrouped=changed)
+    return build_outcome(kind, event, root.id, done, before=before)
 
 
 def _find_touched(event: Event, how: AbstractSet[str]) -> Touched:

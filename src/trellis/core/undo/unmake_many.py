@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-from trellis.core.nodes import NodeKind, serialize_nodes
+from trellis.core.nodes import NodeKind, delete_leaf_rows
 from trellis.core.operation import Context, Outcome
-from trellis.core.undo.undelete import serialize_outcome
+from trellis.core.undo.response import Done, build_outcome
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -61,13 +60,6 @@ def delete_untouched(kind: NodeKind, contexts: Sequence[Context], undone: Sequen
     found: dict[int, Node] = {}
     for batch in nodes.split_into_batches(undone):
         found |= nodes.find_by_ids(context.tx, kind.name, [event.resource_id or 0 for event in batch])
-    wanted = [found[event.resource_id or 0] for event in undone]
-    paths = serialize_nodes(context.tx, kind, wanted, context.environment.community_url)
-    gone = snapshots.delete_leaves(context.tx, kind.name, wanted)
-    return [_build_outcome(kind, event, record, node) for event, record, node in zip(undone, paths, gone, strict=True)]
-
-
-def _build_outcome(kind: NodeKind, event: Event, record: dict[str, Any], node: Node) -> Outcome:
-    before = record | ({"position": node.position} if kind.ordered else {})
-    result = serialize_outcome(event, None) | {"deleted": {"count": 1, "ids": [node.id]}}
-    return Outcome(result, resource_id=node.id, before=before, plan=result | {"dryRun": True}, undoes=event.seq)
+    records = delete_leaf_rows(kind, context, [found[event.resource_id or 0] for event in undone])
+    pairs = zip(undone, records, strict=True)
+    return [build_outcome(kind, event, record["id"], Done(deleted=[record["id"]]), before=record) for event, record in pairs]

@@ -2,6 +2,7 @@
 
 from tests.api_client import ApiClient, read_refusal
 from tests.database_state import DatabaseState
+from tests.fixture_types import Run
 
 NEWS = {"operation": "forums.create", "as": "news", "body": {"name": "News"}}
 
@@ -34,6 +35,22 @@ def test_a_secret_of_a_batch_is_shown_once(api: ApiClient) -> None:
     again = api.post("/core/batch", {"operations": wanted}, headers=headers).json()
     assert first["results"][0]["result"]["secret"].startswith("whsec_")
     assert "secret" not in again["results"][0]["result"]
+
+
+def test_a_batch_sent_again_is_answered_as_the_first_time(api: ApiClient, run: Run) -> None:
+    one, other = (run("calendars.create", name=name)["id"] for name in ("Meetings", "Trips"))
+    deleted = run("forums.delete", run("forums.create", name="News")["id"])
+    assert deleted is None
+    event = run("events.list", order="newest", limit=1)["results"][0]["seq"]
+    steps = [
+        {"operation": "events.restore", "id": event},
+        {"operation": "calendars.order", "body": {"ids": [other, one]}},
+        {"operation": "calendars.delete", "id": one},
+    ]
+    headers = {"Idempotency-Key": "batch-3"}
+    first = api.post("/core/batch", {"operations": steps}, headers=headers).json()
+    assert ["dryRun" in (step["result"] or {}) for step in first["results"]] == [False, False, False]
+    assert api.post("/core/batch", {"operations": steps}, headers=headers).json() == first
 
 
 def test_one_bad_member_is_named_in_the_list(api: ApiClient, database: DatabaseState) -> None:

@@ -162,7 +162,7 @@ def _batch(context: Context) -> Outcome:
     progress = Progress(context.call, len(steps))
     references = _References(context.tx)
     returned: list[dict[str, Any]] = []
-    storable: list[dict[str, Any]] = []
+    public: list[dict[str, Any]] = []
     tried: list[dict[str, Any]] = []
     last = None
     records = size = 0
@@ -180,13 +180,11 @@ def _batch(context: Context) -> Outcome:
         references.results[step.name] = outcome.result
         event = None if dry else outcome.event
         returned.append({"operation": step.operation, "event": event, "result": outcome.result})
-        plan = outcome.result if outcome.plan is None else outcome.plan
-        tried.append({"operation": step.operation, "event": None, "result": plan})
-        is_null = outcome.result is None and not dry  # a delete returns null when it is repeated
-        storable.append({"operation": step.operation, "event": event, "result": None if is_null else plan})
+        public.append({"operation": step.operation, "event": event, "result": outcome.kept})
+        tried.append({"operation": step.operation, "event": None, "result": outcome.tried})
         progress.done()
-    more = {"dryRun": True} if dry else {}
-    return Outcome({"results": returned}, plan={"results": storable} | more, happened=False, event=last, tried={"results": tried})
+    plan = {"results": tried, "dryRun": True}
+    return Outcome({"results": returned}, public={"results": public}, plan=plan, happened=False, event=last)
 
 
 def _run_steps(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Outcome]:

@@ -351,16 +351,16 @@ class Gate:
             if (held := time.monotonic() - began) > _LONG:
                 told = operation.name, held, call.request_id or "-"
                 log.warning("%s held the write lock for %.1f s (request %s).", *told, extra=call.log_fields)
-        kept = outcome.result if outcome.plan is None else outcome.plan
         counted = [] if recorder.dry and not operation.results_in else recorder.counted
         if tried:
             for use in counted:  # the caller has seen what was read, though all else is rolled back
                 use.count_again(tx, call.actor)
-            return Result(kept, dry=True, counted=bool(counted)), kept
+            return Result(outcome.tried, dry=True, counted=bool(counted)), outcome.tried
         if call.check_plan is not None:
-            call.check_plan(kept if outcome.tried is None else outcome.tried)
+            call.check_plan(outcome.tried)
         event, verb = recorder.record(operation, call, outcome), outcome.verb or operation.verb
-        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=bool(counted or outcome.uses)), kept
+        counts = bool(counted or outcome.uses)
+        return Result(outcome.result, event, verb=verb, change_set=recorder.change_set, counted=counts), outcome.kept
 
     def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Make a proposal of a call that its key may only propose, or that runs an operation that the key may only propose."""

@@ -56,6 +56,18 @@ def test_what_an_approved_call_returned_is_told_to_its_proposer(agent: Actor, ad
     assert act(agent, "forums.get", made["id"]).value == made
 
 
+def test_the_result_of_an_approved_call_does_not_say_that_nothing_has_changed(
+    make_agent: MakeAgent, ada: Actor, act: Act, run: Run, deletion: int
+) -> None:
+    assert act(ada, "proposals.get", deletion).value["plan"]["dryRun"]
+    assert act(ada, "proposals.approve", deletion).value["result"] is None  # as a delete returns
+    deleted = run("events.list", type="forum.deleted")["results"][0]["seq"]
+    restoring = act(make_agent("forums.restore"), "forums.restore", deleted).value
+    assert restoring["plan"]["dryRun"]
+    result = act(ada, "proposals.approve", restoring["id"]).value["result"]
+    assert result == {name: value for name, value in restoring["plan"].items() if name != "dryRun"}
+
+
 def test_trying_an_approval_changes_nothing(ada: Actor, act: Act, deletion: int, database: DatabaseState) -> None:
     with database.unchanged():
         assert act(ada, "proposals.approve", deletion, dryRun=True).dry

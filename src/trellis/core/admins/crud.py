@@ -256,7 +256,7 @@ def add_mark(outcome: Outcome, digest: str) -> Outcome:
     The sign-in that follows checks the mark, and is refused if somebody has reset the password in the meantime.
     """
     mark = factors.mark_password(outcome.resource_id or 0, digest)
-    return outcome._replace(result={**outcome.result, "passwordMark": mark}, plan=outcome.result)
+    return outcome._replace(result={**outcome.result, "passwordMark": mark}, public=outcome.result)
 
 
 def _create(context: Context) -> Outcome:
@@ -340,7 +340,7 @@ def _set_password(context: Context) -> Outcome:
     if own is None:
         return outcome._replace(result=result)
     token = signing.renew_session(context, own, own.confirmed_with)
-    return outcome._replace(result={**result, "token": token}, plan=result)
+    return outcome._replace(result={**result, "token": token}, public=result)
 
 
 def _disable(context: Context) -> Outcome:

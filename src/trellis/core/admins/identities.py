@@ -218,7 +218,7 @@ def _sign_on(context: Context) -> Outcome:
         after["newBrowser"] = True
     client = Client(after["address"], after["agent"])
     token = insert_session(context.tx, admin.id, client, context.now, how, identity.issuer)
-    return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
+    return Outcome({**after, "token": token}, admin.id, after=after, public=after)
 
 
 def _confirm(context: Context) -> Outcome:

@@ -145,7 +145,7 @@ def _with_link(context: Context, outcome: Outcome, admin: int) -> Outcome:
     told: dict[str, Any] = {**outcome.result, "id": admin, "invitedUntil": until, "mailedTo": None}
     email = _find_address(context, admin)
     if email is None:
-        return outcome._replace(result={**told, "link": token}, plan=told)
+        return outcome._replace(result={**told, "link": token}, public=told)
     mail.insert(context.tx, "invitation", admin, context.at)
     told["mailedTo"] = email
     return outcome._replace(result=told)

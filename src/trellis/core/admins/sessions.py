@@ -256,7 +256,7 @@ def _sign_in(context: Context) -> Outcome:
     require_local_sign_in(context, admin)
     how = _list_shown(factor, alone=alone)
     token = insert_session(context.tx, admin.id, Client(after["address"], after["agent"]), context.now, how)
-    return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
+    return Outcome({**after, "token": token}, admin.id, after=after, public=after)
 
 
 def _confirm_password(context: Context) -> Outcome:
@@ -277,7 +277,7 @@ def find_own_session(context: Context) -> Session:
 
 def confirm_session(context: Context, session: Session, after: dict[str, Any], how: str) -> Outcome:
     """Record that the owner of a session has proved again who they are, and give the session a new cookie."""
-    return Outcome({**after, "token": renew_session(context, session, how)}, context.call.target, after=after, plan=after)
+    return Outcome({**after, "token": renew_session(context, session, how)}, context.call.target, after=after, public=after)
 
 
 def renew_session(context: Context, session: Session, how: str | None) -> str:

@@ -216,7 +216,7 @@ def _renew_recovery_codes(context: Context) -> Outcome:
     admin = _find_own(context)
     if not has_factor(context.tx, admin.id):
         raise Refused("WRONG_SECOND_FACTOR", say("Recovery codes are a backup for a second factor. Add a passkey or an app first."))
-    return Outcome({"recoveryCodes": _replace_codes(context, admin)}, admin.id, after={}, plan={})
+    return Outcome({"recoveryCodes": _replace_codes(context, admin)}, admin.id, after={}, public={})
 
 
 def _reset(context: Context) -> Outcome:
@@ -260,7 +260,7 @@ def _conclude_addition(
     if ends_others:
         _end_others(context, admin)
     codes = _replace_codes(context, admin) if is_first else []
-    return Outcome({**after, "recoveryCodes": codes}, admin.id, after=after, plan=after)
+    return Outcome({**after, "recoveryCodes": codes}, admin.id, after=after, public=after)
 
 
 def _conclude_removal(context: Context, admin: Administrator, before: dict[str, Any]) -> Outcome:

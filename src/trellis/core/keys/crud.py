@@ -204,7 +204,7 @@ def _create(context: Context) -> Outcome:
     key = replace(settings, id=next_number(context.tx, "keys"), preset=given.get(PRESET.name))
     keys.insert(context.tx, key)
     after = serialize_key(key, context.now)
-    return Outcome(_with_secret(after, secret), key.id, after=after, plan=after)
+    return Outcome(_with_secret(after, secret), key.id, after=after, public=after)
 
 
 def _update(context: Context) -> Outcome:
@@ -222,7 +222,7 @@ def _rotate(context: Context) -> Outcome:
     until = shift_timestamp(context.now, timedelta(days=days)) if days else None
     new = replace(old, digest=secret.digest, old_digest=old.digest if days else None, old_until=until)
     outcome = save_key(context, old, new, also=("secret",))
-    return outcome._replace(result=_with_secret(outcome.result, secret), plan=outcome.result)
+    return outcome._replace(result=_with_secret(outcome.result, secret), public=outcome.result)
 
 
 def _revoke(context: Context) -> Outcome:

@@ -75,4 +75,4 @@ def _run(single: str, context: Context) -> Outcome:
         results.append({"id": number, "event": event, "key": outcome.result, "webhooks": webhooks})
         progress.done()
     result = {"results": results}
-    return Outcome(result, plan=result | ({"dryRun": True} if dry else {}), happened=False, event=last)
+    return Outcome(result, plan=result | {"dryRun": True}, happened=False, event=last)

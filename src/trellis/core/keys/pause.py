@@ -69,4 +69,4 @@ def _pause_preset(context: Context) -> Outcome:
     for number in found:
         event = context.run(context.call.build_inner(_PAUSE, raw, number)).event
     result: dict[str, Any] = {"count": len(found), "keys": found}
-    return Outcome(result, plan=result, happened=False, event=event)
+    return Outcome(result, happened=False, event=event)

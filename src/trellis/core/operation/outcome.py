@@ -19,11 +19,11 @@ class Outcome(NamedTuple):
     """What an operation did. `result` is returned to the caller; the rest is for the event log.
 
     `happened` is false if nothing changed; then no event is recorded. `changed` names the members that an update has changed,
-    including write-only ones. `plan` is returned by a dry run and stored for an Idempotency-Key, if that differs from the result:
-    it never contains a secret. `tried` is what a dry run would return, if that is not the plan. `undoes` is the event that was
-    undone. An operation that runs others records no event itself: `event` is the last event that those recorded, and `verb` is the
-    verb whose success it reports. `shows` lists what the result of a read depends on among the nodes; None means on everything.
-    `recount` reads its total again. `uses` are the uses of grants that its reads were counted as.
+    including write-only ones. `public` is the result without the secrets in it, if there are any, and `plan` is what a dry run
+    returns, if that is something else. `undoes` is the event that was undone. An operation that runs others records no event
+    itself: `event` is the last event that those recorded, and `verb` is the verb whose success it reports. `shows` lists what the
+    result of a read depends on among the nodes; None means on everything. `recount` reads its total again. `uses` are the uses of
+    grants that its reads were counted as.
     """
 
     result: Any
@@ -33,6 +33,7 @@ class Outcome(NamedTuple):
     changed: tuple[str, ...] = ()
     happened: bool = True
     touched: tuple[Mapping[str, Any], ...] = ()
+    public: Any = None
     plan: Any = None
     undoes: int | None = None
     event: int | None = None
@@ -40,7 +41,16 @@ class Outcome(NamedTuple):
     shows: tuple[Shown, ...] | None = None
     recount: Callable[[Transaction], int] | None = None
     uses: tuple[Use, ...] = ()
-    tried: Any = None
+
+    @property
+    def kept(self) -> Any:
+        """What may be stored of the result, such as for an Idempotency-Key: it never contains a secret."""
+        return self.result if self.public is None else self.public
+
+    @property
+    def tried(self) -> Any:
+        """What a dry run returns. It never contains a secret."""
+        return self.kept if self.plan is None else self.plan
 
     def list_touched(self, resource: str) -> list[int]:
         """Return the ids of the records of a resource that were created, changed or deleted."""

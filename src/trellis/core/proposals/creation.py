@@ -81,7 +81,7 @@ def _create(context: Context) -> Outcome:
     content = {
         "input": _redact_reasons(raw),
         "ifMatch": list(expected),
-        "plan": outcome.result if outcome.plan is None else outcome.plan,
+        "plan": outcome.tried,
         "effects": effects.shown,
         "outcome": effects.outcome,
         "places": effects.places,

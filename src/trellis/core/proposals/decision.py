@@ -126,8 +126,7 @@ def _approve(context: Context) -> Outcome:
         raise _refuse(proposal, refused) from None
     if outcome is None:
         raise _refuse_outdated(context, proposal, content, effects)
-    result = outcome.result if outcome.plan is None else outcome.plan
-    return _close(context, proposal, APPROVED, event=outcome.event, result=result)
+    return _close(context, proposal, APPROVED, event=outcome.event, result=outcome.kept)
 
 
 def _carry_out(context: Context, call: Call, proposal: Proposal, content: Mapping[str, Any]) -> tuple[Outcome | None, Effects]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from trellis.core.fields import MAX_ID, Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, ObjectOf, Text, TextList
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
-from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
+from trellis.core.operation import Access, Call, Context, Operation, Outcome
 from trellis.core.structure import export
 from trellis.core.structure.document import FORMAT, KEYS, MOST_DOCUMENTS, parse_documents
 from trellis.core.structure.entries import Document
@@ -211,11 +211,11 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         "adoptable": run.adoptable,
         "missingOperations": list_missing(actor, steps.needed, context.now),
     }
-    plan = result | ({"dryRun": True} if given.get(DRY_RUN.name) else {})
+    plan = result | {"dryRun": True}
     if planned:
         return Outcome(result, plan=plan, happened=False)
     shown = result | ({"secrets": run.secrets} if run.secrets else {})
-    return Outcome(shown, touched=tuple(steps.touched), plan=plan, happened=False, event=steps.last)
+    return Outcome(shown, touched=tuple(steps.touched), public=result, plan=plan, happened=False, event=steps.last)
 
 
 def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> None:

@@ -48,7 +48,7 @@ def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) ->
         "purgedCount": purged,
     }
     last = next((by for _, by in reversed(undone) if by is not None), None)  # None for events of which nothing was left
-    return Outcome(result, plan=result | ({"dryRun": True} if dry else {}), happened=False, event=last)
+    return Outcome(result, plan=result | {"dryRun": True}, happened=False, event=last)
 
 
 def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged: int | None) -> Refused:

@@ -206,7 +206,7 @@ def _create(context: Context) -> Outcome:
     endpoints.insert(context.tx, webhook)
     after = serialize_webhook(webhook, context.now)
     once = {**after, "secret": format_secret(kept, context.environment.outgoing.key)}
-    return Outcome(once, webhook.id, after=after, plan=after)
+    return Outcome(once, webhook.id, after=after, public=after)
 
 
 def _update(context: Context) -> Outcome:
@@ -272,7 +272,7 @@ def _rotate(context: Context) -> Outcome:
     new = replace(old, secret=kept, old_secret=old.secret if hours else None, old_until=until)
     outcome = _save(context, old, new, also=("secret",))
     once = {**outcome.result, "secret": format_secret(kept, context.environment.outgoing.key)}
-    return outcome._replace(result=once, plan=outcome.result)
+    return outcome._replace(result=once, public=outcome.result)
 
 
 def _disable(context: Context) -> Outcome:

@@ -44,12 +44,17 @@ _NAMES: Final = (
 def check_names(context: Context) -> Iterator[Finding]:
     """Find names with invisible characters, and what they would be without these characters."""
     for names in _NAMES:
-        offset, total = 0, 1
-        while offset < total:
-            total, page = names.read_page(context.tx, _PAGE, offset)
-            for record in page:
-                yield from _check(context, names, record)
-            offset += _PAGE
+        for record in walk_pages(context, names.read_page):
+            yield from _check(context, names, record)
+
+
+def walk_pages(context: Context, read_page: Callable[[Transaction, int, int], tuple[int, Sequence[Any]]]) -> Iterator[Any]:
+    """Yield all records, read page by page. They may be changed meanwhile, but not in their order or number."""
+    offset, total = 0, 1
+    while offset < total:
+        total, page = read_page(context.tx, _PAGE, offset)
+        yield from page
+        offset += _PAGE
 
 
 def _check(context: Context, names: _Names, record: Any) -> Iterator[Finding]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.check.names import check_names
-from trellis.core.check.soundness import Examination, Finding, Problem, examine
+from trellis.core.check.names import check_names, walk_pages
+from trellis.core.check.soundness import Examination, Finding, Problem, build_finding, examine
 from trellis.core.fields import Field, Integer
 from trellis.core.nodes import DEEPEST, NodeKind
 from trellis.core.operation import Context, Operation, Outcome
@@ -21,7 +21,6 @@ _KEYS: Final = "keys"
 _EVENTS: Final = "events"
 _SEARCH: Final = "search"
 _MAX_TOLD: Final = 10  # the most gaps in the event log, or kinds of damage, that are reported one by one
-_PAGE: Final = 1000
 _MAX_REPAIRS: Final = 10_000  # problems that one repair, and so one event, is about
 
 _LIMIT: Final = Field(
@@ -60,7 +59,7 @@ def _list(context: Context) -> Outcome:
             count += 1
             repairable += problem.repairable
             if len(listed) < most:
-                listed.append(problem.to_dict())
+                listed.append(problem._asdict())
         checked = {kind: size for kind, (size, _) in check.count_rows(context.tx).items()}
         kept = _retention(context)
     return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
@@ -99,7 +98,7 @@ def _repair(context: Context) -> Outcome:
                 break
             finding.repair()
             repaired.extend(problem for problem in finding.problems if problem.repairable)
-    listed = [problem.to_dict() for problem in repaired]
+    listed = [problem._asdict() for problem in repaired]
     result = {"repaired": len(repaired), "problems": listed, "more": more}
     if not repaired:
         return Outcome(result, happened=False)
@@ -135,9 +134,9 @@ def _findings(context: Context) -> Generator[Finding]:
 
 def _check_file(context: Context) -> Iterator[Finding]:
     if (bug := check.find_library_bug(context.tx)) is not None:
-        yield Finding((Problem("database", None, "library", bug, repairable=False),))
+        yield build_finding("database", None, "library", bug)
     for what in check.check_file(context.tx, _MAX_TOLD):
-        yield Finding((Problem("database", None, "damage", say("the file is damaged: {what}", what=what), repairable=False),))
+        yield build_finding("database", None, "damage", say("the file is damaged: {what}", what=what))
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
@@ -154,27 +153,12 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
                 )
         leaf_only = [examination.repaired.id for examination in examinations if kind.leaf_only(examination.repaired.fields)]
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
-            yield _misplacement(
-                context,
-                kind,
-                child,
-                "leaf only",
-                say("its parent is {parent}, a redirect, which cannot have children", parent=parent),
-            )
+            detail = say("its parent is {parent}, a redirect, which cannot have children", parent=parent)
+            yield _misplacement(context, kind, child, "leaf only", detail)
         done += len(batch)
         context.call.progress(done, total)
     for gone in sorted(kind.built_in.keys() - nodes.find_existing(context.tx, kind.name, kind.built_in)):
-        yield Finding(
-            (
-                Problem(
-                    kind.name,
-                    gone,
-                    "built in",
-                    say("this built-in {singular} is missing", singular=kind.singular),
-                    repairable=False,
-                ),
-            )
-        )
+        yield build_finding(kind.name, gone, "built in", say("this built-in {singular} is missing", singular=kind.singular))
     yield from _check_external_ids(context, kind)
 
 
@@ -195,7 +179,7 @@ def _check_external_ids(context: Context, kind: NodeKind) -> Iterator[Finding]:
             name=kind.name,
             node=node,
         )
-        yield Finding((Problem(kind.name, node, "external id", detail, repairable=False),))
+        yield build_finding(kind.name, node, "external id", detail)
 
 
 def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:
@@ -204,7 +188,7 @@ def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -
 
 
 def _misplacement(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:
-    return Finding((Problem(kind.name, node, problem, detail),), partial(_move_to_top, context, kind, node))
+    return build_finding(kind.name, node, problem, detail, partial(_move_to_top, context, kind, node))
 
 
 def _move_to_top(context: Context, kind: NodeKind, node: int) -> None:
@@ -216,13 +200,8 @@ def _move_to_top(context: Context, kind: NodeKind, node: int) -> None:
 def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
     if not kind.tree:
         for node, parent in check.find_nested(context.tx, kind.name):
-            yield _misplacement(
-                context,
-                kind,
-                node,
-                "nested",
-                say("its parent is {parent}, but {kinds} have no parents", parent=parent, kinds=kind.plural),
-            )
+            detail = say("its parent is {parent}, but {kinds} have no parents", parent=parent, kinds=kind.plural)
+            yield _misplacement(context, kind, node, "nested", detail)
         return
     for node, parent in check.find_orphans(context.tx, kind.name):
         yield _misplacement(context, kind, node, "orphan", say("its parent {parent} does not exist", parent=parent))
@@ -237,7 +216,7 @@ def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
             deepest=DEEPEST,
             name=kind.name,
         )
-        yield Finding((Problem(kind.name, node, "deep", detail, repairable=False),))
+        yield build_finding(kind.name, node, "deep", detail)
 
 
 def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
@@ -270,7 +249,7 @@ def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
         )
         if not count:
             detail = say("there are blocks for {kinds} {where}, but no {kinds}", kinds=kind.plural, where=where)
-        yield Finding((Problem(kind.name, parent, "order", detail),), partial(siblings.repair, context.tx, kind.name, parent))
+        yield build_finding(kind.name, parent, "order", detail, partial(siblings.repair, context.tx, kind.name, parent))
 
 
 # --- everything but nodes -----------------------------------------------------------------------------------------
@@ -281,7 +260,7 @@ def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> I
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
         detail = say("{rows} rows are of a kind that is not declared", rows=sizes[kind][0])
-        yield Finding((Problem(kind, None, "kind", detail, repairable=False),))
+        yield build_finding(kind, None, "kind", detail)
     highest = {_KEYS: check.find_highest_key(context.tx), _EVENTS: check.find_last_event(context.tx)}
     for name in (*sorted(known), *highest):
         last, total = counters.get(name, (0, 0))
@@ -290,20 +269,14 @@ def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> I
         wrong += [say("the last id assigned is {last}, but there is a {most}", last=last, most=most)] if last < most else []
         if wrong:
             told = say("{first} and {last}", first=wrong[0], last=wrong[1]) if len(wrong) > 1 else join(wrong)
-            problem = Problem(name, None, "counter", told)
-            yield Finding((problem,), partial(set_counter, context.tx, name, max(last, most), count))
+            yield build_finding(name, None, "counter", told, partial(set_counter, context.tx, name, max(last, most), count))
 
 
 def _check_log_size(context: Context) -> Iterator[Finding]:
     counted, found = requests.check_size(context.tx)
     if counted != found:
-        problem = Problem(
-            "requests",
-            None,
-            "counter",
-            say("the request log is recorded as {counted} bytes, but has {found}", counted=counted, found=found),
-        )
-        yield Finding((problem,), partial(requests.repair_size, context.tx))
+        detail = say("the request log is recorded as {counted} bytes, but has {found}", counted=counted, found=found)
+        yield build_finding("requests", None, "counter", detail, partial(requests.repair_size, context.tx))
 
 
 def _check_lists(context: Context) -> Iterator[Finding]:
@@ -313,10 +286,10 @@ def _check_lists(context: Context) -> Iterator[Finding]:
             detail = say(
                 "the counts of deleted ids are wrong in {wrong} ranges of ids; later pages of lists are wrong", wrong=wrong
             )
-            yield Finding((Problem(kind.name, None, "gaps", detail),), partial(deleted_ids.repair, context.tx, kind.name))
+            yield build_finding(kind.name, None, "gaps", detail, partial(deleted_ids.repair, context.tx, kind.name))
     if wrong := lists.check_search_index(context.tx):
         detail = say("{wrong} names in the search index are missing or wrong", wrong=wrong)
-        yield Finding((Problem(_SEARCH, None, "index", detail),), partial(lists.rebuild_search_index, context.tx))
+        yield build_finding(_SEARCH, None, "index", detail, partial(lists.rebuild_search_index, context.tx))
 
 
 def _check_log(context: Context) -> Iterator[Finding]:
@@ -326,21 +299,14 @@ def _check_log(context: Context) -> Iterator[Finding]:
             if first == last
             else say("events {first} to {last} are missing from the log", first=first, last=last)
         )
-        yield Finding((Problem(_EVENTS, None, "gap", detail, repairable=False),))
+        yield build_finding(_EVENTS, None, "gap", detail)
 
 
 def _check_grants(context: Context) -> Iterator[Finding]:
-    offset = 0
-    while True:
-        total, page = keys.read_page(context.tx, _PAGE, offset)
-        for key in page:
-            gone = [grant for grant in key.grants if grant not in context.environment.grantable]
-            if gone and not key.revoked_at:
-                kept = [grant for grant in key.grants if grant in context.environment.grantable]
-                problem = Problem(
-                    _KEYS, key.id, "grant", say("it is granted operations that no longer exist: {names}", names=", ".join(gone))
-                )
-                yield Finding((problem,), partial(keys.update, context.tx, replace(key, grants=kept, updated_at=context.at)))
-        offset += _PAGE
-        if offset >= total:
-            return
+    for key in walk_pages(context, keys.read_page):
+        gone = [grant for grant in key.grants if grant not in context.environment.grantable]
+        if gone and not key.revoked_at:
+            kept = [grant for grant in key.grants if grant in context.environment.grantable]
+            detail = say("it is granted operations that no longer exist: {names}", names=", ".join(gone))
+            new = replace(key, grants=kept, updated_at=context.at)
+            yield build_finding(_KEYS, key.id, "grant", detail, partial(keys.update, context.tx, new))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, Type, quote
 from trellis.core.nodes import NodeKind
@@ -14,10 +14,10 @@ from trellis.store.nodes import Node, fold_name
 
 _DIGEST: Final = "$argon2"  # every password hash begins with this
 _GROUPS: Final = Groups()
+Repair = Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A defect: a short code (`problem`) and a sentence (`detail`). `id` is None if it concerns more than one record."""
 
     resource: str
@@ -26,23 +26,17 @@ class Problem:
     detail: str
     repairable: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
-        """Serialize the problem as a JSON object."""
-        return {
-            "resource": self.resource,
-            "id": self.id,
-            "problem": self.problem,
-            "detail": self.detail,
-            "repairable": self.repairable,
-        }
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Problems that belong together, and the function that repairs them; None if they cannot be repaired."""
 
     problems: tuple[Problem, ...]
-    repair: Callable[[], None] | None = None
+    repair: Repair | None = None
+
+
+def build_finding(resource: str, number: int | None, problem: str, detail: str, repair: Repair | None = None) -> Finding:
+    """Return the finding of a single problem, which is repairable if there is a function that repairs it."""
+    return Finding((Problem(resource, number, problem, detail, repairable=repair is not None),), repair)
 
 
 @dataclass(slots=True)

@@ -119,8 +119,8 @@ def settle_permissions(
     """Merge the permissions: given ones override copied ones, which override existing ones. Every group must be among `groups`."""
     faults: list[Fault] = []
     if (source_id := given.get("copyPermissionsFrom")) is not None:
-        source, reach = nodes.find(context.tx, kind.name, source_id), context.find_reach(kind)
-        if source is None or (reach is not None and not reach.contains(context.tx, source_id)):
+        source = nodes.find(context.tx, kind.name, source_id)
+        if source is None or not context.reaches(kind, source_id):
             detail = say("copyPermissionsFrom: there is no {singular} {source_id}.", singular=kind.singular, source_id=source_id)
             faults.append(Fault("copyPermissionsFrom", "INVALID_VALUE", detail))
         else:

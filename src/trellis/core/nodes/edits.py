@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.references import refuse_taken
-from trellis.core.nodes.tree import DEEPEST, format_path
+from trellis.core.nodes.tree import DEEPEST, format_path, list_line
 from trellis.core.operation import Context, OneByOne, check_weight
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
@@ -80,12 +80,12 @@ class Edits:
             below[parent].add(node)
         levels: dict[int, int] = {}  # node whose level becomes deeper → the number of levels above it
         for node, to in joining.items():
-            above = _list_line(parents, to)
+            above = list_line(parents, to)
             if node in above:
                 raise OneByOne
             if node not in parents:  # it is restored, and nothing is below it yet
                 continue
-            if len(above) > len(_list_line(parents, parents[node])):
+            if len(above) > len(list_line(parents, parents[node])):
                 for one, level in _walk_down(below, node, len(above)):
                     if level >= DEEPEST:
                         raise OneByOne
@@ -110,7 +110,7 @@ class Edits:
 
     def find_level(self, parent: int | None) -> int:
         """Return the level of a parent that nodes leave or join; 0 for the top level (None)."""
-        return len(_list_line(self._find_parents(), parent))
+        return len(list_line(self._find_parents(), parent))
 
     def _find_parents(self) -> dict[int, int | None]:
         return {node: parent for node, (parent, _) in self._line.items()}
@@ -179,15 +179,6 @@ class Edits:
         wanted = {parent: tuple(order) for parent, order in self._orders.items()}
         if wanted != self._before:
             siblings.arrange(self._context.tx, self._kind.name, self._before, wanted)
-
-
-def _list_line(parents: Mapping[int, int | None], node: int | None) -> list[int]:
-    """Return a node and its ancestors, the topmost last; an empty list for the top level (None)."""
-    line: list[int] = []
-    while node is not None and len(line) <= len(parents):
-        line.append(node)
-        node = parents[node]
-    return line
 
 
 def _walk_down(below: Mapping[int | None, Iterable[int]], node: int, level: int) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,8 @@ from trellis.core.fields import Input, invalid_id, require
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation, creation_refusals, granted_with
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_refusals
-from trellis.core.nodes.record import serialize_node, shown_by
+from trellis.core.nodes.record import find_reachable, serialize_node, shown_by
+from trellis.core.nodes.references import find_by_external_id
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import CREATE, DELETE, GET, UPDATE, Body, Verb
 from trellis.errors import Refused
@@ -68,8 +69,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
 def _get(kind: NodeKind, context: Context) -> Outcome:
     require((kind.external_key,), context.input).raise_faults()
     external_id = context.input.get("externalId")
-    read, reach = nodes.find_with_path(context.tx, kind.name, external_id), context.find_reach(kind)
-    if read is None or (reach is not None and not reach.contains(context.tx, read[0].id)):
+    if (read := find_reachable(kind, context, external_id)) is None:
         raise invalid_id(kind.singular, external_id, kind.missing_code(GET), is_external=True)
     record = serialize_node(kind, read.node, read.above, context.environment.community_url)
     return Outcome(record, shows=(shown_by(kind, read),))
@@ -104,11 +104,12 @@ def _delete(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _find(kind: NodeKind, given: Input, context: Context) -> int | None:
-    """Find the node with an external id among those that the call may change or delete."""
+    """Find the node with an external id among those that the call may change or delete.
+
+    It may by the last grant that it needs, for a PUT that of update; creating checks its own.
+    """
     external_id = given.get("externalId")
-    found = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)).get(external_id) if external_id else None
-    reach = context.find_reach(kind)  # by the last grant that it needs, for a PUT that of update; creating checks its own
-    return found if reach is None or reach.contains(context.tx, found) else None
+    return find_by_external_id(kind, context, external_id) if external_id else None
 
 
 def _run(context: Context, operation: str, target: int | None, raw: Mapping[str, Any]) -> Outcome:

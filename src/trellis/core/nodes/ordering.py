@@ -59,8 +59,7 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
     reach = context.find_reach(kind)
     if reach is not None and parent is None:
         raise reach.refuse(say("The top level is outside."))
-    is_there = reach is None or reach.contains(context.tx, parent)
-    places = siblings.find_places(context.tx, kind.name, ids) if is_there else {}
+    places = siblings.find_places(context.tx, kind.name, ids) if context.reaches(kind, parent) else {}
     if (missing := next((node for node in ids if places.get(node, (0, 0))[0] != parent), None)) is not None:
         where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
         detail = say(

@@ -1,6 +1,5 @@
 """The operations that show a kind as a tree: all of it, or one level with child counts, ancestors, ids of children."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -9,8 +8,8 @@ from trellis.core.fields import Field, Ids, Input, Integer, ListOf, NodeId, Pare
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation, granted_with
 from trellis.core.nodes.listing import build_query
-from trellis.core.nodes.record import find_path_above, serialize_node, serialize_nodes
-from trellis.core.nodes.tree import DEEPEST
+from trellis.core.nodes.record import find_path_above, find_reachable, serialize_node, serialize_nodes
+from trellis.core.nodes.tree import DEEPEST, list_line
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PAGING, refusing_large_pages, serialize_page
 from trellis.core.verbs import LIST, Response, Verb
@@ -18,7 +17,6 @@ from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store import lists, nodes, siblings
 from trellis.store.engine import Shown
-from trellis.store.nodes import Node
 
 _PARENT: Final = Field(
     "parentId", ParentId(filter=True), "The node whose children are listed. The default is `root`: the top level."
@@ -90,8 +88,7 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
     tx, reach = context.tx, context.find_reach(kind)
     root, above = given.get("root"), ""
     if root is not None:
-        read = nodes.find_with_path(tx, kind.name, root)
-        if read is None or (reach is not None and not reach.contains(tx, root)):
+        if (read := find_reachable(kind, context, root)) is None:
             raise invalid_id(kind.singular, root, kind.missing_code(LIST))
         above = f"{read.above}{read.node.name} > "
     tops = nodes.find_tops(tx, kind.name, reach.roots) if reach is not None and root is None else None
@@ -147,22 +144,12 @@ def _level(kind: NodeKind, context: Context) -> Outcome:
 
 def _ancestors(kind: NodeKind, context: Context) -> Outcome:
     context.input.raise_faults()
-    known: dict[int, Node | None] = {}
-
-    def find(node: int) -> Node | None:
-        if node not in known:
-            known[node] = nodes.find(context.tx, kind.name, node)
-        return known[node]
-
-    def path_to(node: int) -> list[Mapping[str, Any]]:
-        path: list[Mapping[str, Any]] = []
-        at: int | None = node
-        while at is not None and len(path) < nodes.MOST_LEVELS and (found := find(at)) is not None:
-            path.append({"id": found.id, "name": found.name, "parentId": found.parent_id, "position": found.position})
-            at = found.parent_id
-        return path[::-1]
-
-    return Outcome({node: path_to(node) for node in context.input.get("ids", ())})
+    ids = context.input.get("ids", ())
+    line = nodes.find_ancestors(context.tx, kind.name, ids)
+    places = siblings.find_places(context.tx, kind.name, [*line])
+    parents = {node: parent for node, (parent, _) in line.items()}
+    told = {node: {"id": node, "name": line[node][1], "parentId": parent, "position": at} for node, (parent, at) in places.items()}
+    return Outcome({node: [told[one] for one in reversed(list_line(parents, node)) if one in told] for node in ids})
 
 
 def _children(kind: NodeKind, context: Context) -> Outcome:

@@ -9,6 +9,7 @@ from trellis.core.bounds import Reach
 from trellis.core.fields import Input
 from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes import tree
+from trellis.core.nodes.record import find_reachable
 from trellis.core.operation import Context
 from trellis.errors import Fault
 from trellis.sentences import mark, say
@@ -110,8 +111,8 @@ def _check_reach(tx: Transaction, kind: NodeKind, reach: Reach, parent_id: int |
 
 def find_parent(kind: NodeKind, context: Context, number: int, node: Node | None, *, of_children: bool = False) -> Located | Unfit:
     """Return the node that is to be the parent of a node (None for a new one), or of its children, or why it cannot be."""
-    found, reach = nodes.find_with_path(context.tx, kind.name, number), context.find_reach(kind)
-    if found is None or (reach is not None and not reach.contains(context.tx, number)):
+    found = find_reachable(kind, context, number)
+    if found is None:
         return Unfit.MISSING
     if kind.leaf_only(found.node.fields):
         return Unfit.LEAF_ONLY

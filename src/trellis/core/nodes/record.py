@@ -99,11 +99,15 @@ def get_with_path(kind: NodeKind, context: Context, verb: Verb) -> tuple[Node, s
 def locate(kind: NodeKind, context: Context, verb: Verb) -> Located:
     """Return the node that a call is about, with its path and ancestors; refuse an id that does not exist or is out of reach."""
     target = context.call.target or 0
-    read = nodes.find_with_path(context.tx, kind.name, target)
-    reach = context.find_reach(kind)
-    if read is None or (reach is not None and not reach.contains(context.tx, target)):
+    if (read := find_reachable(kind, context, target)) is None:
         raise invalid_id(kind.singular, target, kind.missing_code(verb))
     return read
+
+
+def find_reachable(kind: NodeKind, context: Context, node: int | str) -> Located | None:
+    """Return a node, by its id or its external id, with its path and ancestors; None if it does not exist or is out of reach."""
+    read = nodes.find_with_path(context.tx, kind.name, node)
+    return read if read is not None and context.reaches(kind, read.node.id) else None
 
 
 def trace_node(kind: NodeKind, context: Context, number: int) -> Trace:

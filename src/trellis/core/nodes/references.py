@@ -35,16 +35,22 @@ def _resolve_parent(kind: NodeKind, context: Context, values: dict[str, Any]) ->
     if "parentId" in values:
         detail = say("parentExternalId: send either parentId or parentExternalId, not both.")
         return (Fault("parentExternalId", "INVALID_PARENT", detail),)
-    found, reach = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)), context.find_reach(kind)
-    if external_id not in found or (reach is not None and not reach.contains(context.tx, found[external_id])):
+    parent = find_by_external_id(kind, context, external_id)
+    if parent is None:
         detail = say(
             "parentExternalId: there is no {singular} with the external id '{external_id}'.",
             singular=kind.singular,
             external_id=external_id,
         )
         return (Fault("parentExternalId", "INVALID_PARENT", detail),)
-    values["parentId"] = found[external_id]
+    values["parentId"] = parent
     return ()
+
+
+def find_by_external_id(kind: NodeKind, context: Context, external_id: str) -> int | None:
+    """Return the id of the node with an external id; None if there is none, or if it is out of reach."""
+    found = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)).get(external_id)
+    return found if found is not None and context.reaches(kind, found) else None
 
 
 def _external(who: Groups) -> list[ByExternalId]:
@@ -79,7 +85,6 @@ def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | 
     The external id by which structure documents know a built-in node belongs to this node unless it has been given another.
     """
     wanted = [external_id for external_id in external_ids if external_id is not None]
-    reach = context.find_reach(kind)
     built_in = [number for number, external_id in kind.built_in.items() if external_id in wanted and number != node]
     for number, found in nodes.find_by_ids(context.tx, kind.name, built_in).items() if built_in else ():
         if found.external_id is None:
@@ -91,7 +96,7 @@ def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | 
             )
             raise Refused("EXTERNAL_ID_TAKEN", detail, facts={"id": number})
     for external_id, owner in nodes.find_by_external_ids(context.tx, kind.name, wanted).items():
-        if owner != node and reach is not None and not reach.contains(context.tx, owner):
+        if owner != node and not context.reaches(kind, owner):
             detail = say(
                 "Another {singular} already has the external id '{external_id}'. Choose another id.",
                 singular=kind.singular,

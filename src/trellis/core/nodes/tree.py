@@ -30,6 +30,15 @@ def position_on_return(old: int, before: Iterable[int | None], behind: Iterable[
     return old
 
 
+def list_line(parents: Mapping[int, int | None], node: int | None) -> list[int]:
+    """Return a node and its ancestors, the topmost last; none for the top level (None). `parents` maps id → parent's id."""
+    line: list[int] = []
+    while node is not None and len(line) <= len(parents):
+        line.append(node)
+        node = parents.get(node)
+    return line
+
+
 def format_path(node: int, line: Mapping[int, tuple[int | None, str]]) -> str:
     """Return the names from the top level down to a node, joined by ' > '. `line` maps id → (parent's id, name)."""
     names: list[str] = []

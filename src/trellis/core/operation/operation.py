@@ -137,6 +137,11 @@ class Context:
         actor = self.call.actor
         return find_reach(actor, operation or self.grants[-1], kind.name) if actor.bounds and (operation or self.grants) else None
 
+    def reaches(self, kind: NodeKind, node: int | None) -> bool:
+        """Return whether the call may reach a node of a kind; the top level (None) only if it may reach all nodes."""
+        reach = self.find_reach(kind)
+        return reach is None or reach.contains(self.tx, node)
+
     @property
     def at(self) -> str:
         """The time for the records and the event of a write: `now`, or the time of the newest event if the clock is behind it."""

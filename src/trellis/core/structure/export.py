@@ -10,7 +10,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.nodes import DEEPEST, slug
 from trellis.core.operation import Access, Context, Operation, Outcome, RawText
 from trellis.core.structure.document import FORMAT
-from trellis.core.structure.reach import find_section_reach
+from trellis.core.structure.reach import find_section_reach, find_under, tell_no_such
 from trellis.core.structure.text import write_yaml
 from trellis.core.verbs import LIST, Response, Verb
 from trellis.errors import Fault, Refused, refuse_faults
@@ -186,11 +186,10 @@ class _Exporter:
     def _find_root(self, kind: NodeKind, under: str | None, reach: Reach | None) -> int | None:
         if under is None:
             return None
-        found = nodes.find_by_external_ids(self._context.tx, kind.name, (under,))
-        if under not in found or (reach is not None and not reach.contains(self._context.tx, found[under])):
-            detail = say("under: there is no {singular} with the external id '{under}'.", singular=kind.singular, under=under)
-            raise refuse_faults(Fault("under", "INVALID_VALUE", detail))
-        return found[under]
+        root = find_under(self._context, kind, under, reach)
+        if root is None:
+            raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", tell_no_such(kind, under)))
+        return root
 
     def _write_entry(self, kind: NodeKind, node: Node, external_id: str) -> dict[str, Any]:
         if node.managed_by is not None:

@@ -11,7 +11,7 @@ from trellis.core.bounds import Reach
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
 from trellis.core.structure.entries import Entry, Place, Section
-from trellis.core.structure.reach import find_section_reach
+from trellis.core.structure.reach import find_section_reach, find_under, tell_no_such
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store import nodes, siblings
@@ -66,18 +66,9 @@ def _load_scope(context: Context, section: Section, room: Room, faults: list[tup
     if reach is not None and section.kind.tree and section.under is None:
         raise reach.refuse(say("Set under to the external id of a node there."))
     if section.under is not None:
-        root = nodes.find_by_external_ids(tx, section.kind.name, (section.under,)).get(section.under)
-        if root is None or (reach is not None and not reach.contains(tx, root)):
-            faults.append(
-                (
-                    section.place,
-                    say(
-                        "under: there is no {singular} with the external id '{under}'.",
-                        singular=section.kind.singular,
-                        under=section.under,
-                    ),
-                )
-            )
+        root = find_under(context, section.kind, section.under, reach)
+        if root is None:
+            faults.append((section.place, tell_no_such(section.kind, section.under)))
             return Scope(section, None, {}, defaultdict(list), room)
     found = _read_below(tx, section.kind, root, room)
     if reach is not None and not section.kind.tree:

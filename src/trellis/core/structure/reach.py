@@ -9,7 +9,8 @@ from trellis.core.bounds import Bound, Reach, find_reach
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
-from trellis.store import events
+from trellis.sentences import say
+from trellis.store import events, nodes
 from trellis.store.engine import Transaction
 from trellis.store.events import Change
 
@@ -22,6 +23,17 @@ def find_section_reach(context: Context, kind: NodeKind) -> Reach | None:
     None means all nodes.
     """
     return _narrow(context.tx, context.find_reach(kind), context.find_reach(kind, kind.operation(LIST.name)))
+
+
+def find_under(context: Context, kind: NodeKind, under: str, reach: Reach | None) -> int | None:
+    """Return the id of the node that `under` of a section names; None if there is none, or if it is out of reach."""
+    root = nodes.find_by_external_ids(context.tx, kind.name, (under,)).get(under)
+    return root if reach is None or reach.contains(context.tx, root) else None
+
+
+def tell_no_such(kind: NodeKind, under: str) -> str:
+    """Describe the fault of a section below a node that does not exist."""
+    return say("under: there is no {singular} with the external id '{under}'.", singular=kind.singular, under=under)
 
 
 def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -> Actor:

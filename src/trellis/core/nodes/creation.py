@@ -9,7 +9,7 @@ from trellis.core.fields import EVERYONE, FormMapping, Input, require
 from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.placement import PLACES, Placement, resolve_placement
 from trellis.core.nodes.record import serialize_node
-from trellis.core.nodes.references import refuse_taken, resolve_references
+from trellis.core.nodes.references import list_named, refuse_taken, resolve_references
 from trellis.core.operation import Context, OneByOne, Outcome
 from trellis.errors import Fault, raise_faults
 from trellis.sentences import say
@@ -109,7 +109,7 @@ def merge_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, 
 def find_named_groups(kind: NodeKind, context: Context, inputs: Iterable[Input]) -> AbstractSet[int]:
     """Return the existing groups among those that some inputs name."""
     groups = context.environment.group_kind
-    wanted = {group for given in inputs for who in _list_named(kind, given).values() if who != EVERYONE for group in who}
+    wanted = {group for given in inputs for who in list_named(kind, given.values).values() if who != EVERYONE for group in who}
     return nodes.find_existing(context.tx, groups.name, wanted) if groups else frozenset()
 
 
@@ -126,16 +126,9 @@ def settle_permissions(
         else:
             base = source.permissions
     sent: Mapping[str, Any] = given.get("permissions") or {}
-    faults.extend(_refuse_unknown_groups(_list_named(kind, given), groups))
+    faults.extend(_refuse_unknown_groups(list_named(kind, given.values), groups))
     permissions = {option: sent.get(option, base.get(option, ())) for option in kind.options}
     return {option: who if who == EVERYONE else list(who) for option, who in permissions.items()}, tuple(faults)
-
-
-def _list_named(kind: NodeKind, given: Input) -> dict[str, Any]:
-    """Return the groups, or everyone, that each permission and field names: its name → groups."""
-    sent: Mapping[str, Any] = given.get("permissions") or {}
-    named = {f"permissions.{option}": groups for option, groups in sent.items()}
-    return named | {f.name: given.get(f.name) for f in kind.group_fields if f.name in given}
 
 
 def _refuse_unknown_groups(named: Mapping[str, Any], groups: AbstractSet[int]) -> Iterator[Fault]:

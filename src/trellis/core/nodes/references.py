@@ -18,8 +18,7 @@ def resolve_references(kind: NodeKind, context: Context, given: Input) -> Input:
     values, faults = dict(given.values), list(given.faults)
     if "parentExternalId" in values:
         faults += _resolve_parent(kind, context, values)
-    named: dict[str, Groups] = {f"permissions.{option}": who for option, who in (values.get("permissions") or {}).items()}
-    named |= {f.name: values[f.name] for f in kind.group_fields if f.name in values}
+    named = list_named(kind, values)
     wanted = {one.external_id for who in named.values() for one in _external(who)}
     if wanted:
         known = _find_groups(context, wanted)
@@ -28,6 +27,12 @@ def resolve_references(kind: NodeKind, context: Context, given: Input) -> Input:
             values["permissions"] = {option: _replace(who, known) for option, who in values["permissions"].items()}
         values |= {f.name: _replace(values[f.name], known) for f in kind.group_fields if f.name in values}
     return Input(values, tuple(faults))
+
+
+def list_named(kind: NodeKind, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the groups, or everyone, that each permission and field of an input names: its name → groups."""
+    named = {f"permissions.{option}": who for option, who in (values.get("permissions") or {}).items()}
+    return named | {f.name: values[f.name] for f in kind.group_fields if f.name in values}
 
 
 def _resolve_parent(kind: NodeKind, context: Context, values: dict[str, Any]) -> Iterable[Fault]:

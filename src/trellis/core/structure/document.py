@@ -17,6 +17,7 @@ KEYS: Final = "keys"
 MOST_ENTRIES: Final = 10_000
 MOST_DOCUMENTS: Final = 250
 _NAME: Final = Text(100, 1, visible=True)
+KEY_MEMBERS: Final = tuple(field.name for field in SETTINGS)
 _KEY_NAME: Final = next(field.type for field in SETTINGS if field.name == "name")
 _HEAD: Final = frozenset(("format", "name", "under"))
 
@@ -345,21 +346,6 @@ class _Parser:
 def _is_duration(value: object) -> bool:
     """Return whether a time is a duration from now, such as 90d or 1000h, and not a timestamp."""
     return isinstance(value, str) and (not value[:4].isdigit() or value.strip()[-1] in "dh")
-
-
-KEY_MEMBERS: Final = (
-    "name",
-    "owner",
-    "note",
-    "grants",
-    "bounds",
-    "expires",
-    "addresses",
-    "rateLimit",
-    "perDay",
-    "logRequests",
-    "dialect",
-)
 
 
 def entry_members(kind: NodeKind) -> tuple[str, ...]:

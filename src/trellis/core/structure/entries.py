@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from trellis.core.kind import NodeKind
 from trellis.core.structure.text import LinedMapping
+from trellis.errors import Refused
 from trellis.sentences import join, say
 
 _LONGEST_NAME: Final = 100  # characters of a member's name that a refusal repeats
@@ -86,6 +87,13 @@ class KeyEntry:
     name: str
     settings: dict[str, Any]
     places: dict[str, Place]
+
+
+def place_faults(refused: Refused, about: Entry | KeyEntry | None, place: Place) -> list[tuple[Place, str]]:
+    """Return the faults that an operation has found in an entry, each with its place; without one, all of them are at `place`."""
+    places = about.places if about is not None else {}
+    found = [(places.get(fault.field.partition(".")[0], place), fault.detail) for fault in refused.faults]
+    return found or [(place, refused.detail)]
 
 
 @dataclass(slots=True)

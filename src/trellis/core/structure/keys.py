@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from trellis.core.operation import Call, Context, Progress
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, refuse_document
-from trellis.core.structure.entries import KeyEntry, Place
+from trellis.core.structure.entries import KeyEntry, Place, place_faults
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -57,8 +57,7 @@ def apply_keys(
         try:
             outcome = context.run(inner)
         except Refused as refused:
-            told_of = [(entry.places.get(fault.field.partition(".")[0], entry.place), fault.detail) for fault in refused.faults]
-            faults += told_of or [(entry.place, refused.detail)]
+            faults += place_faults(refused, entry, entry.place)
             continue
         if outcome.event is None:
             continue

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from trellis.core.operation import Call, Context, Outcome, run_together
 from trellis.core.structure.changes import Change, Subject, describe_change, find_drifts
-from trellis.core.structure.entries import Place
+from trellis.core.structure.entries import Place, place_faults
 from trellis.core.verbs import UPDATE, Verb
 from trellis.errors import Refused
 from trellis.store import events, nodes, signing
@@ -93,9 +93,7 @@ class Steps:
         except Refused as refused:
             if refused.status in _NOT_GRANTED:
                 raise
-            places = about.entry.places if about.entry is not None else {}
-            found = [(places.get(fault.field.partition(".")[0], about.place), fault.detail) for fault in refused.faults]
-            self._faults += found or [(about.place, refused.detail)]
+            self._faults += place_faults(refused, about.entry, about.place)
             return None
         self._note_outcome(about, call, outcome, drifts)
         return outcome

@@ -1,5 +1,6 @@
 """The operations that read proposals."""
 
+from dataclasses import replace
 from typing import Final
 
 from trellis.core.fields import Field, NodeId, Text, invalid_id
@@ -22,8 +23,25 @@ FILTERS: Final = (
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations."""
+    get = Operation(
+        name=f"proposals.{GET.name}",
+        summary="Get a proposal",
+        doc="Returns a proposal of this key, or any proposal if the key may approve or reject them, with its state and what "
+        "it would change.",
+        run=_get,
+        has_target=True,
+        access=Access.ANY_KEY,
+        for_proposers=True,
+        verb=GET,
+        path=PATH,
+        refusals=(("INVALID_ID", _CODE),),
+        answers=WHOLE,
+        logged=LOGGED,
+        varies=True,
+    )
     return (
-        Operation(
+        replace(
+            get,
             name=f"proposals.{LIST.name}",
             summary="List proposals",
             doc="Returns one page of the proposals that this key has made, newest first; a key that may approve or reject "
@@ -31,31 +49,10 @@ def operations() -> tuple[Operation, ...]:
             "`proposals.get` returns them.",
             run=_list,
             fields=(*FILTERS, *PAGING),
-            access=Access.ANY_KEY,
-            for_proposers=True,
+            has_target=False,
             verb=LIST,
-            path=PATH,
-            refusals=(("INVALID_ID", _CODE),),
-            answers=WHOLE,
-            logged=LOGGED,
-            varies=True,
         ),
-        Operation(
-            name=f"proposals.{GET.name}",
-            summary="Get a proposal",
-            doc="Returns a proposal of this key, or any proposal if the key may approve or reject them, with its state and what "
-            "it would change.",
-            run=_get,
-            has_target=True,
-            access=Access.ANY_KEY,
-            for_proposers=True,
-            verb=GET,
-            path=PATH,
-            refusals=(("INVALID_ID", _CODE),),
-            answers=WHOLE,
-            logged=LOGGED,
-            varies=True,
-        ),
+        get,
     )
 
 

@@ -33,7 +33,7 @@ def _refuse_value(faults: Sequence[tuple[Place, str]]) -> Invalid:
 
 def _describe(faults: Sequence[tuple[Place, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (place.path or "document", say("{place}: {detail}", place=place.tell(), detail=detail) if str(place) else detail)
+        (place.path or "document", say("{place}: {detail}", place=told, detail=detail) if (told := place.tell()) else detail)
         for place, detail in faults
     )
 
@@ -105,13 +105,8 @@ class _Parser:
             self._fault(raw, top, "format", say("format must be {format}, not {raw}.", format=FORMAT, raw=quote(raw.get("format"))))
         for name in raw:
             if name not in _HEAD and name not in self._kinds and name != KEYS:
-                near = self._near_top.find(str(name))
-                self._fault(
-                    raw,
-                    top,
-                    name,
-                    say("There is no section {name}.{hint}", name=quote(name), hint=_tell_near(near)),
-                )
+                hint = _tell_near(self._near_top.find(str(name)))
+                self._fault(raw, top, name, say("There is no section {name}.{hint}", name=quote(name), hint=hint))
         try:
             name = _NAME.parse(raw.get("name"))
         except Invalid as invalid:
@@ -180,46 +175,28 @@ class _Parser:
 
     def _parse_entry(self, kind: NodeKind, raw: Any, place: Place, level: int) -> Entry | None:
         if not isinstance(raw, Mapping):
-            self.faults.append(
-                (
-                    place,
-                    say(
-                        "A {singular} must have members such as 'externalId:' and 'name:', not {raw}.",
-                        singular=kind.singular,
-                        raw=quote(raw),
-                    ),
-                )
+            told = say(
+                "A {singular} must have members such as 'externalId:' and 'name:', not {raw}.",
+                singular=kind.singular,
+                raw=quote(raw),
             )
+            self.faults.append((place, told))
             return None
         members = entry_members(kind)
         places = {str(name): place.at(raw, name) for name in raw}
         for name in raw:
             if name not in members and not (name == "children" and kind.tree):
-                near = self._near[kind.name].find(str(name))
-                self._fault(
-                    raw,
-                    place,
-                    name,
-                    say(
-                        "A {singular} has no {name}.{hint}",
-                        singular=kind.singular,
-                        name=quote(name),
-                        hint=_tell_near(near),
-                    ),
-                )
+                hint = _tell_near(self._near[kind.name].find(str(name)))
+                told = say("A {singular} has no {name}.{hint}", singular=kind.singular, name=quote(name), hint=hint)
+                self._fault(raw, place, name, told)
         external_id = self._parse_external_id(kind, raw, place)
         name = raw.get("name")
         if not isinstance(name, str) or not name.strip():
-            self._fault(
-                raw, place, "name" if "name" in raw else "", say("name is needed: it must be text, not {name}.", name=quote(name))
-            )
+            told = say("name is needed: it must be text, not {name}.", name=quote(name))
+            self._fault(raw, place, "name" if "name" in raw else "", told)
             name = ""
-        own = [
-            n
-            for n in members
-            if n in raw and n not in {"externalId", "permissions"} and n not in {f.name for f in kind.group_fields}
-        ]
-        values = {n: raw[n] for n in own}
+        elsewhere = {"externalId", "permissions", *(f.name for f in kind.group_fields)}
+        values = {n: raw[n] for n in members if n in raw and n not in elsewhere}
         for secret in kind.secrets:
             if isinstance(values.get(secret.name), Mapping):
                 told = say("Only `trellis plan` and `trellis apply` read {name} from the environment.", name=secret.name)
@@ -248,17 +225,13 @@ class _Parser:
         here = place.at(raw, "externalId")
         other = self._seen.setdefault((kind.name, external_id), here)
         if other is not here:
-            self.faults.append(
-                (
-                    here,
-                    say(
-                        "{external_id} is already the externalId of another {singular}: {other}.",
-                        external_id=quote(external_id),
-                        singular=kind.singular,
-                        other=other.tell(),
-                    ),
-                )
+            told = say(
+                "{external_id} is already the externalId of another {singular}: {other}.",
+                external_id=quote(external_id),
+                singular=kind.singular,
+                other=other.tell(),
             )
+            self.faults.append((here, told))
         return external_id
 
     def _parse_groups(self, kind: NodeKind, raw: Mapping[str, Any], place: Place) -> dict[str, str | tuple[str, ...]]:
@@ -268,16 +241,9 @@ class _Parser:
             if isinstance(sent, Mapping):
                 for option in sent:
                     if option not in kind.options:
-                        self._fault(
-                            sent,
-                            at,
-                            option,
-                            say(
-                                "There is no option {option}; the options are {options}.",
-                                option=quote(option),
-                                options=", ".join(kind.options),
-                            ),
-                        )
+                        options = ", ".join(kind.options)
+                        told = say("There is no option {option}; the options are {options}.", option=quote(option), options=options)
+                        self._fault(sent, at, option, told)
                 named |= {f"permissions.{option}": (sent[option], at.at(sent, option)) for option in kind.options if option in sent}
             else:
                 self.faults.append((at, say('permissions must name options, such as view: "*", not {sent}.', sent=quote(sent))))
@@ -313,16 +279,11 @@ class _Parser:
                 self._fault(one, at, "name", say("{name} {detail}", name="name", detail=invalid.detail))
             for member in one:
                 if member not in KEY_MEMBERS:
-                    self._fault(
-                        one,
-                        at,
-                        member,
-                        say("A key has no {member}; it has {members}.", member=quote(member), members=", ".join(KEY_MEMBERS)),
-                    )
+                    told = say("A key has no {member}; it has {members}.", member=quote(member), members=", ".join(KEY_MEMBERS))
+                    self._fault(one, at, member, told)
             if _is_duration(one.get("expires")):
-                self._fault(
-                    one, at, "expires", say("expires must be a timestamp or null: a duration would start again with each apply.")
-                )
+                told = say("expires must be a timestamp or null: a duration would start again with each apply.")
+                self._fault(one, at, "expires", told)
             bounds = one.get("bounds")
             for operation, bound in bounds.items() if isinstance(bounds, Mapping) else ():
                 if isinstance(bound, Mapping) and _is_duration(bound.get("until")):
@@ -332,12 +293,8 @@ class _Parser:
                     )
                     self._fault(one, at, "bounds", detail)
             if name in seen:
-                self._fault(
-                    one,
-                    at,
-                    "name",
-                    say("{name} is already the name of another key: {seen}.", name=quote(name), seen=seen[name].tell()),
-                )
+                told = say("{name} is already the name of another key: {seen}.", name=quote(name), seen=seen[name].tell())
+                self._fault(one, at, "name", told)
             seen[name] = at
             settings = {member: one[member] for member in KEY_MEMBERS if member in one}
             self.document.keys.append(KeyEntry(at, name, settings, {member: at.at(one, member) for member in settings}))

@@ -20,9 +20,6 @@ class Place:
     line: int | None
     path: str
 
-    def __str__(self) -> str:
-        return str(self.tell())
-
     def tell(self) -> str:
         """Describe the place for people: the file and line, or the path if neither is known."""
         line = say("line {line}", line=self.line) if self.line else ""

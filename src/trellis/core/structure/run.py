@@ -192,24 +192,19 @@ class Run:
 
         Returns their ids, with None for each that was refused.
         """
-        if len(entries) == 1 or (made := self._create_together(scope, entries, parent, before)) is None:
-            made = []
-            for entry in entries:
-                raw = self._describe_new(scope, entry, parent) | _place_behind(scope, parent, before)
-                outcome = self.steps.run(Step(Subject(scope.kind, entry.place, entry, None), raw, None), CREATE)
-                made.append(None if outcome is None else self._keep_created(scope, [entry], [outcome], parent, before)[0])
-                before = made[-1] or before
-        return [*made]
-
-    def _create_together(
-        self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None
-    ) -> list[int | None] | None:
-        """Create siblings with few statements; return their ids, or None if one was refused, in which case none was created."""
         raws = [self._describe_new(scope, entry, parent) for entry in entries]
         raws[0] |= _place_behind(scope, parent, before)
         steps = [Step(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)]
-        outcomes = self.steps.run_together(steps, CREATE)
-        return None if outcomes is None else self._keep_created(scope, entries, outcomes, parent, before)
+        if len(steps) == 1:
+            outcome = self.steps.run(steps[0], CREATE)
+            return [None] if outcome is None else self._keep_created(scope, entries, [outcome], parent, before)
+        if (outcomes := self.steps.run_together(steps, CREATE)) is not None:
+            return self._keep_created(scope, entries, outcomes, parent, before)
+        made: list[int | None] = []
+        for entry in entries:
+            made += self._create(scope, [entry], parent, before)
+            before = made[-1] or before
+        return made
 
     def _describe_new(self, scope: Scope, entry: Entry, parent: int | None) -> dict[str, Any]:
         return self._find_differences(scope, entry, None) | ({"parentId": parent} if scope.kind.tree else {})

@@ -23,13 +23,8 @@ _VALUE: Final = say("a value")
 _NAME: Final = say("a name in quotes")
 
 
-class NotJson(Exception):
+class NotJson(Unreadable):
     """Raised if a text is not JSON, with the line and the reason."""
-
-    def __init__(self, line: int, detail: str) -> None:
-        super().__init__(detail)
-        self.line = line
-        self.detail = detail
 
 
 def looks_like_json(text: str) -> bool:
@@ -41,8 +36,8 @@ def looks_like_json(text: str) -> bool:
 def read_json(text: str) -> Any:
     """Read a text that looks like JSON; objects become LinedMapping.
 
-    Raises NotJson if it is not JSON, and Unreadable if it is JSON but cannot be a document: it is nested too deeply, is too large,
-    has a name twice, or contains a number of more than 40 digits or half of a surrogate pair.
+    Raises NotJson if it is not JSON, and another Unreadable if it is JSON but cannot be a document: it is nested too deeply, is too
+    large, has a name twice, or contains a number of more than 40 digits or half of a surrogate pair.
     """
     return _Reader(text).read()
 

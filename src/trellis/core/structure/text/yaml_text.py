@@ -53,7 +53,7 @@ def read_document(text: str) -> Any:
         except Unreadable as unreadable:
             if min(unreadable.line, text.count("\n") + 1) > no_json.line:  # YAML could be read further
                 raise
-            raise Unreadable(no_json.line, no_json.detail) from None
+            raise no_json from None
 
 
 def _read_yaml(text: str) -> Any:

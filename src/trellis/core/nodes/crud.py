@@ -17,7 +17,7 @@ from trellis.core.nodes.creation import (
     merge_fields,
     settle_permissions,
 )
-from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals, find_plain
+from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals, moves_none
 from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
 from trellis.core.nodes.placement import PLACES, apply_placement, count_children_in_the_way, find_place, resolve_placement
@@ -74,7 +74,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
                 kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)
             ),
             run_many=None if kind.is_group else partial(delete_leaves, kind),
-            together_by=lambda raw: None if kind.is_group else find_plain(raw),
+            together_by=lambda raw: "leaves" if moves_none(raw) and not kind.is_group else None,
         ),
     )
 

@@ -95,15 +95,8 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
     )
 
 
-def find_plain(raw: Mapping[str, Any]) -> str | None:
-    """Return a text if a call with these values moves no children; otherwise None.
-
-    Calls with the same text can be run together if their nodes have no children.
-    """
-    return "leaves" if _is_plain(raw) else None
-
-
-def _is_plain(given: Mapping[str, Any]) -> bool:
+def moves_none(given: Mapping[str, Any]) -> bool:
+    """Return whether a call with these values moves no children, so that it can be run with others if its node has none."""
     return given.keys() <= {_FATE.name} and given.get(_FATE.name, -1) == -1
 
 
@@ -113,7 +106,7 @@ def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     Not for groups, which permissions may name, nor for built-in nodes.
     """
     context = contexts[0]
-    if any(one.call.expected or not _is_plain(one.input.values) for one in contexts):
+    if any(one.call.expected or not moves_none(one.input.values) for one in contexts):
         raise OneByOne
     ids = [one.call.target or 0 for one in contexts]
     found: dict[int, Node] = {}

@@ -120,28 +120,19 @@ def find_parent(kind: NodeKind, context: Context, number: int, node: Node | None
         return Unfit.ITSELF
     if node is not None and node.id in found.line:
         return Unfit.BELOW
-    if node is not None and of_children:
-        is_too_deep = _children_go_too_deep(context.tx, kind, node, len(found.line) + 1)
-    else:
-        is_too_deep = _goes_too_deep(context.tx, kind, node, len(found.line) + 1)
+    is_too_deep = _go_too_deep(context.tx, kind, node, len(found.line) + 1, of_children=of_children)
     return Unfit.TOO_DEEP if is_too_deep else found
 
 
-def _goes_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int) -> bool:
-    """Return whether a node (None for a new one) and the nodes below it would be too deep under a parent on this level.
+def _go_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int, *, of_children: bool) -> bool:
+    """Return whether a node (None for a new one), or its children, would be too deep with what is below under one on this level.
 
-    A node that would be no deeper than it is now is not too deep: trees from before the limit can be corrected step by step.
+    Nodes that would be no deeper than they are now are not too deep: trees from before the limit can be corrected step by step.
     """
     if node is None:
         return level >= tree.DEEPEST
-    is_deeper = level > nodes.find_level(tx, kind.name, node.parent_id)
-    return is_deeper and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST - level)
-
-
-def _children_go_too_deep(tx: Transaction, kind: NodeKind, node: Node, level: int) -> bool:
-    """Return whether the nodes below a node would be too deep below one on this level, and deeper than they are now."""
-    is_deeper = level > nodes.find_level(tx, kind.name, node.id)
-    return is_deeper and nodes.reaches_down(tx, kind.name, node.id, tree.DEEPEST + 1 - level)
+    parent, most = (node.id, tree.DEEPEST + 1) if of_children else (node.parent_id, tree.DEEPEST)
+    return level > nodes.find_level(tx, kind.name, parent) and nodes.reaches_down(tx, kind.name, node.id, most - level)
 
 
 def count_children_in_the_way(tx: Transaction, kind: NodeKind, node: Node, fields: Values) -> int:

@@ -129,7 +129,7 @@ def compose(
         public_url=settings.public_url,
         version=__version__,
         load_kinds=lambda: tuple(load_kinds()),
-        load_operations=catalogue.values,
+        operations=catalogue,
         load_event_types=lambda: (*event_types(catalogue.values()), *list_alarm_types()),
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,

@@ -202,7 +202,7 @@ def _get(context: Context) -> Outcome:
 
 def _find_event(context: Context, request: Request) -> int | None:
     """Return the number of the event that a request caused, the first if there are several; None if there is none."""
-    operations = {one.name: one for one in context.environment.load_operations()}
+    operations = context.environment.operations
     operation = operations.get(request.operation or "")
     if operation is None or request.key_id is None or request.status >= 400:
         return None
@@ -266,7 +266,7 @@ class _Grants:
     """The uses of a key's grants. `last_uses` maps each grant to the time of its last use, as far as that is known."""
 
     def __init__(self, context: Context, used: Sequence[requests.OperationUse]) -> None:
-        self._known = {one.name: one for one in context.environment.load_operations()}
+        self._known = context.environment.operations
         self._used = [(use.operation, use.last_at) for use in used if use.last_at]
         self.last_uses: dict[str, str] = {}
         for name, at in self._used:

@@ -127,8 +127,8 @@ def find_grantable(context: Context, name: str) -> Operation:
     """Find an operation that a key can run. Raises Refused (UNKNOWN_OPERATION)."""
     if name == HELLO.name:
         return HELLO
-    found = next((one for one in context.environment.load_operations() if one.name == name and one.access is Access.GRANTED), None)
-    if found is None:
+    found = context.environment.operations.get(name)
+    if found is None or found.access is not Access.GRANTED:
         raise refuse_faults(
             Fault("operation", "UNKNOWN_OPERATION", say("operation: '{name}' cannot be granted to a key.", name=isolate(name)))
         )

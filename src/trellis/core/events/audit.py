@@ -74,7 +74,7 @@ def _search(context: Context) -> Outcome:
     given = context.input
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
     sent = Input({name: value for name, value in given.values.items() if value})  # an empty value is no filter here
-    if wanted := find_wanted(sent, context.environment.load_operations()):
+    if wanted := find_wanted(sent, context.environment.operations.values()):
         filters["wanted"] = wanted
     if (permit := context.call.actor.permit) is not None:
         filters["resources"] = permit.resources
@@ -104,8 +104,8 @@ def _find_request(context: Context, event: Event) -> int | None:
     by, name = (event.actor, event.operation) if event.approved_by is None else (event.approved_by, _APPROVE)
     if not event.request_id or by["type"] != "key":
         return None
-    causes = list_causes(name, context.environment.load_operations())
-    since = shift_timestamp(event.at, -LONGEST)
+    causes = list_causes(name, context.environment.operations.values())
+    since = format_timestamp(datetime.fromisoformat(event.at) - LONGEST)
     return requests.find_by_request_id(context.tx, causes, by["id"], event.request_id, (since, event.at))
 
 

@@ -123,7 +123,7 @@ def _list(context: Context) -> Outcome:
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given} | _limit_to_own(context)
-    if wanted := find_wanted(given, context.environment.load_operations()):
+    if wanted := find_wanted(given, context.environment.operations.values()):
         filters["wanted"] = wanted
     bound = context.call.actor.bounds.get(context.call.operation)
     within = None if bound is None or bound.under is None else bound.ids

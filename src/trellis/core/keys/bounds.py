@@ -144,7 +144,7 @@ def settle_bounds(
     The field `bounds` replaces all existing bounds, `bound` only those that it names. A bound is removed with its grant.
     """
     faults: list[Fault] = []
-    operations = {one.name: one for one in context.environment.load_operations()}
+    operations = context.environment.operations
     settled = {} if "bounds" in given else {name: bound for name, bound in old.items() if name in grants}
     for field in ("bounds", "bound"):
         for pattern, members in given.get(field, {}).items():

@@ -32,13 +32,13 @@ from trellis.traces import Traces
 
 @dataclass(frozen=True)  # without slots: the cached properties need a __dict__
 class Environment:
-    """What operations need to know about the service that they run in. Kinds and operations are loaded on first use."""
+    """What operations need to know about the service that they run in. Kinds and `operations`, by name, are loaded on first use."""
 
     community_name: str
     community_url: str
     version: str
     load_kinds: Callable[[], tuple[NodeKind, ...]]
-    load_operations: "Callable[[], Iterable[Operation]]"
+    operations: "Mapping[str, Operation]"
     load_event_types: Callable[[], tuple[str, ...]]
     keep_events: int = 90  # days
     keep_snapshots: int = 30
@@ -68,7 +68,7 @@ class Environment:
         """What each role of administrators may do."""
         return Permits(
             lambda: (
-                self.load_operations(),
+                self.operations.values(),
                 [kind.name for kind in self.kinds],
                 [kind.name for kind in self.kinds if kind.is_group],
             )
@@ -77,31 +77,31 @@ class Environment:
     @cached_property
     def grantable(self) -> frozenset[str]:
         """The names of the operations that a key can be granted."""
-        return frozenset(operation.name for operation in self.load_operations() if operation.access is Access.GRANTED)
+        return frozenset(operation.name for operation in self.operations.values() if operation.access is Access.GRANTED)
 
     @cached_property
     def granted_alone(self) -> frozenset[str]:
         """The names of the operations that patterns over several resources do not grant."""
-        return frozenset(operation.name for operation in self.load_operations() if operation.granted_alone)
+        return frozenset(operation.name for operation in self.operations.values() if operation.granted_alone)
 
     @cached_property
     def batchable(self) -> "Mapping[str, Operation]":
         """The operations that a batch may run, by name: those over REST that write, or that get one record."""
         return {
             operation.name: operation
-            for operation in self.load_operations()
+            for operation in self.operations.values()
             if operation.path is not None and operation.access not in OPEN and not operation.lists
         }
 
     @cached_property
     def undone_by_deleting(self) -> frozenset[str]:
         """The names of the operations whose events are undone by deleting what they created."""
-        return frozenset(o.name for o in self.load_operations() if o.verb is not None and o.verb.undone_by_deleting)
+        return frozenset(o.name for o in self.operations.values() if o.verb is not None and o.verb.undone_by_deleting)
 
     @cached_property
     def undone_from_event(self) -> frozenset[str]:
         """The names of the operations whose events contain everything that undoing them needs."""
-        return frozenset(o.name for o in self.load_operations() if o.undone_from_event)
+        return frozenset(o.name for o in self.operations.values() if o.undone_from_event)
 
     @cached_property
     def event_types(self) -> tuple[str, ...]:

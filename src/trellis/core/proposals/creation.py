@@ -96,8 +96,7 @@ def _create(context: Context) -> Outcome:
 
 
 def _find_operation(context: Context, name: str) -> Operation:
-    known = {operation.name: operation for operation in context.environment.load_operations()}
-    operation = known.get(name)
+    operation = context.environment.operations.get(name)
     if operation is None or not operation.is_proposable:
         detail = say("operation: {name} is not an operation that changes something and can be granted to a key.", name=quote(name))
         raise refuse_faults(Fault("operation", "INVALID_VALUE", detail))
@@ -127,7 +126,7 @@ def _redact_reasons(value: Any) -> Any:
 def _compute_identity(context: Context, call: Call, given: Input) -> str:
     """Return a digest of the proposer and the call. The same values have the same digest however they are sent, in a batch too."""
     actor = call.actor
-    known = {one.name: one for one in context.environment.load_operations()}
+    known = context.environment.operations
 
     def normalise(value: Any) -> Any:
         if isinstance(value, Step):
@@ -160,7 +159,7 @@ def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Map
 
 def _refuse_passwords(context: Context, operation: Operation, call: Call, given: Input) -> None:
     """Refuse a call with a password in it or in a call that it will run. The gate refuses passwords that become known only then."""
-    known = {one.name: one for one in context.environment.load_operations()}
+    known = context.environment.operations
 
     def list_calls(operation: Operation, call: Call, given: Input) -> Iterator[Call]:
         yield call

@@ -40,7 +40,7 @@ def _view(context: Context) -> Outcome:
     with refusing_large_pages():
         _, found = lists.read_page(context.tx, chosen.name, lists.Query({"ids": ids_here}, limit=per_page))
     return Outcome(
-        serialize_page(serialize_nodes(context.tx, chosen, found, context.environment.community_url), len(ids), page, per_page)
+        serialize_page(serialize_nodes(chosen, context, found), len(ids), page, per_page)
         | {
             "resources": [one.name for one in kinds],
             "resource": chosen.name,

@@ -142,7 +142,7 @@ def _list(kind: NodeKind, context: Context) -> Outcome:
         query = replace(query, within=lists.Within(reach.roots, kind.tree))
     with refusing_large_pages():
         total, found = lists.read_page(context.tx, kind.name, query)
-    records, shown = serialize_page_of_nodes(context.tx, kind, found, context.environment.community_url)
+    records, shown = serialize_page_of_nodes(kind, context, found)
     if INCLUDE.name in given:
         counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found])
         records = [record | {"childCount": counts.get(record["id"], 0)} for record in records]

@@ -134,7 +134,7 @@ def delete_leaf_rows(kind: NodeKind, context: Context, leaves: Sequence[Node]) -
 
     A node may have children only if all of them come before it in the list.
     """
-    records = serialize_nodes(context.tx, kind, leaves, context.environment.community_url)
+    records = serialize_nodes(kind, context, leaves)
     gone = snapshots.delete_leaves(context.tx, kind.name, leaves)
     places = [{"position": node.position} if kind.ordered else {} for node in gone]
     return [record | place for record, place in zip(records, places, strict=True)]

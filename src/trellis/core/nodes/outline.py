@@ -138,7 +138,7 @@ def _level(kind: NodeKind, context: Context) -> Outcome:
     with refusing_large_pages():
         total, found = lists.read_page(context.tx, kind.name, replace(query, sort_by="position"))
     counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found]) if kind.tree else {}
-    results = serialize_nodes(context.tx, kind, found, context.environment.community_url)
+    results = serialize_nodes(kind, context, found)
     return Outcome(serialize_page(results, total, page, per_page) | {"children": [counts.get(node.id, 0) for node in found]})
 
 

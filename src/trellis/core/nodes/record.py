@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,21 +18,20 @@ from trellis.store.nodes import Located, Node
 _RUNS = re.compile(r"[^a-z0-9]+")
 
 
-def serialize_nodes(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
+def serialize_nodes(kind: NodeKind, context: Context, found: Sequence[Node]) -> list[dict[str, Any]]:
     """Serialize nodes as callers see them; their ancestors are read in one query."""
-    return serialize_page_of_nodes(tx, kind, list(found), community_url)[0]
+    return serialize_page_of_nodes(kind, context, found)[0]
 
 
-def serialize_page_of_nodes(
-    tx: Transaction, kind: NodeKind, found: Sequence[Node], community_url: str
-) -> tuple[list[dict[str, Any]], Shown]:
+def serialize_page_of_nodes(kind: NodeKind, context: Context, found: Sequence[Node]) -> tuple[list[dict[str, Any]], Shown]:
     """Serialize nodes as callers see them; return the records and what they show: the nodes, their ancestors and their places."""
     parents = {n.parent_id for n in found if n.parent_id is not None}
-    line = nodes.find_ancestors(tx, kind.name, parents) if parents else {}
+    line = nodes.find_ancestors(context.tx, kind.name, parents) if parents else {}
     above = {parent: format_path(parent, line) + " > " for parent in parents}
     orders = {n.parent_id or 0 for n in found} if kind.ordered else ()
+    url = context.environment.community_url
     return (
-        [serialize_node(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found],
+        [serialize_node(kind, node, "" if node.parent_id is None else above[node.parent_id], url) for node in found],
         Shown(kind.name, tuple(n.id for n in found), tuple(line), tuple(orders)),
     )
 
@@ -124,4 +123,4 @@ def trace_node(kind: NodeKind, context: Context, number: int) -> Trace:
 
 def serialize_target(kind: NodeKind, context: Context, node: Node) -> dict[str, Any]:
     """Serialize a node as callers see it."""
-    return serialize_nodes(context.tx, kind, (node,), context.environment.community_url)[0]
+    return serialize_nodes(kind, context, (node,))[0]

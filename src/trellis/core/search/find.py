@@ -143,7 +143,7 @@ def _find_nodes(kind: NodeKind, context: Context, wanted: Wanted) -> Found:
     found: dict[int, Node] = {node.id: node for node in (*((numbered,) if numbered else ()), *begin, *within)}
     shown = list(found.values())[: wanted.limit]
     total += numbered is not None and folded not in nodes.fold_name(numbered.name)
-    return Found(serialize_nodes(tx, kind, shown, context.environment.community_url), total)
+    return Found(serialize_nodes(kind, context, shown), total)
 
 
 def _find_keys(context: Context, wanted: Wanted) -> Found:

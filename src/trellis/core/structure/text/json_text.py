@@ -1,7 +1,7 @@
 """Reads JSON (RFC 8259) with line numbers. The YAML parser cannot do that: it supports neither surrogate pairs nor long names."""
 
 import re
-from collections.abc import Callable
+from enum import Enum
 from typing import Any, Final
 
 import orjson
@@ -19,8 +19,16 @@ _TOKEN: Final = re.compile(
 )
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _CLOSING: Final = {"{": "}", "[": "]"}
-_VALUE: Final = say("a value")
-_NAME: Final = say("a name in quotes")
+
+
+class _Next(Enum):
+    """What a text has to go on with, unless an object or a list may end there."""
+
+    VALUE = say("a value")
+    NAME = say("a name in quotes")
+    COLON = "':'"
+    COMMA = "','"
+    NOTHING = say("nothing more")
 
 
 class NotJson(Unreadable):
@@ -42,12 +50,8 @@ def read_json(text: str) -> Any:
     return _Reader(text).read()
 
 
-def _either(first: str, second: str) -> str:
-    return say("{first} or {second}", first=first, second=second)
-
-
 class _Reader:
-    """Reads a text token by token. `_next` is the `_expect_…` method for the next token; None if the value is complete."""
+    """Reads a text token by token. `_next` comes next; if `_may_end`, the innermost object or list may end instead."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -55,18 +59,18 @@ class _Reader:
         self._at = 0
         self._builder = Builder()
         self._closing: list[str] = []
-        self._next: Callable[[re.Match[str]], None] | None = self._expect_value
-        self._expected: str = _VALUE
+        self._next = _Next.VALUE
+        self._may_end = False
 
     def read(self) -> Any:
         while True:
             self._skip_blanks()
-            if self._next is None and self._at == len(self._text):
+            if self._next is _Next.NOTHING and self._at == len(self._text):
                 return self._builder.value
             token = _TOKEN.match(self._text, self._at)
-            if token is None or self._next is None:
+            if token is None:
                 raise self._refuse()
-            self._next(token)
+            self._take(token, token["mark"])
             self._at = token.end()
 
     def _skip_blanks(self) -> None:
@@ -82,67 +86,36 @@ class _Reader:
                 self._line, say("This is not JSON: a string does not end on its line, or has a character that must be escaped.")
             )
         what = repr(found) if found else say("the end of the text")
-        expected = say("nothing more") if self._next is None else self._expected
+        expected: str = self._next.value
+        if self._may_end:
+            expected = say("{first} or {second}", first=expected, second=f"'{self._closing[-1]}'")
         return NotJson(self._line, say("This is not JSON: expected {expected}, not {what}.", expected=expected, what=what))
 
-    # --- what may come next ---------------------------------------------------------------------------------------
-
-    def _expect_value(self, token: re.Match[str]) -> None:
-        mark = token["mark"]
-        if mark is None:
-            self._builder.add(self._read_scalar(token), self._line)
-            self._expect_after_value()
-        elif mark in _CLOSING:
+    def _take(self, token: re.Match[str], mark: str | None) -> None:
+        if self._may_end and mark == self._closing[-1]:
+            self._closing.pop()
+            self._builder.end()
+            self._end_value()
+        elif self._next is _Next.VALUE and mark in _CLOSING:
             self._builder.begin(LinedMapping(self._line) if mark == "{" else [], self._line)
             self._closing.append(_CLOSING[mark])
-            self._next, self._expected = (
-                (self._expect_first_name, _either(_NAME, "'}'"))
-                if mark == "{"
-                else (self._expect_first_value, _either(_VALUE, "']'"))
-            )
+            self._next, self._may_end = _Next.NAME if mark == "{" else _Next.VALUE, True
+        elif self._next is _Next.VALUE and mark is None:
+            self._builder.add(self._read_scalar(token), self._line)
+            self._end_value()
+        elif self._next is _Next.NAME and token["text"] is not None:
+            self._builder.add(self._read_scalar(token), self._line)
+            self._next, self._may_end = _Next.COLON, False
+        elif self._next is _Next.COLON and mark == ":":
+            self._next = _Next.VALUE
+        elif self._next is _Next.COMMA and mark == ",":
+            self._next, self._may_end = _Next.NAME if self._closing[-1] == "}" else _Next.VALUE, False
         else:
             raise self._refuse()
 
-    def _expect_first_value(self, token: re.Match[str]) -> None:
-        self._expect_mark_or(token, self._expect_value)
-
-    def _expect_first_name(self, token: re.Match[str]) -> None:
-        self._expect_mark_or(token, self._expect_name)
-
-    def _expect_mark_or(self, token: re.Match[str], otherwise: Callable[[re.Match[str]], None]) -> None:
-        if token["mark"] == self._closing[-1]:
-            self._end()
-        else:
-            otherwise(token)
-
-    def _expect_name(self, token: re.Match[str]) -> None:
-        if token["text"] is None:
-            raise self._refuse()
-        self._builder.add(self._read_scalar(token), self._line)
-        self._next, self._expected = self._expect_colon, "':'"
-
-    def _expect_colon(self, token: re.Match[str]) -> None:
-        if token["mark"] != ":":
-            raise self._refuse()
-        self._next, self._expected = self._expect_value, _VALUE
-
-    def _expect_comma_or_end(self, token: re.Match[str]) -> None:
-        if token["mark"] == self._closing[-1]:
-            self._end()
-        elif token["mark"] == ",":
-            in_object = self._closing[-1] == "}"
-            self._next, self._expected = (self._expect_name, _NAME) if in_object else (self._expect_value, _VALUE)
-        else:
-            raise self._refuse()
-
-    def _end(self) -> None:
-        self._closing.pop()
-        self._builder.end()
-        self._expect_after_value()
-
-    def _expect_after_value(self) -> None:
-        self._next = self._expect_comma_or_end if self._closing else None
-        self._expected = _either("','", f"'{self._closing[-1]}'") if self._closing else ""
+    def _end_value(self) -> None:
+        self._may_end = bool(self._closing)
+        self._next = _Next.COMMA if self._closing else _Next.NOTHING
 
     # --- values ---------------------------------------------------------------------------------------------------
 

@@ -140,20 +140,18 @@ class _Examiner:
         prepared = dict(self._kind.prepare(fields))
         for name, value in prepared.items():
             if not _are_equal(value, fields[name]):
-                self._add(
-                    "field",
-                    say(
-                        "{name} is stored as {stored}; today it would be {value}",
-                        name=name,
-                        stored=quote(fields[name]),
-                        value=quote(value),
-                    ),
-                )
+                self._add_outdated(name, fields[name], value)
                 fields[name] = value
         for rule in self._kind.rules:
             for fault in rule(fields):
                 self._add("rule", fault.detail, repairable=False)
         return fields
+
+    def _add_outdated(self, name: str, stored: Any, today: Any) -> None:
+        self._add(
+            "field",
+            say("{name} is stored as {stored}; today it would be {value}", name=name, stored=quote(stored), value=quote(today)),
+        )
 
     def _field(self, f: Field, stored: Mapping[str, Any]) -> Any:
         default = _as_list(f.default)
@@ -178,12 +176,7 @@ class _Examiner:
             self._add("field", say("{name} {detail}", name=f.name, detail=invalid.detail))
             return default
         if not _are_equal(parsed, value):
-            self._add(
-                "field",
-                say(
-                    "{name} is stored as {stored}; today it would be {value}", name=f.name, stored=quote(value), value=quote(parsed)
-                ),
-            )
+            self._add_outdated(f.name, value, parsed)
             value = parsed
         return self._without_gone(f.name, value) if isinstance(f.type, Groups) else value
 

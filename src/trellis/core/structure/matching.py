@@ -70,18 +70,19 @@ def _load_scope(context: Context, section: Section, room: Room, faults: list[tup
         if root is None:
             faults.append((section.place, tell_no_such(section.kind, section.under)))
             return Scope(section, None, {}, defaultdict(list), room)
-    found = _read_below(tx, section.kind, root, room)
+    with _refusing(section.kind, room):
+        found = nodes.find_tree(tx, section.kind.name, root, nodes.MOST_LEVELS, room)
     if reach is not None and not section.kind.tree:
         found = [node for node in found if node.id in reach.roots]
+    return Scope(section, root, {node.id: node for node in found}, _list_children(found), room, reach=reach)
+
+
+def _list_children(found: Iterable[Node]) -> dict[int | None, list[int]]:
+    """Return the ids of the children of each parent, in the order of the nodes."""
     children: dict[int | None, list[int]] = defaultdict(list)
     for node in found:
         children[node.parent_id].append(node.id)
-    return Scope(section, root, {node.id: node for node in found}, children, room, reach=reach)
-
-
-def _read_below(tx: Transaction, kind: NodeKind, root: int | None, room: Room) -> list[Node]:
-    with _refusing(kind, room):
-        return nodes.find_tree(tx, kind.name, root, nodes.MOST_LEVELS, room)
+    return children
 
 
 @contextmanager
@@ -170,9 +171,7 @@ def _load_below_others(tx: Transaction, scope: Scope) -> None:
     with _refusing(kind, room):
         tops = nodes.find_tops(tx, kind.name, parents)
         found = nodes.find_below(tx, kind.name, tops, nodes.MOST_LEVELS, room)
-    children: dict[int | None, list[int]] = defaultdict(list)
-    for node in found:
-        children[node.parent_id].append(node.id)
+    children = _list_children(found)
     # One of the others may be above the root, which another part of the document can move away. Otherwise, it is refused later.
     found = [node for node in found if node.id != scope.root and node.id not in scope.nodes]
     found.sort(key=lambda node: node.id in others)  # last: what is below them has the paths of their entries

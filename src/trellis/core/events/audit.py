@@ -105,7 +105,7 @@ def _find_request(context: Context, event: Event) -> int | None:
     if not event.request_id or by["type"] != "key":
         return None
     causes = list_causes(name, context.environment.operations.values())
-    since = format_timestamp(datetime.fromisoformat(event.at) - LONGEST)
+    since = shift_timestamp(event.at, -LONGEST)
     return requests.find_by_request_id(context.tx, causes, by["id"], event.request_id, (since, event.at))
 
 

@@ -197,8 +197,6 @@ def find_unrevoked(context: Context, number: int | None = None) -> Key:
 
 def _create(context: Context) -> Outcome:
     given = apply_preset(require((replace(SETTINGS[0], required=True),), context.input), context.environment.operations.values())
-    settings, faults = _apply_settings(context, given, replace(_BLANK, preset=given.get(PRESET.name)))
-    raise_faults(given.faults + faults)
     secret = new_secret()
     blank = Key(0, secret.public, name="", digest=secret.digest, dialect=TRELLIS, created_at=context.at, updated_at=context.at)
     settings, faults = _apply_settings(context, given, blank)

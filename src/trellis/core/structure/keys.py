@@ -1,31 +1,20 @@
 """Applies the API keys in a document: creates or changes them, and never revokes any. Only at the terminal and in the panel."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from trellis.core.operation import Call, Context, Progress
+from trellis.core.operation import Context, Progress
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, refuse_document
 from trellis.core.structure.entries import KeyEntry, Place, place_faults
+from trellis.core.structure.steps import Steps
 from trellis.errors import Refused
 from trellis.sentences import say
 
 _MOST: Final = 1000  # keys that are read at a time
 _STATES: Final = ("active", "paused", "expired")  # a name means its keys in the first of these states that has any
 _RECORDED: Final = {"expires": "expiresAt"}  # settings that have another name in the record of a key
-
-
-class KeyChange(NamedTuple):
-    """A key that was created or changed.
-
-    `request` is the operation's name, target and input, and `secret` that of a new key, to be shown once.
-    """
-
-    change: Change
-    request: tuple[str, int | None, Mapping[str, Any]]
-    event: int
-    secret: dict[str, Any] | None
 
 
 def check_keys(context: Context, entries: Sequence[KeyEntry]) -> None:
@@ -39,12 +28,13 @@ def check_keys(context: Context, entries: Sequence[KeyEntry]) -> None:
 
 
 def apply_keys(
-    context: Context, call: Call, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]], progress: Progress
-) -> Iterator[KeyChange]:
-    """Create the keys of a document, or change those that already exist. Keys are identified by their names.
+    context: Context, steps: Steps, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]], progress: Progress
+) -> list[dict[str, Any]]:
+    """Create the keys of a document, or change those that already exist, as steps. Keys are identified by their names.
 
-    What is wrong with a key is added to `faults`.
+    Returns the secrets of new keys, to be shown once. What is wrong with a key is added to `faults`.
     """
+    created: list[dict[str, Any]] = []
     for entry in entries:
         progress.done()
         found = _find(context, entry)
@@ -53,7 +43,7 @@ def apply_keys(
             faults.append((entry.place, told))
             continue
         known = found[0] if found else None
-        inner = call.build_inner(f"{KEYS}.{'create' if known is None else 'update'}", entry.settings, known)
+        inner = steps.call.build_inner(f"{KEYS}.{'create' if known is None else 'update'}", entry.settings, known)
         try:
             outcome = context.run(inner)
         except Refused as refused:
@@ -70,8 +60,10 @@ def apply_keys(
         ]
         action = "create" if known is None else "update"
         change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences)
-        secret = {"id": outcome.resource_id, "name": entry.name, "key": outcome.result["key"]} if known is None else None
-        yield KeyChange(change, (inner.operation, known, entry.settings), outcome.event, secret)
+        steps.note(change, (inner.operation, known, entry.settings), outcome.event)
+        if known is None:
+            created.append({"id": outcome.resource_id, "name": entry.name, "key": outcome.result["key"]})
+    return created
 
 
 def _find(context: Context, entry: KeyEntry) -> list[int]:

@@ -83,9 +83,7 @@ class Run:
         for scope, level, parent in self._find_levels():
             self._order(scope, level, parent)
         self.steps.finish_updates()
-        for key in apply_keys(self._context, self.steps.call, self._document.keys, self._faults, self._progress):
-            self.steps.note(key.change, key.request, key.event)
-            self.secrets += [key.secret] if key.secret is not None else []
+        self.secrets += apply_keys(self._context, self.steps, self._document.keys, self._faults, self._progress)
         self._raise_faults()
 
     # --- checks before the first change ---------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, Record, Text
+from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, Text
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Outcome
 from trellis.store.events import Event
@@ -94,7 +94,7 @@ ANSWERS: Final = (
     Field("operation", Text(), "Its operation.", example="forums.delete"),
     Field(
         "record",
-        Nullable(Record()),
+        Nullable(ObjectOf()),
         "The record after the undo; null if the undo deleted it.",
         example={"id": 7, "name": "Garden diaries"},
     ),

@@ -4,7 +4,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from trellis.core.fields import format_timestamp
+from trellis.core.fields import shift_timestamp
 from trellis.sentences import say
 from trellis.store.webhooks import Delivery, Webhook, reasons
 
@@ -60,14 +60,9 @@ def pause_length(failures: int, status: int | None) -> float:
     return min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failures - tolerated - 1, 8)) if failures > tolerated else 0
 
 
-def add_seconds(timestamp: str, seconds: float) -> str:
-    """Return the timestamp this many seconds after another."""
-    return format_timestamp(datetime.fromisoformat(timestamp) + timedelta(seconds=seconds))
-
-
 def clock_limit(now: str) -> str:
     """Return the latest plausible time of an attempt; later ones come from a clock that has been set back since."""
-    return add_seconds(now, _CLOCKS_DIFFER)
+    return shift_timestamp(now, timedelta(seconds=_CLOCKS_DIFFER))
 
 
 def is_paused(webhook: Webhook, now: str) -> bool:
@@ -93,7 +88,7 @@ def update_delivery(delivery: Delivery, result: Result, at: str, done: str) -> N
     if wait is None:
         delivery.state, delivery.due_at = "failed", None
     else:
-        delivery.due_at = add_seconds(done, max(wait, result.retry_after))
+        delivery.due_at = shift_timestamp(done, timedelta(seconds=max(wait, result.retry_after)))
 
 
 def update_endpoint(webhook: Webhook, delivery: Delivery, result: Result, at: str, done: str) -> str | None:
@@ -107,8 +102,8 @@ def update_endpoint(webhook: Webhook, delivery: Delivery, result: Result, at: st
     _count_failing(webhook, at, idle if idle > _UNTRIED else 0.0)
     webhook.paused_until = None
     if seconds := max(pause_length(webhook.failures, result.status), result.retry_after):
-        until = add_seconds(done, seconds)
-        soon = delivery.due_at is not None and until < delivery.due_at <= add_seconds(until, 1)
+        until = shift_timestamp(done, timedelta(seconds=seconds))
+        soon = delivery.due_at is not None and until < delivery.due_at <= shift_timestamp(until, timedelta(seconds=1))
         webhook.paused_until = (
             delivery.due_at if soon else until
         )  # so that no message overtakes one that is about to be tried again
@@ -123,7 +118,7 @@ def _count_failing(webhook: Webhook, at: str, untried: float) -> None:
         webhook.failing_since = webhook.tried_since = at
         return
     tried = webhook.tried_since or webhook.failing_since
-    webhook.tried_since = min(add_seconds(tried, untried), at)
+    webhook.tried_since = min(shift_timestamp(tried, timedelta(seconds=untried)), at)
     webhook.failing_since = at if untried else min(webhook.failing_since, at)
 
 

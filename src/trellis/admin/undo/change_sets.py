@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from trellis.admin.keys import RESTORE_OF_KEY, build_selection_form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.admin.undo.plan import OUTDATED
-from trellis.core.fields import format_timestamp, isolate
+from trellis.core.fields import isolate, shift_timestamp
 from trellis.core.version import compute_version
 from trellis.errors import Refused
 from trellis.sentences import drop_advice, join, say, say_many
@@ -92,7 +92,7 @@ async def show_of_key(request: PageRequest) -> Response:
     The parameter `last` names a span that ends now, for links that are followed later than they were shown.
     """
     if (span := _LAST.get(request.query.get("last", ""))) is not None:
-        since = format_timestamp(datetime.fromisoformat(request.now) - span)
+        since = shift_timestamp(request.now, -span)
         return request.redirect(f"/keys/{request.number('id')}/undo?{urlencode({'since': since})}")
     chosen = await _select_of_key(request)
     return await _show_plan(request, chosen) if chosen.raw else _show(request, chosen, None)

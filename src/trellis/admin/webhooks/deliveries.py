@@ -1,6 +1,6 @@
 """Deliveries to webhooks: searching them, one with its attempts, and resending one or all failed ones."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import orjson
@@ -12,7 +12,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import SentBefore, Submitted, find_form_status
 from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
-from trellis.core.fields import Field, Text, format_timestamp, isolate, parse_whole_number
+from trellis.core.fields import Field, Text, isolate, parse_whole_number, shift_timestamp
 from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST
 from trellis.errors import Refused
 from trellis.sentences import say, say_many
@@ -115,7 +115,7 @@ async def ask_resend_failed(request: PageRequest) -> Response:
             f"/webhooks/{webhook['id']}", say("Nothing is sent while the webhook is off. Switch it on first."), "note"
         )
     given = Submitted.filters(request.query, request.clock).get(FAILED_SINCE.name, "")
-    day_ago = format_timestamp(datetime.fromisoformat(request.now) - timedelta(days=1))
+    day_ago = shift_timestamp(request.now, timedelta(days=-1))
     typed = Submitted([(FAILED_SINCE.name, given or webhook["failingSince"] or day_ago)])
     return await _show_count(request, webhook, typed)
 

@@ -5,13 +5,13 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import orjson
 
 from trellis.core.batch import Step
-from trellis.core.fields import Field, Input, NodeId, Text, TextList, format_timestamp, quote
+from trellis.core.fields import Field, Input, NodeId, Text, TextList, quote, shift_timestamp
 from trellis.core.keys import redact_keys
 from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome
 from trellis.core.passwords import refuse_proposed
@@ -197,7 +197,6 @@ def _find_version(call: Call, outcome: Outcome) -> str | None:
 
 def _build(context: Context, call: Call, identity: str, revision: int, effects: Effects) -> Proposal:
     actor = call.actor
-    expires = datetime.fromisoformat(context.at) + timedelta(days=context.environment.proposal_days)
     return Proposal(
         id=next_number(context.tx, "proposals"),
         handle=f"prp_{secrets.token_urlsafe(16)}",
@@ -217,5 +216,5 @@ def _build(context: Context, call: Call, identity: str, revision: int, effects: 
         revision=revision,
         digest=effects.digest,
         created_at=context.at,
-        expires_at=format_timestamp(expires),
+        expires_at=shift_timestamp(context.at, timedelta(days=context.environment.proposal_days)),
     )

@@ -42,6 +42,14 @@ def test_a_plan_is_not_applied_with_another_password(api: ApiClient, database: D
     assert api.post("/core/structure/apply", {"document": text.format("open sesame"), "plan": plan}).status_code == 200
 
 
+def test_a_list_of_no_sections_does_not_mean_all(api: ApiClient) -> None:
+    api.post("/forums/forums", {"name": "News", "externalId": "news"})
+    for asked in ("[]", ","):
+        refused = api("GET", "/core/structure", params={"sections": asked})
+        assert refused.status_code == 400
+        assert [error["field"] for error in refused.json()["errors"]] == ["sections"]
+
+
 def test_what_one_key_exports_is_not_what_another_gets(api: ApiClient, key: MakeKey) -> None:
     api.post("/calendar/calendar", {"name": "Secret"})
     one, other = key(["structure.export", "groups.list", "calendars.list"]), key(["structure.export", "groups.list"])

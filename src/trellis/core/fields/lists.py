@@ -23,16 +23,20 @@ class TextList:
     """A list of words: a JSON list, or `one,two`. Order is kept, duplicates are not."""
 
     most: int = 200
+    least: int = 0
     widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[str, ...]:
         parts = split_list(raw)
+        if parts is not None and len(parts) < self.least:
+            raise Invalid(say("must not be an empty list."))
         if parts is None or len(parts) > self.most:
             raise Invalid(say("must be a list of at most {most} words, not {raw}.", most=self.most, raw=quote(raw)))
         return tuple(dict.fromkeys(Text(255, 1).parse(part) for part in parts))
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "string"}, "maxItems": self.most}
+        least = {"minItems": self.least} if self.least else {}
+        return {"type": "array", "items": {"type": "string"}, **least, "maxItems": self.most}
 
 
 def split_list(raw: object) -> Sequence[Any] | None:

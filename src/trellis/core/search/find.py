@@ -79,7 +79,7 @@ TEXT: Final = Field(
 )
 _FIELDS: Final = (
     TEXT,
-    Field("resources", TextList(), "Where to look, such as forums or keys. The default is everywhere."),
+    Field("resources", TextList(least=1), "Where to look, such as forums or keys. The default is everywhere."),
     Field("limit", Integer(1, _MOST), "How many records of each resource at most.", default=_FEW),
 )
 

@@ -29,7 +29,9 @@ EXPORT: Final = Verb(
     response=Response.ANSWER,
     answer="The document. With `format=yaml` it is text of the type `application/yaml`.",
 )
-_SECTIONS: Final = Field("sections", TextList(), "The sections to write, such as forums. The default is all that the key may list.")
+_SECTIONS: Final = Field(
+    "sections", TextList(least=1), "The sections to write, such as forums. The default is all that the key may list."
+)
 _UNDER: Final = Field("under", ExternalId(), "Only what is below the node with this external id; needs one section, of a tree.")
 _MISSING: Final = Field(
     "externalIds",

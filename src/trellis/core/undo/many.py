@@ -139,6 +139,7 @@ class _Undoing:
         if undone is None or _has_brought_all_back(undone, undo):
             return True
         while undone is not None and undone.seq not in self._settled:
+            self._context.call.check_time()
             undone = events.find(self._context.tx, undone.undoes) if undone.undoes in self._wanted else None
         return undone is not None
 

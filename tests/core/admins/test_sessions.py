@@ -229,8 +229,8 @@ def test_a_password_that_is_changed_after_it_was_checked_signs_nobody_in(gate: G
 
 def test_attempts_cost_a_wait_until_a_correct_password_clears_them(gate: Gate, mira: int) -> None:
     waits = [count_attempt(gate, Credentials("mira", "", f"192.0.2.{number}")).result() for number in range(7)]
-    assert waits[:6] == [0] * 6
-    assert waits[6] > 0
+    assert waits[:5] == [0] * 5
+    assert min(waits[5:]) > 0
     clear_attempts(gate, Credentials("mira", PASSWORD, HERE)).result()
     assert count_attempt(gate, Credentials("mira", PASSWORD, HERE)).result() == 0
 
@@ -275,7 +275,7 @@ def test_guesses_at_logins_that_nobody_has_do_not_tell_whether_somebody_has_anot
         alike = (other for other in map(str, itertools.count()) if shorten(other) == shorten(login))
         for other in itertools.islice(alike, 12):
             count(other)
-        assert [count(login) for _ in range(7)] == [0, 0, 0, 0, 0, 0, 3], login
+        assert [count(login) for _ in range(6)] == [0, 0, 0, 0, 0, 3], login
 
 
 def test_made_up_logins_and_addresses_leave_a_bounded_number_of_rows(

@@ -37,13 +37,13 @@ _BETWEEN: Final = "."  # what separates these tokens
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """How many failures are free, and the longest wait, in seconds."""
+    """How many attempts may fail before the first wait, and the longest wait, in seconds."""
 
     free: int
     longest: int
 
     def wait(self, failures: int) -> int:
-        return 0 if failures <= self.free else min(self.longest, 2 ** min(failures - self.free, 20))
+        return 0 if failures < self.free else min(self.longest, 2 ** min(failures - self.free + 1, 20))
 
 
 _ACCOUNT: Final = _Limit(5, 60)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
+from itertools import zip_longest
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -128,5 +129,6 @@ class Submitted(Mapping[str, str]):
 
 
 def show_typed(carried: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leave out what is empty and what only the panel reads."""
-    return [(name, value) for name, value in carried if value and not name.startswith(_OURS)]
+    """Leave out what is empty, what only the panel reads, and the 0 of a box that is ticked: its 1 comes next."""
+    typed = [(name, value) for name, value in carried if value and not name.startswith(_OURS)]
+    return [pair for pair, after in zip_longest(typed, typed[1:]) if pair[1] != "0" or after is None or after[0] != pair[0]]

@@ -343,6 +343,7 @@ def test_what_was_typed_into_the_form_of_one_that_is_gone_can_still_be_read(admi
     page = admin.post("/webhooks/1/edit", typed)
     assert page.status_code == 404
     assert "What you typed" in page_text(page)
+    assert "enabled 1 events forum.*" in page_text(page)
     assert "https://hooks.example.org/later" in page.text
     assert "Index of &lt;all&gt;" in page.text
     assert admin.get("/webhooks/1/edit").text.count("What you typed") == 0

@@ -87,7 +87,7 @@ async def set_password(request: PageRequest) -> Response:
     request.require_recent_password()
     form = Form((PASSWORD,), request.form, labels={"password": say("New password")}, id="password")
     try:
-        result = await request.perform("admins.set_password", form.raw(), request.number("id"))
+        result = await request.perform_once("admins.set_password", form.raw(), request.number("id"))
     except Refused as refused:
         return await _show(request, 400, None, form.add_refusal(refused))
     name, factors = result.value["name"], join((say(one) for one in result.value["secondFactors"]), ", ")

@@ -177,3 +177,13 @@ def test_what_is_seldom_said_is_in_the_language_too(
     said = {text: page_text(page).translate(dict.fromkeys((0x2068, 0x2069))) for text, page in pages.items()}
     assert [text for text in said if _accent(text) not in said[text]] == []
     assert _accent("key|keys") in admin.get("/keys").text  # scripts count the ticked rows with these words
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_heading_runs_in_the_direction_of_its_language_whatever_name_it_begins_with(admin: Visitor, run: Run) -> None:
+    forum = run("forums.create", name="מנהלים")["id"]
+    german = {"accept-language": "de"}
+    (sentence,) = re.findall(r"<h1.*?</h1>", admin.get(f"/forums/{forum}/delete", headers=german).text)
+    assert ">מנהלים löschen<" in sentence
+    (name,) = re.findall(r"<h1.*?</h1>", admin.get(f"/forums/{forum}", headers=german).text)
+    assert "<bdi>מנהלים</bdi>" in name

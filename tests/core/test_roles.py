@@ -15,7 +15,7 @@ from trellis.core.roles import OWN, OWNER, ROLES, is_match
 from trellis.core.structure.document import FORMAT
 from trellis.errors import Refused
 from trellis.kinds import KINDS
-from trellis.store import overview
+from trellis.store import keys, requests
 from trellis.store.webhooks import endpoints
 
 MakeAdmin = Callable[..., Actor]
@@ -238,8 +238,9 @@ def test_the_overview_reads_nothing_that_it_does_not_show(
     def refuse(*_: Any) -> None:
         raise AssertionError("read for nobody")
 
-    for name in ("find_expiring_keys", "find_unused_keys", "count_active_keys", "count_requests_by_hour"):
-        monkeypatch.setattr(overview, name, refuse)
+    for name in ("find_expiring", "find_unused", "count_active"):
+        monkeypatch.setattr(keys, name, refuse)
+    monkeypatch.setattr(requests, "count_by_hour", refuse)
     monkeypatch.setattr(endpoints, "list_failing", refuse)
     shown = gate.run(Call("overview.get", make_admin("structure-editor"))).value
     assert {name for name, one in shown.items() if one is not None} == {"nodes"}

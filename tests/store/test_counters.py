@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import check
-from trellis.store.counters import add_to_total, last_number, next_number, next_numbers, set_counter
+from trellis.store.counters import add_to_total, last_number, next_number, next_numbers, read_counters, set_counter
 from trellis.store.engine import Rollback, Store, Transaction
 from trellis.store.lists import count_all
 
@@ -33,7 +32,7 @@ def _run_together(store: Store, *works: Any) -> list[Any]:
 
 def _read(store: Store, name: str) -> tuple[int, int]:
     with store.reading() as tx:
-        return check.read_counters(tx)[name]
+        return read_counters(tx)[name]
 
 
 def _fail(tx: Transaction) -> None:
@@ -77,7 +76,7 @@ def test_what_reads_the_counters_in_a_transaction_sees_what_was_taken_before(sto
     def take_and_look(tx: Transaction) -> list[Any]:
         next_numbers(tx, "forums", 2)
         next_numbers(tx, "forums", 3)
-        seen: list[Any] = [count_all(tx, "forums"), next_number(tx, "forums", 1), check.read_counters(tx)["forums"]]
+        seen: list[Any] = [count_all(tx, "forums"), next_number(tx, "forums", 1), read_counters(tx)["forums"]]
         next_numbers(tx, "forums", 4)
         add_to_total(tx, "forums", -2)
         set_counter(tx, "forums", 100, 50)

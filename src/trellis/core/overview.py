@@ -9,7 +9,8 @@ from trellis.core.keys import serialize_key
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.requests import CLASSES
 from trellis.core.webhooks import serialize_webhook
-from trellis.store import moments, overview
+from trellis.store import keys, moments, requests
+from trellis.store.counters import read_counters
 from trellis.store.webhooks import endpoints
 
 HOURS: Final = 24
@@ -41,14 +42,14 @@ def _get(context: Context) -> Outcome:
 
 
 def _count_nodes(context: Context) -> dict[str, int]:
-    counted = overview.read_totals(context.tx)
-    return {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds if context.call.actor.sees(kind.name)}
+    totals = {name: total for name, (_, total) in read_counters(context.tx).items()}
+    return {kind.name: totals.get(kind.name, 0) for kind in context.environment.kinds if context.call.actor.sees(kind.name)}
 
 
 def _requests_by_hour(context: Context) -> list[dict[str, Any]]:
     """Count the requests of each of the last hours, including the current one, by class of status."""
     first = datetime.fromisoformat(context.now).replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
-    counted = overview.count_requests_by_hour(context.tx, format_timestamp(first))
+    counted = requests.count_by_hour(context.tx, format_timestamp(first))
     hours = [format_timestamp(first + timedelta(hours=number)) for number in range(HOURS)]
     return [{"at": hour, **{name: counted.get((hour[:13], int(name[0])), 0) for name in CLASSES}} for hour in hours]
 
@@ -56,13 +57,13 @@ def _requests_by_hour(context: Context) -> list[dict[str, Any]]:
 def _find_expiring(context: Context) -> dict[str, Any]:
     soon = shift_timestamp(context.now, _SOON)
     brief = shift_timestamp(context.now, -_BRIEF), shift_timestamp(context.now, _BRIEF)
-    count, found = overview.find_expiring_keys(context.tx, context.now, soon, _FEW, brief=brief)
+    count, found = keys.find_expiring(context.tx, context.now, soon, _FEW, brief=brief)
     return {"count": count, "keys": [serialize_key(key, context.now) for key in found]}
 
 
 def _find_unused(context: Context) -> dict[str, Any]:
     since = shift_timestamp(context.now, -_UNUSED)
-    count, found = overview.find_unused_keys(context.tx, context.now, since, _FEW)
+    count, found = keys.find_unused(context.tx, context.now, since, _FEW)
     return {"count": count, "keys": [serialize_key(key, context.now) for key in found]}
 
 
@@ -80,7 +81,7 @@ def _find_backup(context: Context) -> dict[str, Any]:
 # Each member except `nodes`: the operation that shows it (an actor who may not run that gets null), and the function that finds it.
 _MEMBERS: Final[Mapping[str, tuple[str, Callable[[Context], Any]]]] = {
     "hours": ("requests.summary", _requests_by_hour),
-    "keys": ("keys.list", lambda context: overview.count_active_keys(context.tx, context.now)),
+    "keys": ("keys.list", lambda context: keys.count_active(context.tx, context.now)),
     "expiring": ("keys.list", _find_expiring),
     "unused": ("keys.list", _find_unused),
     "webhooks": ("webhooks.list", lambda context: endpoints.count(context.tx)),

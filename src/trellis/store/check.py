@@ -15,7 +15,7 @@ from sqlalchemy import bindparam
 from trellis.store import sqlite
 from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
 from trellis.store.nodes import COLUMNS
-from trellis.store.tables import counters, events, keys, nodes
+from trellis.store.tables import events, keys, nodes
 
 _BATCH: Final = 100  # nodes to read at a time, with all their texts
 _c = nodes.c
@@ -143,12 +143,7 @@ def find_children(tx: Transaction, kind: str, parents: Sequence[int]) -> list[tu
     return [(row[0], row[1]) for row in tx.fetch(_CHILDREN, kind=kind, parents=tx.id_list(list(parents)))] if parents else []
 
 
-# --- counters, events, keys and the file --------------------------------------------------------------------------
-
-
-def read_counters(tx: Transaction) -> dict[str, tuple[int, int]]:
-    """Read the counters: name → (last number assigned, total)."""
-    return {name: (last, total) for name, last, total in tx.connection.execute(sa.select(counters))}
+# --- events, keys and the file ------------------------------------------------------------------------------------
 
 
 _HIGHEST_KEY = Statement(sa.select(sa.func.coalesce(sa.func.max(keys.c.id), 0)))

@@ -73,3 +73,8 @@ def add_to_total(tx: Transaction, sequence: str, count: int) -> None:
 def set_counter(tx: Transaction, sequence: str, last: int, total: int = 0) -> None:
     """Set the last number and the total of a sequence, whether it exists or not."""
     tx.execute(_SET, name=sequence, last=last, total=total)
+
+
+def read_counters(tx: Transaction) -> dict[str, tuple[int, int]]:
+    """Read all counters: name → (last number assigned, total)."""
+    return {name: (last, total) for name, last, total in tx.connection.execute(sa.select(counters))}

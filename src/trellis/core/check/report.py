@@ -14,7 +14,7 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
 from trellis.sentences import join, say
 from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
-from trellis.store.counters import set_counter
+from trellis.store.counters import read_counters, set_counter
 from trellis.store.nodes import deleted_ids
 
 _KEYS: Final = "keys"
@@ -256,7 +256,7 @@ def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
 
 
 def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Finding]:
-    counters = check.read_counters(context.tx)
+    counters = read_counters(context.tx)
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
         detail = say("{rows} rows are of a kind that is not declared", rows=sizes[kind][0])

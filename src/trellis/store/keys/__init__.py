@@ -3,11 +3,14 @@
 from trellis.store.keys import uses
 from trellis.store.keys.rows import (
     Key,
+    count_active,
     find,
     find_by_name,
     find_by_public_part,
+    find_expiring,
     find_for_write,
     find_running,
+    find_unused,
     insert,
     read_granted,
     read_page,
@@ -17,11 +20,14 @@ from trellis.store.keys.rows import (
 
 __all__ = [
     "Key",
+    "count_active",
     "find",
     "find_by_name",
     "find_by_public_part",
+    "find_expiring",
     "find_for_write",
     "find_running",
+    "find_unused",
     "insert",
     "read_granted",
     "read_page",

@@ -88,10 +88,7 @@ def read_page(
     conditions = _conditions(filters or {}, now)
     if search := (filters or {}).get("search"):
         conditions.append(ListedId(_c.id, "found", tx.id_list(_find_named(tx, search))))
-    total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one()
-    order = _c.id.desc() if newest_first else _c.id
-    rows = tx.connection.execute(sa.select(*_COLUMNS).where(*conditions).order_by(order).limit(limit).offset(offset))
-    return total, [Key(*row) for row in rows]
+    return _count_and_read(tx, conditions, (_c.id.desc() if newest_first else _c.id,), limit, offset)
 
 
 def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[bool]]:
@@ -123,6 +120,42 @@ def _find_named(tx: Transaction, search: str) -> list[int]:
     public = text.removeprefix("trl_").partition("_")[0] if text.startswith("trl_") else text
     rows = tx.connection.execute(sa.select(_c.id, _c.name, _c.owner, _c.public))
     return [row[0] for row in rows if text in row[1].casefold() or text in row[2].casefold() or public in row[3].casefold()]
+
+
+def count_active(tx: Transaction, now: str) -> int:
+    """Count the keys that are neither expired, nor revoked, nor paused."""
+    return _count(tx, _conditions({"state": "active"}, now))
+
+
+def find_expiring(tx: Transaction, now: str, until: str, limit: int, *, brief: tuple[str, str]) -> tuple[int, list[Key]]:
+    """Count the active keys that expire by a timestamp, and read the first `limit` of them to expire.
+
+    Keys that were created after the first timestamp of `brief` and expire by the second are left out.
+    """
+    is_brief = sa.and_(_c.created_at > brief[0], _c.expires_at <= brief[1])
+    expiring = [*_conditions({"state": "active"}, now), _c.expires_at <= until, sa.not_(is_brief)]
+    return _count_and_read(tx, expiring, (_c.expires_at, _c.id), limit)
+
+
+def find_unused(tx: Transaction, now: str, since: str, limit: int) -> tuple[int, list[Key]]:
+    """Count the active keys created before a timestamp and not used since, and read the `limit` that are unused for longest."""
+    used = sa.func.coalesce(_c.last_used_at, _c.created_at)
+    return _count_and_read(tx, [*_conditions({"state": "active"}, now), used < since], (used, _c.id), limit)
+
+
+def _count(tx: Transaction, conditions: Iterable[sa.ColumnElement[bool]]) -> int:
+    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one())
+
+
+def _count_and_read(
+    tx: Transaction,
+    conditions: Sequence[sa.ColumnElement[bool]],
+    order: Iterable[sa.ColumnElement[Any]],
+    limit: int,
+    offset: int = 0,
+) -> tuple[int, list[Key]]:
+    rows = tx.connection.execute(sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit).offset(offset))
+    return _count(tx, conditions), [Key(*row) for row in rows]
 
 
 def find_by_name(tx: Transaction, name: str) -> list[Key]:

@@ -18,7 +18,7 @@ from trellis.store.requests.keyless import KeylessCount, append_keyless, purge_k
 from trellis.store.requests.log import append, purge
 from trellis.store.requests.request import Request
 from trellis.store.requests.size import check_size, repair_size, trim
-from trellis.store.requests.uses import OperationUse, count_uses, read_quarters
+from trellis.store.requests.uses import OperationUse, count_by_hour, count_uses, read_quarters
 
 __all__ = [
     "KeylessCount",
@@ -29,6 +29,7 @@ __all__ = [
     "append",
     "append_keyless",
     "check_size",
+    "count_by_hour",
     "count_uses",
     "estimate_count",
     "find",

@@ -1,4 +1,4 @@
-"""How often keys use each operation, and how many requests they make, from the counts by day and by quarter of an hour."""
+"""How often keys use each operation, and how many requests they make, from the counts by day, by quarter of an hour and by hour."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from trellis.store.engine import IdIn, Statement, Transaction
-from trellis.store.tables import key_quarters, key_uses
+from trellis.store.tables import key_quarters, key_uses, request_hours
 
 _REFUSED: Final = (401, 403, 429)
 _u, _q = key_uses.c, key_quarters.c
@@ -52,3 +52,9 @@ def count_uses(tx: Transaction, key: int) -> list[OperationUse]:
     return [
         OperationUse(name, int(times), last, int(no), no_at) for name, times, last, no, no_at in tx.connection.execute(statement)
     ]
+
+
+def count_by_hour(tx: Transaction, since: str) -> dict[tuple[str, int], int]:
+    """Return the number of requests in each hour since a timestamp: (hour as `2026-01-31T09`, first digit of status) → number."""
+    statement = sa.select(request_hours).where(request_hours.c.hour >= since[:13])
+    return {(hour, int(digit)): int(times) for hour, digit, times in tx.connection.execute(statement)}

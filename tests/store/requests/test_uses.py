@@ -1,11 +1,10 @@
-"""What the overview counts: requests by hour, as the log is written."""
+"""How many requests there were, by hour, as the log is written."""
 
 from functools import partial
 
 from trellis.settings import Settings
-from trellis.store import overview
 from trellis.store.engine.store import Store
-from trellis.store.requests import Request, log
+from trellis.store.requests import Request, count_by_hour, log
 
 
 def request(at: str, status: int) -> Request:
@@ -19,7 +18,7 @@ def test_requests_are_counted_by_hour_and_class_of_status(settings: Settings) ->
         written = [request(f"2026-01-31T{at}Z", status) for at, status in batch]
         store.write(partial(log.append, batch=written)).result(60)
     with store.reading() as tx:
-        assert overview.count_requests_by_hour(tx, "2026-01-31T09:00:00.000Z") == {
+        assert count_by_hour(tx, "2026-01-31T09:00:00.000Z") == {
             ("2026-01-31T09", 2): 3,
             ("2026-01-31T09", 4): 1,
             ("2026-01-31T10", 5): 1,

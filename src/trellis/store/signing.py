@@ -1,4 +1,7 @@
-"""The rows of signing keys, one for each purpose. The migrations create them, so reading a key never requires a write."""
+"""The keys with which the service signs data that it must recognise later: one for each purpose, random, and never shown.
+
+The migrations create them, so reading a key never requires a write.
+"""
 
 from typing import Final
 

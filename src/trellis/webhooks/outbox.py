@@ -49,7 +49,7 @@ def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
     left, created_at = FILL, outbox.find_creation_time(tx, now)
     for cursor, group in groupby(list_unfilled(tx, now), attrgetter("cursor")):
         webhooks = list(group)
-        events = outbox.list_events_after(tx, cursor, left)
+        events = event_log.list_after(tx, cursor, left)
         raised = _find_alarms(tx, webhooks, events)
         moved, rows = cursor if events else event_log.find_bounds(tx)[1], 0
         for event in events:
@@ -94,7 +94,8 @@ def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[Messa
     size = 0
     for first in range(0, len(due), _EVENTS_AT_ONCE):
         some = due[first : first + _EVENTS_AT_ONCE]
-        events = outbox.find_events(tx, (delivery.seq for delivery in some))
+        seqs = [delivery.seq for delivery in some if delivery.seq is not None]
+        events = {event.seq: event for event in event_log.find_many(tx, seqs)}
         messages += (Message(delivery, events.get(delivery.seq or 0)) for delivery in some)
         size += sum(map(event_log.weigh_event, events.values()))
         if size > _MOST_BYTES:

@@ -11,6 +11,7 @@ from trellis.core.webhooks.crud import find_webhook
 from trellis.core.webhooks.message import TEST, build_headers, build_message, build_test_message
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
+from trellis.store import events
 from trellis.store.events import Event
 from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, log, outbox, reasons
 
@@ -110,7 +111,7 @@ def _get(context: Context) -> Outcome:
     if delivery is None:
         raise invalid_id(say("delivery"), context.call.target, _MISSING["get"])
     attempts = log.list_attempts(context.tx, (delivery.id,)).get(delivery.id, [])
-    event = outbox.find_events(context.tx, (delivery.seq,)).get(delivery.seq or 0)
+    event = None if delivery.seq is None else events.find(context.tx, delivery.seq)
     shown = event is None or not is_alarm(delivery.type) or context.call.actor.sees(event.resource)
     details = {
         "headers": build_headers(delivery.message, attempts[-1].at, _HIDDEN) if attempts else None,

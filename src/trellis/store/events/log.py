@@ -105,6 +105,7 @@ def find_newest_timestamp(tx: Transaction) -> str:
 
 
 _SELECT = sa.select(*(events.c[name] for name in Event.__slots__))
+_LIGHT = tuple(sa.null().label(name) if name in _LARGE else events.c[name] for name in Event.__slots__)
 _FIND = Statement(_SELECT.where(events.c.seq == bindparam("seq")))
 _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "wanted": lambda value: value.build_condition(),
@@ -156,8 +157,17 @@ def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, 
 def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
     """Read the events of `select_page`, at most `limit`, without `before`, `after` and `touched`, which are None."""
     statement = select_page(tx, filters, after, newest_first=newest_first).limit(limit)
-    light = statement.with_only_columns(*(sa.null().label(name) if name in _LARGE else events.c[name] for name in Event.__slots__))
-    return [Event(*row) for row in tx.connection.execute(light)]
+    return [Event(*row) for row in tx.connection.execute(statement.with_only_columns(*_LIGHT))]
+
+
+_AFTER = Statement(
+    sa.select(*_LIGHT).where(events.c.seq > bindparam("after")).order_by(events.c.seq).limit(bindparam("most", type_=sa.Integer))
+)
+
+
+def list_after(tx: Transaction, seq: int, most: int) -> list[Event]:
+    """Read the events after a sequence number, the oldest first, at most `most`, with as little of each as `read_page`."""
+    return [_decode(row, tx) for row in tx.fetch(_AFTER, after=seq, most=most)]
 
 
 def find(tx: Transaction, seq: int) -> Event | None:

@@ -1,15 +1,14 @@
 """The outbox, with one row for each event and subscribed endpoint. After delivery, the row remains as an entry of the log."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import IdIn, Statement, Transaction
-from trellis.store.events import Event
-from trellis.store.tables import attempts, deliveries, events, webhooks
+from trellis.store.engine import Statement, Transaction
+from trellis.store.tables import attempts, deliveries, webhooks
 
 _c = deliveries.c
 State = Literal["waiting", "delivered", "failed"]
@@ -50,35 +49,7 @@ class Attempt(NamedTuple):
 _NAMES: Final = tuple(field.name for field in fields(Delivery))
 COLUMNS: Final = tuple(_c[name] for name in _NAMES)
 
-# --- from the event log -------------------------------------------------------------------------------------------
-
-_e = events.c
-_EVENT_NAMES: Final = tuple(Event.__slots__)
-_RECORDS: Final = frozenset({"actor", "before", "after", "touched", "approved_by"})
-_JSON: Final = _RECORDS | {"changed"}
-_EVENTS_AFTER = Statement(
-    sa.select(*(sa.null().label(name) if name in _RECORDS else _e[name] for name in _EVENT_NAMES))
-    .where(_e.seq > bindparam("cursor"))
-    .order_by(_e.seq)
-    .limit(bindparam("most", type_=sa.Integer))
-)
-_EVENTS_OF = Statement(sa.select(*(_e[name] for name in _EVENT_NAMES)).where(IdIn(_e.seq, "seqs")))
 _INSERT = Statement(sa.insert(deliveries).values({name: bindparam(name) for name in _NAMES if name != "id"}).returning(_c.id))
-
-
-def list_events_after(tx: Transaction, cursor: int, most: int) -> list[Event]:
-    """Read at most `most` events after a number, oldest first, with None in place of their records and actors."""
-    return [_event(row, tx) for row in tx.fetch(_EVENTS_AFTER, cursor=cursor, most=most)]
-
-
-def find_events(tx: Transaction, seqs: Iterable[int | None]) -> dict[int, Event]:
-    """Read events by their numbers: number → event. Purged events are left out."""
-    listed = [seq for seq in seqs if seq is not None]
-    return {row[0]: _event(row, tx) for row in tx.fetch(_EVENTS_OF, seqs=tx.id_list(listed))} if listed else {}
-
-
-def _event(row: Sequence[Any], tx: Transaction) -> Event:
-    return Event(*(tx.decode(value) if name in _JSON else value for name, value in zip(_EVENT_NAMES, row, strict=True)))
 
 
 def insert(tx: Transaction, delivery: Delivery) -> int:

@@ -1,6 +1,6 @@
 """SQL expressions that the two engines spell differently."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -254,3 +254,29 @@ class WithoutIndexOrder(WithoutIndex):
 def _without_index_order_postgresql(element: WithoutIndexOrder, compiler: Any, **kw: Any) -> str:
     column = compiler.process(element.column, **kw)
     return f"({column} || '')" if isinstance(element.type, sa.Text) else f"({column} + 0)"
+
+
+class OfRows(sa.ClauseElement):
+    """A statement as text about rows given as one parameter: `:rows`, a JSON list of lists.
+
+    In the text, `{rows}` is a table with the alias `given`. `columns` maps its columns, in the order of the lists, to PostgreSQL's
+    names of their types. `{join}` joins it to another table; SQLite then reads the given rows first: see `InOrder`.
+    """
+
+    inherit_cache = False
+
+    def __init__(self, sql: str, columns: Mapping[str, str]) -> None:
+        self.sql = sql
+        self.columns = columns
+
+
+@compiles(OfRows)
+def _of_rows(element: OfRows, compiler: Any, **kw: Any) -> str:
+    if compiler.dialect.name == "sqlite":
+        columns = [f"json_extract(value, '$[{n}]') AS {name}" for n, name in enumerate(element.columns)]
+        function, join = "json_each(:rows)", "CROSS JOIN"
+    else:
+        columns = [f"CAST(value ->> {n} AS {kind}) AS {name}" for n, (name, kind) in enumerate(element.columns.items())]
+        function, join = "jsonb_array_elements(CAST(:rows AS JSONB))", "JOIN"
+    rows = f"(SELECT {', '.join(columns)} FROM {function}) AS given"  # noqa: S608  # our own text
+    return str(compiler.process(sa.text(element.sql.format(rows=rows, join=join)), **kw))

@@ -7,7 +7,6 @@ On SQLite it is a full-text index (FTS5 with the trigram tokenizer) over `search
 PostgreSQL a GIN index over the results of the SQL function trellis_trigrams for each name.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -16,7 +15,7 @@ from sqlalchemy import bindparam
 
 from trellis.store import sqlite
 from trellis.store.counters import find_last, set_counter
-from trellis.store.engine import Row, Statement, Transaction
+from trellis.store.engine import OfRows, Row, Statement, Transaction
 from trellis.store.lists import journal
 from trellis.store.lists.journal import find_bounds
 from trellis.store.tables import node_changes, search_names
@@ -108,29 +107,24 @@ def _match_postgresql(tx: Transaction, kind: str, text: str, limit: int) -> list
 
 # --- updating -----------------------------------------------------------------------------------------------------
 
-_PAIRS: Final = {
-    True: "(SELECT json_extract(value, '$[0]') AS kind, json_extract(value, '$[1]') AS id FROM json_each(:pairs)) AS pair",
-    False: "(SELECT value ->> 0 AS kind, CAST(value ->> 1 AS BIGINT) AS id "
-    "FROM jsonb_array_elements(CAST(:pairs AS JSONB))) AS pair",
-}
-
-
-def _for_both(sql: str) -> Mapping[bool, Statement]:
-    """Build a statement about some pairs of kind and id for both engines: by whether the engine is SQLite."""
-    cross = {True: "CROSS JOIN", False: "JOIN"}
-    return {sqlite: Statement(sa.text(sql.format(pairs=_PAIRS[sqlite], join=cross[sqlite]))) for sqlite in (True, False)}
-
-
-_OUTDATED: Final = _for_both(
-    "SELECT search_names.document_id "
-    "FROM {pairs} {join} search_names ON search_names.kind = pair.kind AND search_names.id = pair.id "
-    "LEFT JOIN nodes ON nodes.kind = pair.kind AND nodes.id = pair.id "
-    "WHERE nodes.name_key IS NULL OR nodes.name_key <> search_names.name_key"
+_PAIR: Final = {"kind": "TEXT", "id": "BIGINT"}
+_OUTDATED: Final = Statement(
+    OfRows(
+        "SELECT search_names.document_id "
+        "FROM {rows} {join} search_names ON search_names.kind = given.kind AND search_names.id = given.id "
+        "LEFT JOIN nodes ON nodes.kind = given.kind AND nodes.id = given.id "
+        "WHERE nodes.name_key IS NULL OR nodes.name_key <> search_names.name_key",
+        _PAIR,
+    )
 )
-_ADD_NAMES: Final = _for_both(
-    "INSERT INTO search_names (kind, id, name_key) SELECT nodes.kind, nodes.id, nodes.name_key "
-    "FROM {pairs} {join} nodes ON nodes.kind = pair.kind AND nodes.id = pair.id "
-    "LEFT JOIN search_names ON search_names.kind = pair.kind AND search_names.id = pair.id WHERE search_names.document_id IS NULL"
+_ADD_NAMES: Final = Statement(
+    OfRows(
+        "INSERT INTO search_names (kind, id, name_key) SELECT nodes.kind, nodes.id, nodes.name_key "
+        "FROM {rows} {join} nodes ON nodes.kind = given.kind AND nodes.id = given.id "
+        "LEFT JOIN search_names ON search_names.kind = given.kind AND search_names.id = given.id "
+        "WHERE search_names.document_id IS NULL",
+        _PAIR,
+    )
 )
 # FTS5 does not follow the table that it indexes: a document has to be removed with its old text, and added with the new one.
 _UNINDEX: Final = Statement(
@@ -183,13 +177,13 @@ def update_search_index(tx: Transaction, most: int = 250) -> int:
 
 def _index(tx: Transaction, pairs: str) -> None:
     """Replace the indexed names of some nodes by their current ones: `pairs` is a JSON list of [kind, id]."""
-    outdated = [row[0] for row in tx.fetch(_OUTDATED[tx.sqlite], pairs=pairs)]
+    outdated = [row[0] for row in tx.fetch(_OUTDATED, rows=pairs)]
     if outdated:
         if tx.sqlite:
             tx.execute(_UNINDEX, documents=tx.encode(outdated))
         tx.connection.execute(sa.delete(search_names).where(_n.document_id.in_(outdated)))
     above = tx.connection.execute(sa.select(sa.func.coalesce(sa.func.max(_n.document_id), 0))).scalar_one()
-    if tx.execute(_ADD_NAMES[tx.sqlite], pairs=pairs) and tx.sqlite:
+    if tx.execute(_ADD_NAMES, rows=pairs) and tx.sqlite:
         tx.execute(_INDEX, above=above)
 
 

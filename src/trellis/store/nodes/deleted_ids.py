@@ -15,27 +15,19 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.counters import last_number
-from trellis.store.engine import Row, Statement, Transaction
+from trellis.store.engine import OfRows, Row, Statement, Transaction
 from trellis.store.tables import deleted_id_counts, nodes
 
 _SHIFTS: Final = (16, 8)  # from the coarse ranges to the fine ones
 _d, _c = deleted_id_counts.c, nodes.c
 
-_ROWS: Final = {
-    True: "SELECT :kind, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') "
-    "FROM json_each(:rows) WHERE true",
-    False: "SELECT :kind, CAST(value ->> 0 AS INTEGER), CAST(value ->> 1 AS BIGINT), CAST(value ->> 2 AS BIGINT) "
-    "FROM jsonb_array_elements(CAST(:rows AS JSONB))",
-}
-_ADD: Final = {
-    sqlite: Statement(
-        sa.text(
-            f"INSERT INTO deleted_id_counts (kind, shift, prefix, deleted) {rows} "
-            "ON CONFLICT (kind, shift, prefix) DO UPDATE SET deleted = deleted_id_counts.deleted + excluded.deleted"
-        )
+_ADD: Final = Statement(
+    OfRows(
+        "INSERT INTO deleted_id_counts (kind, shift, prefix, deleted) SELECT :kind, shift, prefix, deleted FROM {rows} WHERE true "
+        "ON CONFLICT (kind, shift, prefix) DO UPDATE SET deleted = deleted_id_counts.deleted + excluded.deleted",
+        {"shift": "INTEGER", "prefix": "BIGINT", "deleted": "BIGINT"},
     )
-    for sqlite, rows in _ROWS.items()
-}
+)
 
 
 def record_deleted(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
@@ -52,7 +44,7 @@ def _add(tx: Transaction, kind: str, ids: Iterable[int], by: int) -> None:
     ranges = Counter((shift, node >> shift) for node in ids for shift in _SHIFTS)
     if ranges:
         rows = [(shift, prefix, by * count) for (shift, prefix), count in ranges.items()]
-        tx.execute(_ADD[tx.sqlite], kind=kind, rows=tx.encode(rows))
+        tx.execute(_ADD, kind=kind, rows=tx.encode(rows))
 
 
 _RANGES: Final = Statement(
@@ -107,7 +99,7 @@ def repair(tx: Transaction, kind: str) -> None:
     """Count the deleted ids of a kind again, and replace the stored counts."""
     tx.connection.execute(sa.delete(deleted_id_counts).where(_d.kind == kind))
     rows = [(shift, prefix, deleted) for (shift, prefix), deleted in _count(tx, kind).items() if deleted]
-    tx.execute(_ADD[tx.sqlite], kind=kind, rows=tx.encode(rows))
+    tx.execute(_ADD, kind=kind, rows=tx.encode(rows))
 
 
 _KIND: Final = _c.kind == bindparam("kind")

@@ -3,35 +3,26 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-import orjson
 import sqlalchemy as sa
 
-from trellis.store.engine import IdIn, Statement, Transaction
+from trellis.store.engine import IdIn, OfRows, Statement, Transaction
 from trellis.store.requests.request import Shape
 from trellis.store.tables import request_shapes, requests
 
 _c = request_shapes.c
 _COLUMNS: Final = tuple(_c[name] for name in Shape._fields)
 _NAMES: Final = ", ".join(Shape._fields)
-
-
-def _for_both(sql: str) -> dict[bool, Statement]:
-    """Build a statement for SQLite (key True) and PostgreSQL (False) in which `wanted` is a table of shapes passed as JSON."""
-    numbers = {"key_id": "BIGINT", "status": "INTEGER"}
-    fields = {
-        True: (f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(Shape._fields)),
-        False: (f"CAST(value ->> {at} AS {numbers.get(name, 'TEXT')}) AS {name}" for at, name in enumerate(Shape._fields)),
-    }
-    rows = {True: "json_each(:shapes)", False: "jsonb_array_elements(CAST(:shapes AS JSONB))"}
-    wanted = {sqlite: f"(SELECT {', '.join(fields[sqlite])} FROM {rows[sqlite]}) AS wanted" for sqlite in (True, False)}  # noqa: S608  # our own text
-    return {sqlite: Statement(sa.text(sql.format(wanted=wanted[sqlite]))) for sqlite in (True, False)}
-
-
-_FIND: Final = _for_both(
-    f"SELECT request_shapes.id, {', '.join(f'request_shapes.{name}' for name in Shape._fields)} "  # noqa: S608  # our own text
-    f"FROM {{wanted}} JOIN request_shapes ON {' AND '.join(f'request_shapes.{name} = wanted.{name}' for name in Shape._fields)}"
+_TYPES: Final = {name: {"key_id": "BIGINT", "status": "INTEGER"}.get(name, "TEXT") for name in Shape._fields}
+_FIND: Final = Statement(
+    OfRows(
+        f"SELECT request_shapes.id, {', '.join(f'request_shapes.{name}' for name in Shape._fields)} "  # noqa: S608  # our own text
+        f"FROM {{rows}} JOIN request_shapes ON {' AND '.join(f'request_shapes.{name} = given.{name}' for name in Shape._fields)}",
+        _TYPES,
+    )
 )
-_INSERT: Final = _for_both(f"INSERT INTO request_shapes ({_NAMES}) SELECT {_NAMES} FROM {{wanted}} RETURNING id, {_NAMES}")  # noqa: S608  # our own text
+_INSERT: Final = Statement(
+    OfRows(f"INSERT INTO request_shapes ({_NAMES}) SELECT {_NAMES} FROM {{rows}} RETURNING id, {_NAMES}", _TYPES)  # noqa: S608  # our own text
+)
 _DELETE_UNUSED: Final = Statement(
     sa.delete(request_shapes).where(IdIn(_c.id, "shapes"), ~sa.exists().where(requests.c.shape == _c.id)).returning(*_COLUMNS)
 )
@@ -46,8 +37,8 @@ def find_or_insert(tx: Transaction, shapes: Collection[tuple[Any, ...]]) -> tupl
     return {one: ids[row] for one, row in stored.items()}, [decode(row) for row in new]
 
 
-def _run(tx: Transaction, statement: dict[bool, Statement], rows: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
-    found = tx.fetch(statement[tx.sqlite], shapes=orjson.dumps(sorted(rows)).decode())
+def _run(tx: Transaction, statement: Statement, rows: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
+    found = tx.fetch(statement, rows=tx.encode(sorted(rows)))
     return {tuple(row[1:]): row[0] for row in found}
 
 

@@ -178,7 +178,7 @@ def test_however_many_ask_during_a_fault_one_write_is_tried(settings: Settings) 
         try:
             answers = await asyncio.gather(*asked)
             assert [answer and answer[0] for answer in answers] == [503] * 50
-            assert store.writes_waiting <= 1
+            assert store.writer.waiting <= 1
         finally:
             goes_on.set()
         await health.stop()

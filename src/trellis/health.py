@@ -135,9 +135,9 @@ class Health:
         return _OK if step == newest else f"the database is at step {step}, and this release needs {newest}"
 
     def _judge_writer(self) -> str:
-        if self._store.is_write_queue_full():
-            return f"{self._store.writes_waiting} writes wait for their turn"
-        busy = self._store.writer_busy_seconds()
+        if self._store.writer.is_full():
+            return f"{self._store.writer.waiting} writes wait for their turn"
+        busy = self._store.writer.busy_seconds()
         return _OK if busy < self._settings.busy_timeout else f"one commit has taken {busy:.0f} seconds so far"
 
     def _judge_disk(self) -> Mapping[str, str]:

@@ -189,7 +189,7 @@ def test_the_queue_of_writes_has_an_end(make_api: MakeApiClient) -> None:
     api = make_api()
     done = threading.Event()
     store = api.application.gate.store
-    store._writer._limits = QueueLimits(timeout=30, room=2)
+    store.writer._limits = QueueLimits(timeout=30, room=2)
     held = store.write(lambda _: done.wait(600))
 
     async def send_many() -> list[httpx.Response]:

@@ -174,7 +174,7 @@ def test_what_waits_for_the_writer_is_judged_by_the_addresses_of_then(
     with ThreadPoolExecutor(1) as pool:
         changed = gate.submit(Call("keys.update", TERMINAL, {"addresses": ["192.0.2.1"]}, number))
         late = pool.submit(api, "GET" if is_read else "POST", LIST, key=text, **({} if is_read else {"json": {"name": "Late"}}))
-        wait_until(lambda: gate.store.writes_waiting == 2)
+        wait_until(lambda: gate.store.writer.waiting == 2)
         go.set()
         changed.result(30)
         read_refusal(late.result(30), 403, "IP_ADDRESS_NOT_ALLOWED")

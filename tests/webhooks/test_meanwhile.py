@@ -295,7 +295,7 @@ def test_a_message_that_was_sent_is_not_sent_again_because_the_process_stopped_b
         stopping = Worker(gate)
         running = asyncio.create_task(stopping.run())
         try:
-            await wait_in_loop_until(lambda: bool(busy) and busy[0].running() and gate.store.writes_waiting > 0)
+            await wait_in_loop_until(lambda: bool(busy) and busy[0].running() and gate.store.writer.waiting > 0)
             stopping.stop()
             await asyncio.wait([running], timeout=0.5)  # the delivery has been called off by then
         finally:

@@ -253,7 +253,7 @@ def test_what_another_worker_takes_over_at_the_last_moment_is_not_delivered_by_t
         hold(gate, worker._id)
         gate.store.write(take_over)
         assert await worker.look() == 2
-        await wait_in_loop_until(lambda: gate.store.writes_waiting == 2)
+        await wait_in_loop_until(lambda: gate.store.writer.waiting == 2)
         go_on.set()
         await worker.settle()
         await worker.close()

@@ -271,7 +271,7 @@ class Mcp:
     async def _write(
         self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any], size: int
     ) -> bytes:
-        self.gate.store.check_room()
+        self.gate.store.writer.check_room()
         if operation.fork is not None:
             followed = await self.service.follow(Call(operation.name, actor, target=target))
             operation = self.gate.catalogue.find(followed.operation)

@@ -56,12 +56,12 @@ def take_sample(
     sample.add("cache_lookups", counts.hits, "hit")
     sample.add("cache_lookups", counts.misses, "miss")
     sample.add("cache_bytes", cache_bytes)
-    written = gate.store.writer_counts
+    written = gate.store.writer.counts
     sample.add("writes", written.writes)
     sample.add("commits", written.commits)
     sample.add("commit_seconds", written.committing)
     sample.add("write_lock_wait_seconds", written.waiting)
-    sample.add("writes_waiting", gate.store.writes_waiting)
+    sample.add("writes_waiting", gate.store.writer.waiting)
     sample.add("workers_ready", is_ready)
     _add_process(sample)
     return sample

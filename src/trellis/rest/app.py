@@ -74,7 +74,7 @@ class Rest:
         operation = route.operation
         if not operation.writes:
             return await self._read(request, route, target)
-        self.gate.store.check_room()  # before the body is read, so that refusing costs little
+        self.gate.store.writer.check_room()  # before the body is read, so that refusing costs little
         if operation.fork is not None:
             followed = await self.service.follow(Call(operation.name, bearer.actor, target=target))
             operation = self.gate.catalogue.find(followed.operation)

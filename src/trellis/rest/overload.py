@@ -30,7 +30,7 @@ class Overload(Writes):
         return method not in _READING and path.startswith(self._start)
 
     def refuse(self, scope: Scope) -> bytes | None:
-        if self.under_way < self._most and not self._service.gate.store.is_write_queue_full():
+        if self.under_way < self._most and not self._service.gate.store.writer.is_full():
             return None
         headers = dict(scope["headers"])
         if b"origin" in headers:

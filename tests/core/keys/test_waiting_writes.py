@@ -186,7 +186,7 @@ def test_a_counted_read_is_judged_by_the_key_at_its_turn(
         with _waiting(gate):
             changed = gate.submit(Call(operation, TERMINAL, raw, made["id"]))
             late = pool.submit(gate.run, Call("forums.list", reader, address="192.0.2.7"))
-            wait_until(lambda: gate.store.writes_waiting == 2)
+            wait_until(lambda: gate.store.writer.waiting == 2)
         changed.result(30)
         if refusal is None:
             assert late.result(30).value["totalResults"] == 0

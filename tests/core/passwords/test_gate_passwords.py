@@ -165,9 +165,9 @@ def test_the_passwords_in_a_batch_become_digests_before_the_writer(gate: Gate, s
 def test_a_write_with_a_password_that_is_withdrawn_while_it_waits_for_the_writer_is_never_begun(gate: Gate, run: Run) -> None:
     go_on = threading.Event()
     held = gate.store.write(lambda _: go_on.wait(_PATIENCE))
-    wait_until(lambda: not gate.store.writes_waiting)
+    wait_until(lambda: not gate.store.writer.waiting)
     waiting = gate.submit(_call("forums.create", name="Staff", password=_WORD))
-    wait_until(lambda: gate.store.writes_waiting == 1)
+    wait_until(lambda: gate.store.writer.waiting == 1)
     assert waiting.cancel()
     go_on.set()
     assert held.result(_PATIENCE)

@@ -28,7 +28,7 @@ from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
 from trellis.store.engine.outage import Outage
 from trellis.store.engine.transaction import QueryCache, Statement, Transaction
-from trellis.store.engine.writer import QueueLimits, Writer, WriterCounts, refuse_busy, refuse_full
+from trellis.store.engine.writer import QueueLimits, Writer, refuse_busy
 from trellis.store.tables import counters
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Store:
 
     With `reads_inline`, reads may run in any thread, even that of an event loop: SQLite reads a page in less time than it takes to
     hand the read to another thread. On PostgreSQL reads wait for the network and belong in a thread of their own.
-    `failures` are the errors for a database that is busy or cannot be reached.
+    `failures` are the errors for a database that is busy or cannot be reached. `writer` runs the writes: see `write`.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -65,7 +65,7 @@ class Store:
         self._cache = QueryCache()
         self._listeners = Listeners()
         self._listener = InvalidationListener(self._connect_listener, self._listeners, self._cache.clear)
-        self._writer = Writer(
+        self.writer = Writer(
             self._open_for_writing,
             self.failures,
             self.outage,
@@ -220,7 +220,7 @@ class Store:
         withdraws the work. If `work` raises Rollback, its value is the result, and everything is rolled back too. A `quiet` write
         does not change the data version: only for bookkeeping on which no cached response and no decision about a key depends.
         """
-        return self._writer.submit(work, quiet=quiet)
+        return self.writer.submit(work, quiet=quiet)
 
     def _wait_for_other_processes(self, number: int, until: float) -> None:
         tx = self._open_for_reading()
@@ -229,29 +229,6 @@ class Store:
         finally:
             self.release_reader(tx)
 
-    @property
-    def writer_counts(self) -> WriterCounts:
-        """The counts of the writer of this process."""
-        return self._writer.counts
-
-    @property
-    def writes_waiting(self) -> int:
-        """How many writes are waiting in this process."""
-        return self._writer.waiting
-
-    def is_write_queue_full(self) -> bool:
-        """Return whether as many writes are waiting as are allowed to."""
-        return self._writer.is_full()
-
-    def writer_busy_seconds(self) -> float:
-        """Return for how many seconds the writer has been working on its current commit; 0 while it waits for work."""
-        return self._writer.busy_seconds()
-
-    def check_room(self) -> None:
-        """Raise Refused (BUSY) if a write would be refused because too many are waiting already."""
-        if self._writer.is_full():
-            raise refuse_full()
-
     def close(self) -> None:
         """Finish the waiting writes, and close all connections; those of reads that have not ended are closed when these end.
 
@@ -259,7 +236,7 @@ class Store:
         """
         self._is_closed = True
         self._listener.close()
-        self._writer.close()
+        self.writer.close()
         self.close_reader()
         self.engine.dispose()
 

@@ -149,6 +149,11 @@ class Writer:
         """Return whether as many writes are waiting as are allowed to."""
         return self._jobs.qsize() >= self._limits.room
 
+    def check_room(self) -> None:
+        """Raise Refused (BUSY) if a write would be refused because too many are waiting already."""
+        if self.is_full():
+            raise refuse_full()
+
     def close(self) -> None:
         """Finish the waiting writes, and stop the thread. Later writes are refused."""
         with self._guard:

@@ -10,7 +10,7 @@ from tests.sqlite_file import open_sqlite
 from trellis.core.gate import Gate
 from trellis.kinds import KINDS
 from trellis.settings import Settings
-from trellis.store.counters import next_number
+from trellis.store.counters import next_numbers
 from trellis.store.engine import Transaction
 from trellis.store.nodes import insert, rows
 
@@ -35,7 +35,7 @@ def insert_below(gate: Gate, forum: int, levels: int) -> list[int]:
         node = rows.find_by_ids(tx, "forums", (forum,))[forum]
         made: list[int] = []
         for _ in range(levels):
-            node = insert(tx, "forums", replace(node, id=next_number(tx, "forums", 1), parent_id=node.id, external_id=None))
+            node = insert(tx, "forums", replace(node, id=next_numbers(tx, "forums", 1)[0], parent_id=node.id, external_id=None))
             made.append(node.id)
         return made
 

@@ -43,11 +43,11 @@ def _fail(tx: Transaction) -> None:
 def test_writes_that_share_a_commit_get_numbers_without_gaps(store: Store) -> None:
     taken = _run_together(
         store,
-        lambda tx: next_number(tx, "forums", 1),
+        lambda tx: next_numbers(tx, "forums", 1)[0],
         lambda tx: next_number(tx, "calendars"),
         lambda tx: list(next_numbers(tx, "forums", 3)),
         _fail,
-        lambda tx: next_number(tx, "forums", 1),
+        lambda tx: next_numbers(tx, "forums", 1)[0],
         lambda tx: next_number(tx, "calendars"),
     )
     assert taken[:3] == [1, 1, [2, 3, 4]]
@@ -55,18 +55,18 @@ def test_writes_that_share_a_commit_get_numbers_without_gaps(store: Store) -> No
     assert taken[4:] == [5, 2]
     assert _read(store, "forums") == (5, 5)
     assert _read(store, "calendars") == (2, 0)
-    assert store.write(lambda tx: next_number(tx, "forums", 1)).result() == 6
+    assert store.write(lambda tx: next_numbers(tx, "forums", 1)[0]).result() == 6
 
 
 def test_a_number_that_was_not_kept_is_given_again(store: Store) -> None:
     def try_it(tx: Transaction) -> None:
-        raise Rollback(next_number(tx, "forums", 1))
+        raise Rollback(next_numbers(tx, "forums", 1)[0])
 
     def try_inside(tx: Transaction) -> tuple[int, int, int]:
-        one = next_number(tx, "forums", 1)
+        one = next_numbers(tx, "forums", 1)[0]
         with pytest.raises(ZeroDivisionError), tx.savepoint():
             _fail(tx)
-        return one, next_number(tx, "forums", 1), last_number(tx, "forums")
+        return one, next_numbers(tx, "forums", 1)[0], last_number(tx, "forums")
 
     assert _run_together(store, try_it, try_it, try_inside, try_it) == [1, 1, (1, 2, 2), 3]
     assert _read(store, "forums") == (2, 2)
@@ -76,11 +76,11 @@ def test_what_reads_the_counters_in_a_transaction_sees_what_was_taken_before(sto
     def take_and_look(tx: Transaction) -> list[Any]:
         next_numbers(tx, "forums", 2)
         next_numbers(tx, "forums", 3)
-        seen: list[Any] = [count_all(tx, "forums"), next_number(tx, "forums", 1), read_counters(tx)["forums"]]
+        seen: list[Any] = [count_all(tx, "forums"), next_numbers(tx, "forums", 1)[0], read_counters(tx)["forums"]]
         next_numbers(tx, "forums", 4)
         add_to_total(tx, "forums", -2)
         set_counter(tx, "forums", 100, 50)
-        return [*seen, last_number(tx, "forums"), next_number(tx, "forums", 1)]
+        return [*seen, last_number(tx, "forums"), next_numbers(tx, "forums", 1)[0]]
 
     assert store.write(take_and_look).result() == [5, 6, (6, 6), 100, 101]
     assert _read(store, "forums") == (101, 51)

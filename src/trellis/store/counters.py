@@ -22,12 +22,12 @@ _LAST = Statement(sa.select(counters.c.last).where(_NAMED), beside_taken=True)
 _TOTAL = Statement(sa.select(counters.c.total).where(_NAMED))
 
 
-def next_number(tx: Transaction, sequence: str, count: int = 0) -> int:
-    """Take the next number of a sequence, and add `count` to its total.
+def next_number(tx: Transaction, sequence: str) -> int:
+    """Take the next number of a sequence, and leave its total as it is.
 
     If the transaction does not commit, the number can be taken again. Once committed, a number is never assigned again.
     """
-    return next_numbers(tx, sequence, 1, count)[0]
+    return next_numbers(tx, sequence, 1, 0)[0]
 
 
 def next_numbers(tx: Transaction, sequence: str, count: int, more: int | None = None) -> range:

@@ -10,7 +10,7 @@ from tests.memory_meter import MemoryMeter
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store import nodes
-from trellis.store.counters import next_number
+from trellis.store.counters import next_numbers
 from trellis.store.engine import Transaction
 from trellis.store.nodes import outline
 
@@ -78,7 +78,7 @@ def test_very_many_long_lists_of_groups_are_examined_some_at_a_time(
         forum = nodes.find_by_ids(tx, "forums", (community.help,))[community.help]
         for number in range(90):
             permissions = {option: [*groups[: 1000 + 10 * number], community.patrons] for option in forum.permissions}
-            made = replace(forum, id=next_number(tx, "forums", 1), permissions=permissions)
+            made = replace(forum, id=next_numbers(tx, "forums", 1)[0], permissions=permissions)
             nodes.insert(tx, "forums", made)
 
     gate.store.write(insert).result()

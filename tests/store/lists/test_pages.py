@@ -12,7 +12,7 @@ import pytest
 
 from tests.store.nodes.test_rows import node, read, store, write
 from trellis.store import counters, tables
-from trellis.store.counters import next_number
+from trellis.store.counters import next_numbers
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Statement, Transaction
 from trellis.store.lists import inside, journal, pages, results, search, statements
@@ -183,7 +183,7 @@ def recount_deleted_ids(tx: Transaction) -> None:
 
 def grow(tx: Transaction, chance: random.Random) -> None:
     for _ in range(15):
-        id, day = next_number(tx, "forums", count=1), chance.randint(10, 28)
+        id, day = next_numbers(tx, "forums", 1)[0], chance.randint(10, 28)
         name = chance.choice(["Lorem", "ipsum", "lorem RARE", "x", "Straße"]) + chance.choice(["", " x", f" {id}"])
         made = node(id, chance.choice([None, None, 2, 6]), id, name=name, fields={"type": chance.choice("aaaaab")})
         made.created_at, made.updated_at = f"2026-01-{chance.randint(10, 12)}", f"2026-02-{day}"

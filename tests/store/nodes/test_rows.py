@@ -55,8 +55,8 @@ def store(settings: Settings) -> Iterator[Store]:
 
     def fill(tx: Transaction) -> None:
         for parent, position in TREE.values():
-            rows.insert(tx, "forums", node(next_number(tx, "forums", count=1), parent, position))
-        rows.insert(tx, "blogs", node(next_number(tx, "blogs", count=1), None, 0, name="A blog", permissions={}))
+            rows.insert(tx, "forums", node(next_numbers(tx, "forums", 1)[0], parent, position))
+        rows.insert(tx, "blogs", node(next_numbers(tx, "blogs", 1)[0], None, 0, name="A blog", permissions={}))
 
     store.write(fill).result(30)
     yield store

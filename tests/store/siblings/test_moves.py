@@ -13,7 +13,7 @@ from tests.conftest import NewSettings, settings_for
 from tests.databases import Databases
 from trellis.settings import Settings
 from trellis.store import siblings, snapshots
-from trellis.store.counters import next_number, next_numbers
+from trellis.store.counters import next_numbers
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
 from trellis.store.lists import pages
@@ -29,7 +29,7 @@ picks = st.integers(0, 300)
 
 def insert(tx: Transaction, parent: int | None, position: int) -> int:
     """Insert a forum at a position; return its id."""
-    new = next_number(tx, "forums", count=1)
+    new = next_numbers(tx, "forums", 1)[0]
     rows.insert(tx, "forums", Node(new, parent, 0, f"N{new}", {}, {}, "2026-01", "2026-01"), position)
     return new
 

@@ -205,7 +205,7 @@ _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name)
 def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) -> Node:
     """Insert a node at a position among its siblings, or at the end (None); return it with its position.
 
-    Its id must come from `counters.next_number`, which has counted it in the total; its own `position` is ignored.
+    Its id must come from `counters.next_numbers`, which has counted it in the total; its own `position` is ignored.
     """
     return insert_siblings(tx, kind, [node], position)[0]
 

@@ -6,7 +6,6 @@ too many shapes, or no such filter, it examines chunks of all rows. It stops at 
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -184,7 +183,7 @@ def _find_window(
     if last <= first:
         return None, seconds
     while True:
-        begin = first if seconds == _ALL else _subtract(last, seconds)
+        begin = first if seconds == _ALL else search_time.shift(last, -seconds)
         some = sa.select(sa.literal(1)).where(*rows, _c.at >= begin).limit(_CHUNK + 1).subquery()
         many = int(tx.connection.execute(sa.select(sa.func.count()).select_from(some), params).scalar_one())
         if many > _CHUNK and seconds > _SHORTEST:
@@ -192,11 +191,6 @@ def _find_window(
         else:
             wider = seconds * _FACTOR if many * _FACTOR <= _CHUNK else seconds
             return (None if begin <= first else begin), wider
-
-
-def _subtract(at: str, seconds: float) -> str:
-    """Return the timestamp `seconds` before another one."""
-    return (datetime.fromisoformat(at) - timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _read(tx: Transaction, ids: Sequence[int]) -> list[LoggedRequest]:

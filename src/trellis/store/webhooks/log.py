@@ -1,7 +1,6 @@
 """The delivery log: searching it, reading a delivery with its attempts, and purging."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, get_args
 
 import sqlalchemy as sa
@@ -93,21 +92,16 @@ def _find_id_range(tx: Transaction, filters: Mapping[str, Any], before: int | No
         at = tx.connection.execute(sa.select(sa.func.min(_c.created_at)).where(_c.created_at >= since)).scalar()
         if at is None:
             return 0, 0
-        first = first.where(_c.created_at >= since, _c.created_at <= _later(at, _LAG))
+        first = first.where(_c.created_at >= since, _c.created_at <= search_time.shift(at, _LAG))
     if until := filters.get("until"):
         at = tx.connection.execute(sa.select(sa.func.max(_c.created_at)).where(_c.created_at < until)).scalar()
         if at is None:
             return 0, 0
-        last = last.where(_c.created_at < until, _c.created_at >= _later(at, -_LAG))
+        last = last.where(_c.created_at < until, _c.created_at >= search_time.shift(at, -_LAG))
     bottom, top = (tx.connection.execute(statement).scalar() for statement in (first, last))
     if bottom is None or top is None:
         return 0, 0
     return (top + 1 if before is None else min(top + 1, before)), bottom
-
-
-def _later(at: str, seconds: int) -> str:
-    moment = datetime.fromisoformat(at) + timedelta(seconds=seconds)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def list_attempts(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool = True) -> dict[int, list[Attempt]]:

@@ -79,7 +79,7 @@ def count(tx: Transaction) -> int:
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(administrators)).scalar_one())
 
 
-_HAS_PASSWORD: Final = _c.digest.not_in(("", NO_PASSWORD))
+HAS_PASSWORD: Final = sa.and_(_c.digest != "", _c.digest != NO_PASSWORD)  # the same as `Administrator.has_password`
 
 
 def _at_provider(issuer: str) -> sa.ColumnElement[bool]:
@@ -88,7 +88,7 @@ def _at_provider(issuer: str) -> sa.ColumnElement[bool]:
 
 def count_others_enabled(tx: Transaction, admin: int, role: str, issuer: str) -> int:
     """Count the administrators with a role, other than `admin`, who can sign in with a password or at the provider `issuer`."""
-    can = (_c.disabled_at.is_(None), _c.role == role, sa.or_(_HAS_PASSWORD, _at_provider(issuer)))
+    can = (_c.disabled_at.is_(None), _c.role == role, sa.or_(HAS_PASSWORD, _at_provider(issuer)))
     others = sa.select(sa.func.count()).select_from(administrators).where(*can, _c.id != admin)
     return int(tx.connection.execute(others).scalar_one())
 
@@ -98,7 +98,7 @@ def any_can_sign_in(tx: Transaction, issuer: str, local: str | None) -> bool:
 
     If `local` is a role, only administrators with that role may sign in with a password.
     """
-    locally = _HAS_PASSWORD if local is None else sa.and_(_HAS_PASSWORD, _c.role == local)
+    locally = HAS_PASSWORD if local is None else sa.and_(HAS_PASSWORD, _c.role == local)
     can = (_c.disabled_at.is_(None), sa.or_(locally, _at_provider(issuer)))
     return tx.connection.execute(sa.select(_c.id).where(*can).limit(1)).first() is not None
 

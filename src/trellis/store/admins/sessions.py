@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.admins.administrators import NO_PASSWORD
+from trellis.store.admins.administrators import HAS_PASSWORD
 from trellis.store.engine import Statement, TextIn, Transaction
 from trellis.store.tables import administrators, authenticators, identities, passkeys, sessions
 
@@ -54,7 +54,7 @@ _LIVE = Statement(
         *(sa.exists().where(table.c.admin_id == _c.admin_id) for table in (passkeys, authenticators)),
         administrators.c.role,
         administrators.c.kinds,
-        sa.and_(administrators.c.digest != "", administrators.c.digest != NO_PASSWORD),
+        HAS_PASSWORD,
         sa.exists().where(identities.c.admin_id == _c.admin_id, identities.c.issuer == bindparam("issuer")),
         administrators.c.zone,
         administrators.c.shows_utc,

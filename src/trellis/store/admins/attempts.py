@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Transaction
+from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import failed_sign_ins, sign_in_attempts
 
 BROWSER: Final = "browser/"  # prefix of the subjects of known browsers
@@ -33,15 +33,17 @@ def find_attempts(tx: Transaction, subjects: tuple[str, ...]) -> dict[str, Attem
     return {row[0]: Attempts(*row) for row in rows}
 
 
+_SAVE: Final = Statement(
+    sa.text(
+        "INSERT INTO sign_in_attempts (subject, failures, at, wait_until) VALUES (:subject, :failures, :at, :wait_until) "
+        "ON CONFLICT (subject) DO UPDATE SET failures = excluded.failures, at = excluded.at, wait_until = excluded.wait_until"
+    )
+)
+
+
 def save_attempts(tx: Transaction, counted: Attempts) -> None:
     """Write the failed attempts of a subject, replacing its row."""
-    values = asdict(counted)
-    if tx.sqlite:
-        from sqlalchemy.dialects.sqlite import insert  # noqa: PLC0415  # start-up time: only the dialect in use
-    else:
-        from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]  # noqa: PLC0415  # as above
-    statement = insert(sign_in_attempts).values(**values)
-    tx.connection.execute(statement.on_conflict_do_update(index_elements=[sign_in_attempts.c.subject], set_=values))
+    tx.execute(_SAVE, **asdict(counted))
 
 
 def purge_attempts(tx: Transaction, failures_before: str, browsers_before: str) -> int:

@@ -1,6 +1,6 @@
 """The rows of saved filters."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Final
 
 import sqlalchemy as sa
@@ -26,7 +26,7 @@ class SavedFilter:
     updated_at: str
 
 
-_COLUMNS: Final = (_c.id, _c.admin_id, _c.list, _c.name, _c.query, _c.shared, _c.created_at, _c.updated_at)
+_COLUMNS: Final = tuple(_c[field.name] for field in fields(SavedFilter))
 
 
 def find(tx: Transaction, number: int) -> SavedFilter | None:

@@ -69,7 +69,7 @@ def save(tx: Transaction, kind: str, node: Node, change: Change, neighbours: Map
 
     Parent and position are taken from `node`, since the row may have been moved already; everything else is read from the row.
     """
-    tx.execute(_SAVE, **_values(_next_event(tx), kind, node.id, change, (node.parent_id, node.position), _encode(tx, neighbours)))
+    save_many(tx, kind, [(node, neighbours)], change)
 
 
 def save_many(tx: Transaction, kind: str, rows: Sequence[tuple[Node, Mapping[str, Any] | None]], change: Change) -> None:
@@ -77,16 +77,11 @@ def save_many(tx: Transaction, kind: str, rows: Sequence[tuple[Node, Mapping[str
 
     See `save`.
     """
-    first = _next_event(tx)
     params = [
-        _values(seq, kind, node.id, change, (node.parent_id, node.position), _encode(tx, neighbours))
-        for seq, (node, neighbours) in enumerate(rows, first)
+        _values(seq, kind, node.id, change, (node.parent_id, node.position), None if beside is None else tx.encode(beside))
+        for seq, (node, beside) in enumerate(rows, _next_event(tx))
     ]
     tx.execute_many(_SAVE, params)
-
-
-def _encode(tx: Transaction, neighbours: Mapping[str, Any] | None) -> str | None:
-    return None if neighbours is None else tx.encode(neighbours)
 
 
 def save_moved(tx: Transaction, kind: str, parent: int | None, positions: Mapping[int, int], to: int) -> None:

@@ -126,20 +126,19 @@ def read_page(
 
     `filters` may contain state (as it is at `now`), operation, and actor (type and id).
     """
-    conditions = _conditions(filters, now)
-    total = tx.connection.execute(sa.select(sa.func.count()).select_from(proposals).where(*conditions)).scalar_one()
+    conditions, params = _conditions(filters), {"now": now}
+    total = tx.connection.execute(sa.select(sa.func.count()).select_from(proposals).where(*conditions), params).scalar_one()
     order = _c.id.desc() if newest_first else _c.id
     # First the ids, from indexes alone: rows contain content, which may be large, and SQLite reads through it to later columns.
     ids = sa.select(_c.id).where(*conditions).order_by(order).limit(limit).offset(offset)
-    rows = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id.in_(ids)).order_by(order))
+    rows = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id.in_(ids)).order_by(order), params)
     return total, [Proposal(*row) for row in rows]
 
 
-def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[bool]]:
+def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found: list[sa.ColumnElement[bool]] = []
     if state := filters.get("state"):
-        overdue = sa.and_(_c.state == _OPEN, _c.expires_at <= now)
-        states = {"open": sa.and_(_c.state == _OPEN, _c.expires_at > now), "expired": sa.or_(_c.state == state, overdue)}
+        states = {"open": _IS_OPEN, "expired": sa.or_(_c.state == state, _IS_OVERDUE)}
         found.append(states.get(state, _c.state == state))
     if operation := filters.get("operation"):
         found.append(_c.operation == operation)

@@ -13,6 +13,7 @@ from trellis.core.admins import create_first_run_token
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.core.passwords import digests as passwords
+from trellis.core.passwords import lanes
 from trellis.errors import Refused
 
 _PATIENCE = 60
@@ -99,13 +100,15 @@ def test_a_password_that_is_sent_again_is_no_change(run: Run, events: Events) ->
     assert events()[-1]["changed"] == ["password"]
 
 
-def _submit_until_refused(gate: Gate, actor: Actor) -> tuple[list[Future[Result]], Call]:
-    """Submit calls with passwords until one finds no room; return the others, and the call that was refused."""
+def _submit_until_refused(gate: Gate, slow: Slow, actor: Actor) -> tuple[list[Future[Result]], Call]:
+    """Submit calls with passwords until one finds no room, and none will get any; return the others, and the one refused."""
     running: list[Future[Result]] = []
     for number in range(30):
         call = Call("forums.create", actor, {"name": "F", "password": _WORD}, token=f"t-{number}", fingerprint="f")
         try:
             running.append(gate.submit(call))
+            if len(running) == lanes._THREADS:  # each has taken its work, so that no room is made later
+                wait_until(lambda: len(slow.threads) == lanes._THREADS)
         except Refused as refused:
             if refused.message == "TOO_MANY_PASSWORDS":
                 return running, call
@@ -115,7 +118,7 @@ def _submit_until_refused(gate: Gate, actor: Actor) -> tuple[list[Future[Result]
 
 def test_the_requests_of_one_key_wait_behind_two_digests_and_no_other_does(gate: Gate, slow: Slow) -> None:
     plugin, other = (Actor("key", number, "Plugin", frozenset({"forums.create"})) for number in (7, 8))
-    running, _ = _submit_until_refused(gate, plugin)
+    running, _ = _submit_until_refused(gate, slow, plugin)
     elsewhere = gate.submit(Call("forums.create", other, {"name": "Other", "password": _WORD}))
     assert 16 <= len(running) <= 18
     assert len(slow.threads) <= 2
@@ -125,7 +128,7 @@ def test_the_requests_of_one_key_wait_behind_two_digests_and_no_other_does(gate:
 
 def test_an_approval_that_finds_no_room_is_told_of_no_passwords(gate: Gate, slow: Slow) -> None:
     plugin = Actor("key", 7, "Plugin", frozenset({"forums.create", "proposals.approve"}))
-    running, _ = _submit_until_refused(gate, plugin)
+    running, _ = _submit_until_refused(gate, slow, plugin)
     with pytest.raises(Refused, match=r"^BUSY: Too many writes are already waiting") as refused:
         gate.submit(_call("proposals.approve", 1, plugin))
     assert refused.value.status == 503
@@ -136,7 +139,7 @@ def test_an_approval_that_finds_no_room_is_told_of_no_passwords(gate: Gate, slow
 
 def test_a_call_that_found_no_room_can_be_sent_again_under_its_idempotency_key(gate: Gate, slow: Slow) -> None:
     plugin = Actor("key", 7, "Plugin", frozenset({"forums.create"}))
-    running, refused = _submit_until_refused(gate, plugin)
+    running, refused = _submit_until_refused(gate, slow, plugin)
     slow.go.set()
     for future in running:
         future.result(_PATIENCE)

@@ -29,7 +29,7 @@ from trellis.admin.runner import Runner, SignInNeeded
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import Sessions, is_equal
 from trellis.admin.static import Static
-from trellis.admin.submitted import CSRF, StaleForm
+from trellis.admin.submitted import CSRF, StaleForm, show_typed
 from trellis.admin.view import View
 from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.alarms import count_unread
@@ -317,7 +317,7 @@ class Panel:
             told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}
             return request.json(told, refused.status)
         try:
-            shown = request.form.shown() if request.me is not None else []
+            shown = show_typed(request.form.carried()) if request.me is not None else []
             title = title or say(refused.refusal.title)
             response = request.page("error.html", status=refused.status, title=title, refused=refused, back="", shown=shown)
         except Exception:  # whatever broke the layout must not hide the refusal

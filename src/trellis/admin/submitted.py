@@ -112,10 +112,6 @@ class Submitted(Mapping[str, str]):
         """
         return () if self.is_too_large_to_carry else self._find_typed()
 
-    def shown(self) -> list[tuple[str, str]]:
-        """Return what somebody has typed or chosen, to be read after the form has not taken effect: no passwords."""
-        return show_typed(self.carried())
-
     @property
     def is_too_large_to_carry(self) -> bool:
         """Whether a form is too large to be carried, such as one with a long document."""
@@ -129,6 +125,9 @@ class Submitted(Mapping[str, str]):
 
 
 def show_typed(carried: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leave out what is empty, what only the panel reads, and the 0 of a box that is ticked: its 1 comes next."""
+    """Return what somebody has typed or chosen, for a page to show.
+
+    Left out are what is empty, what only the panel reads, and the 0 of a box that is ticked: its 1 comes next.
+    """
     typed = [(name, value) for name, value in carried if value and not name.startswith(_OURS)]
     return [pair for pair, after in zip_longest(typed, typed[1:]) if pair[1] != "0" or after is None or after[0] != pair[0]]

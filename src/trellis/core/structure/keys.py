@@ -1,10 +1,10 @@
 """Applies the API keys in a document: creates or changes them, and never revokes any. Only at the terminal and in the panel."""
 
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
 from typing import Any, Final
 
 from trellis.core.operation import Context, Progress
+from trellis.core.paging import MOST_PER_PAGE, read_all
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, refuse_document
 from trellis.core.structure.entries import KeyEntry, Place, place_faults
@@ -12,7 +12,6 @@ from trellis.core.structure.steps import Steps
 from trellis.errors import Refused
 from trellis.sentences import say
 
-_MOST: Final = 1000  # keys that are read at a time
 _STATES: Final = ("active", "paused", "expired")  # a name means its keys in the first of these states that has any
 _RECORDED: Final = {"expires": "expiresAt"}  # settings that have another name in the record of a key
 
@@ -72,11 +71,11 @@ def _find(context: Context, entry: KeyEntry) -> list[int]:
     return next((found for state in _STATES if (found := [int(key["id"]) for key in named if key["state"] == state])), [])
 
 
-def _search(context: Context, text: str) -> Iterator[dict[str, Any]]:
-    """Yield the keys that a search finds, including revoked ones."""
-    for page in count(1):
-        raw = {"search": text, "perPage": _MOST, "page": page}
-        listing = context.run(context.call.build_inner(f"{KEYS}.list", raw, None)).result
-        yield from listing["results"]
-        if page >= listing["totalPages"]:
-            return
+def _search(context: Context, text: str) -> list[dict[str, Any]]:
+    """Return the keys that a search finds, including revoked ones."""
+
+    def read(page: int) -> Any:
+        raw = {"search": text, "perPage": MOST_PER_PAGE, "page": page}
+        return context.run(context.call.build_inner(f"{KEYS}.list", raw, None)).result
+
+    return read_all(read)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from trellis.invisible import escape_unsafe
 from trellis.settings import Settings
+from trellis.timestamps import format_timestamp
 
 # Fields that a record may have in addition to its message. The documentation explains each of them.
 FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "status", "ms", "address")
@@ -88,7 +89,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_timestamp(datetime.fromtimestamp(record.created, UTC))
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, Any]:

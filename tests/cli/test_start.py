@@ -90,6 +90,7 @@ def test_the_list_of_keys_needs_the_database_and_the_operations_on_keys(engine: 
         "sentences",
         "settings",
         "store",
+        "timestamps",
         "traced_gate",
         "traces",
     }

@@ -31,10 +31,11 @@ from trellis.core.fields.text import (
     Url,
     sanitize_inline_html,
 )
-from trellis.core.fields.timestamp import Timestamp, format_timestamp, shift_timestamp
+from trellis.core.fields.timestamp import Timestamp
 from trellis.core.fields.type import Anything, Invalid, Type, quote
 from trellis.core.fields.zone import PLAIN_ZONE, ZoneName, find_midnights, find_zone, list_zones
 from trellis.invisible import escape_unsafe, isolate
+from trellis.timestamps import format_timestamp, shift_timestamp
 
 __all__ = [
     "EVERYONE",

@@ -1,12 +1,13 @@
-"""Timestamps: how they are parsed, stored and formatted."""
+"""Timestamps: how they are parsed."""
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from trellis.core.fields.type import Invalid, quote
 from trellis.sentences import say
+from trellis.timestamps import format_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,3 @@ class Timestamp:
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"] if self.nullable else "string", "format": "date-time"}
-
-
-def format_timestamp(when: datetime) -> str:
-    """Format a timestamp as it is stored and returned: `2026-01-31T09:30:00.000Z`, always 24 characters."""
-    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def shift_timestamp(timestamp: str, span: timedelta) -> str:
-    """Return the timestamp a span later than another one; earlier if the span is negative."""
-    return format_timestamp(datetime.fromisoformat(timestamp) + span)

@@ -6,6 +6,7 @@ too many shapes, or no such filter, it examines chunks of all rows. It stops at 
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from trellis.store.engine import Contains, IdIn, Transaction, WithoutIndex
 from trellis.store.requests.request import LONGEST, Request, Shape
 from trellis.store.requests.shapes import decode
 from trellis.store.tables import request_shapes, requests
+from trellis.timestamps import shift_timestamp
 
 _CHUNK: Final = 5_000  # rows that one statement examines
 _ALL: Final = float("inf")  # width of the first window in seconds: most logs, and most keys, have no more rows than a chunk
@@ -183,7 +185,7 @@ def _find_window(
     if last <= first:
         return None, seconds
     while True:
-        begin = first if seconds == _ALL else search_time.shift(last, -seconds)
+        begin = first if seconds == _ALL else shift_timestamp(last, -timedelta(seconds=seconds))
         some = sa.select(sa.literal(1)).where(*rows, _c.at >= begin).limit(_CHUNK + 1).subquery()
         many = int(tx.connection.execute(sa.select(sa.func.count()).select_from(some), params).scalar_one())
         if many > _CHUNK and seconds > _SHORTEST:

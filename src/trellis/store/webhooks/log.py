@@ -1,6 +1,7 @@
 """The delivery log: searching it, reading a delivery with its attempts, and purging."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final, NamedTuple, get_args
 
 import sqlalchemy as sa
@@ -9,11 +10,12 @@ from trellis.store import search_time
 from trellis.store.engine import Transaction, WithoutIndex
 from trellis.store.tables import attempts, deliveries, webhooks
 from trellis.store.webhooks.outbox import COLUMNS, Attempt, Delivery, State
+from trellis.timestamps import shift_timestamp
 
 _c = deliveries.c
 _STATES: Final = get_args(State)
 _STRETCH: Final = 5_000  # deliveries
-_LAG: Final = 600  # seconds by which ids and creation times may be out of order
+_LAG: Final = timedelta(minutes=10)  # by which ids and creation times may be out of order
 
 
 class Search(NamedTuple):
@@ -92,12 +94,12 @@ def _find_id_range(tx: Transaction, filters: Mapping[str, Any], before: int | No
         at = tx.connection.execute(sa.select(sa.func.min(_c.created_at)).where(_c.created_at >= since)).scalar()
         if at is None:
             return 0, 0
-        first = first.where(_c.created_at >= since, _c.created_at <= search_time.shift(at, _LAG))
+        first = first.where(_c.created_at >= since, _c.created_at <= shift_timestamp(at, _LAG))
     if until := filters.get("until"):
         at = tx.connection.execute(sa.select(sa.func.max(_c.created_at)).where(_c.created_at < until)).scalar()
         if at is None:
             return 0, 0
-        last = last.where(_c.created_at < until, _c.created_at >= search_time.shift(at, -_LAG))
+        last = last.where(_c.created_at < until, _c.created_at >= shift_timestamp(at, -_LAG))
     bottom, top = (tx.connection.execute(statement).scalar() for statement in (first, last))
     if bottom is None or top is None:
         return 0, 0

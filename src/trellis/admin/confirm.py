@@ -103,7 +103,6 @@ class Confirmation:
             form=form,
             button=self.button,
             tone=self.tone,
-            submission=request.submission_token(renew=status == 409),
         )
 
 

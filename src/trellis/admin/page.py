@@ -37,7 +37,7 @@ from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Sessions, csrf_token, cut_to_cookie, read_cookie, seal, set_cookie, unseal
-from trellis.admin.submitted import StaleForm, Submitted
+from trellis.admin.submitted import SentBefore, StaleForm, Submitted
 from trellis.admin.times import Clock, find_clock
 from trellis.core.actor import Actor
 from trellis.core.admins import SignedIn, address_lane
@@ -61,7 +61,6 @@ CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
 FACTORS: Final = "/account/second-factor"
 LANGUAGE: Final = "language"  # the cookie with the language that was chosen before signing in
-_SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 
 
 class PasswordNeeded(Exception):
@@ -267,8 +266,8 @@ class PageRequest:
         return (await self.runner.perform(call, size=self.form.size)).value
 
     def submission_token(self, *, renew: bool = False) -> str:
-        """Return the token of a form that must not take effect twice: the one that it was sent with, or a new one."""
-        return ("" if renew else self.form.get(_SUBMISSION, "")) or secrets.token_urlsafe(16)
+        """Return the token of a form that must not take effect twice: that with which it was sent, or a new one if that is used."""
+        return ("" if renew or self.form.is_used else self.form.submission) or secrets.token_urlsafe(16)
 
     async def perform_once(
         self,
@@ -279,23 +278,25 @@ class PageRequest:
         reason: str | None = None,
         check_plan: Callable[[Any], None] | None = None,
     ) -> Result:
-        """Run a write that a form must not cause twice; the form carries a `submission_token`.
+        """Run a write that a form must not cause twice; the form has `ui.hidden(once=true)`.
 
         The same form sent again, or twice at once, gets the first result, `replayed` and without secrets. Raises Refused like
         `perform`, and SentBefore for a form that was sent before with other values.
         """
         self.require_fresh_form()
         call = self._claim(Call(operation, self.actor, raw, target, reason=reason or None, check_plan=check_plan))
-        return await self.runner.perform_once(call, size=self.form.size)
+        try:
+            return await self.runner.perform_once(call, size=self.form.size)
+        except SentBefore:
+            self.form.is_used = True
+            raise
 
     async def find_done(self, operation: str) -> Any:
         """Return what the operation returned when this form was sent before; None if it was not."""
         return None if self.stale else await self.runner.find_response(self._claim(Call(operation, self.actor, {})))
 
     def _claim(self, call: Call) -> Call:
-        call, sent = self.trace(call), self.form.get(_SUBMISSION, "")[:200]
-        if not sent.isprintable():
-            raise Refused("MALFORMED_REQUEST", say("The form could not be read. Go back and send it again."))
+        call, sent = self.trace(call), self.form.submission
         return call._replace(token=f"panel/{sent}", fingerprint=self.form.digest(self.path, self.token)) if sent else call
 
     async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -14,6 +14,7 @@ from trellis.sentences import say
 
 ACTION: Final = "_action"  # the name of a form's buttons, whose values name what is to be done; Enter sends none
 RETYPE: Final = "_retype."  # precedes the name of a typed password, which is neither carried nor sent back
+_SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
 _MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; each may take three when encoded
@@ -61,11 +62,15 @@ def find_form_status(refused: Refused) -> int:
 
 
 class Submitted(Mapping[str, str]):
-    """The fields of a form that was sent: each name with its last value; `all` returns every value of a name."""
+    """The fields of a form that was sent: each name with its last value; `all` returns every value of a name.
+
+    `is_used` is set once the form turns out to have taken effect with other values, so that its token cannot be used again.
+    """
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = (), size: int = 0) -> None:
         self.pairs = tuple(pairs)
         self.size = size  # bytes, as it was sent
+        self.is_used = False
         self._last = dict(self.pairs)
 
     def __getitem__(self, name: str) -> str:
@@ -80,6 +85,14 @@ class Submitted(Mapping[str, str]):
     def all(self, name: str) -> tuple[str, ...]:
         """Return every value that was sent under a name."""
         return tuple(value for sent, value in self.pairs if sent == name)
+
+    @property
+    def submission(self) -> str:
+        """The token of a form that must not take effect twice; "" for other forms. Raises Refused if no form of ours had it."""
+        sent = self.get(_SUBMISSION, "")[:200]
+        if not sent.isprintable():
+            raise Refused("MALFORMED_REQUEST", say("The form could not be read. Go back and send it again."))
+        return sent
 
     def unknown(self, known: Collection[str]) -> list[str]:
         """Return the names that are neither known nor the panel's own."""

@@ -62,10 +62,7 @@ def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
 
 
 def _show_new(request: PageRequest, form: Form, status: int) -> Response:
-    submission = request.submission_token(renew=status == 409)
-    return request.page(
-        "administrators/new.html", status=status, title=say("Invite an administrator"), form=form, submission=submission
-    )
+    return request.page("administrators/new.html", status=status, title=say("Invite an administrator"), form=form)
 
 
 async def invite(request: PageRequest) -> Response:

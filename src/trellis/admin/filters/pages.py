@@ -51,13 +51,15 @@ async def create(request: PageRequest) -> Response:
     try:
         saved = (await request.perform_once("filters.create", raw | {"shared": raw["shared"] or "0"})).value
     except Refused as refused:
-        status = find_form_status(refused)
-        form = _form(request).add_refusal(refused)
-        hidden = {name: raw[name] for name in ("list", "query")} | {"_submission": request.submission_token(renew=status == 409)}
-        back = raw["list"] if raw["list"] in LISTS else ""
-        title = say("Save a filter")
         return request.page(
-            "filters/form.html", status=status, title=title, form=form, hidden=hidden, to=_HERE, saved=None, back=back
+            "filters/form.html",
+            status=find_form_status(refused),
+            title=say("Save a filter"),
+            form=_form(request).add_refusal(refused),
+            hidden={name: raw[name] for name in ("list", "query")},
+            to=_HERE,
+            saved=None,
+            back=raw["list"] if raw["list"] in LISTS else "",
         )
     return request.redirect(f"{_HERE}/{saved['id']}", say("The filter was saved as {name}.", name=isolate(saved["name"])))
 

@@ -132,7 +132,6 @@ def _render_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping
         begun=begun,
         names=names,
         preset=next((name for name, one in PRESETS.items() if one is form.preset), ""),
-        submission=request.submission_token(renew=status == 409),
     )
 
 

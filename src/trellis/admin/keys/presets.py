@@ -72,7 +72,6 @@ async def _show(request: PageRequest, preset: str, form: Form, status: int) -> R
         form=form,
         count=plan["count"],
         named=named,
-        submission=request.submission_token(renew=status == 409),
     )
 
 

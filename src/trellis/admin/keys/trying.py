@@ -76,7 +76,6 @@ def _show_form(request: PageRequest, boxes: list[Box], ticked: set[str], refused
         boxes=boxes,
         ticked=ticked,
         refused=refused,
-        submission=request.submission_token(renew=refused is not None),
     )
 
 

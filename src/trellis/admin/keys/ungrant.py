@@ -25,7 +25,6 @@ async def ask(request: PageRequest) -> Response:
         key=key,
         grid=Grid(request.catalogue),
         unused=summary["unused"] or [],
-        submission=request.submission_token(),
     )
 
 

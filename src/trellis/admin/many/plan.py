@@ -14,7 +14,7 @@ from trellis.admin import PREFIX
 from trellis.admin.forms import Form
 from trellis.admin.nodes import format_groups, format_value, node_version
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import ACTION, SentBefore
+from trellis.admin.submitted import ACTION
 from trellis.core.fields import EVERYONE, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version, record_version
@@ -307,7 +307,7 @@ async def settle(
 
     The plan is carried out by one operation, as one change set. The response then redirects to `back`, with a link that undoes it.
     """
-    plan, problem, is_used = None, "", False
+    plan, problem = None, ""
     try:
         plan = await make_plan()
         if plan is not None and plan.count and request.form.get(ACTION, "") == "do":
@@ -316,7 +316,6 @@ async def settle(
                 return _respond(request, back, describe(plan.all_count), result.change_set, write)
             problem = OUTDATED
     except Refused as refused:
-        is_used = isinstance(refused, SentBefore)
         problem = explain(refused, write.form)
         if plan is not None and problem == OUTDATED:
             with suppress(Refused):
@@ -326,7 +325,6 @@ async def settle(
         status=409 if problem else 200,
         plan=plan,
         problem=problem,
-        submission=request.submission_token(renew=is_used),
         back=back,
         **build_context(),
     )

@@ -111,6 +111,5 @@ async def _show(
         record=record,
         form=form,
         pickers=pickers,
-        submission=request.submission_token(renew=status == 409),
         back=await tree_address(request, kind, record),
     )

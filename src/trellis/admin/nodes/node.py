@@ -49,7 +49,6 @@ def _show_new(kind: NodeKind, request: PageRequest, node_form: NodeForm, status:
         title=say("New {singular}", singular=kind.singular),
         kind=kind,
         node_form=node_form,
-        submission=request.submission_token(renew=status == 409),
     )
 
 

@@ -289,7 +289,6 @@ def _show(
         chosen=chosen,
         plan=plan,
         form=_build_skip_form(request, chosen),
-        submission=request.submission_token(renew=status == 409),
         problem=problem,
         too_many=too_many and drop_advice(too_many.detail),
         fewer="" if after is None else f"{chosen.path}?{urlencode({**chosen.raw, _AFTER: after})}",

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import SentBefore, Submitted, find_form_status
+from trellis.admin.submitted import Submitted, find_form_status
 from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
 from trellis.core.fields import Field, Text, isolate, parse_whole_number, shift_timestamp
@@ -137,7 +137,6 @@ async def _show_count(request: PageRequest, webhook: dict[str, Any], typed: Subm
         form=form,
         count=count,
         since=typed.get(FAILED_SINCE.name, ""),
-        submission=request.submission_token(renew=isinstance(refused, SentBefore)),
     )
 
 

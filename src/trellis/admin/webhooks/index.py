@@ -44,8 +44,7 @@ async def create(request: PageRequest) -> Response:
 
 
 def _show_form(request: PageRequest, form: WebhookForm, status: int) -> Response:
-    submission = request.submission_token(renew=status == 409)
-    return request.page("webhooks/new.html", status=status, title=say("Create a webhook"), form=form, submission=submission)
+    return request.page("webhooks/new.html", status=status, title=say("Create a webhook"), form=form)
 
 
 def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> Response:

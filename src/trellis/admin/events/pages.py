@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.events.diff import event_changes
-from trellis.admin.filters import fetch_saved
+from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import fetch_groups
@@ -34,27 +34,14 @@ async def index(request: PageRequest) -> Response:
     """Search the log."""
     query = Submitted.filters(request.query, request.clock)
     form = _form(request, query, await _fetch_actors(request, query.get("actor", "")))
-    found: dict[str, Any] = {"results": [], "next": None, "complete": True}
-    status = 200
-    try:
-        raw = form.raw()
-        actor_type, _, actor_id = raw.pop("actor", "").partition(":")
-        raw |= ({"actorType": actor_type} if actor_type else {}) | ({"actorId": actor_id} if actor_id else {})
-        found = await request.fetch("events.search", raw, slow=True)
-    except Refused as refused:
-        form.add_refusal(refused)
-        status = 400
-    saved = await fetch_saved(request, _SECTION, form, query)
-    return request.page(
-        "events/index.html",
-        status=status,
-        title=say("Events"),
-        form=form,
-        found=found,
-        query=dict(query) | saved.carried,
-        filtered=bool(set(query) - {"before"}),
-        saved=saved,
-    )
+    listed = await fetch_filtered(request, _SECTION, form, query, "events.search", _split_actor)
+    return request.page("events/index.html", title=say("Events"), **listed)
+
+
+def _split_actor(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return filters with the type and the id of the actor, which are one choice in the form."""
+    actor_type, _, actor_id = raw.pop(_ACTOR.name, "").partition(":")
+    return raw | ({"actorType": actor_type} if actor_type else {}) | ({"actorId": actor_id} if actor_id else {})
 
 
 async def _fetch_actors(request: PageRequest, chosen: str) -> list[tuple[str, str]]:

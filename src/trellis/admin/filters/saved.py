@@ -12,7 +12,7 @@ from trellis.core.fields import parse_whole_number, quote
 from trellis.sentences import say
 
 OPENED: Final = "_filter"  # in the address of a list: the id of the saved filter that it was opened with
-_PLACES: Final = frozenset(("before", "page"))
+PLACES: Final = frozenset(("before", "page"))  # the parameters that say where in a list a page begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ async def fetch_saved(request: PageRequest, name: str, form: Form, query: Submit
     found = [one for one in await request.fetch("filters.list") if one["list"] == name]
     number = parse_whole_number(request.query.get(OPENED, ""))
     opened = next((one for one in found if one["id"] == number), None)
-    shown = urlencode([pair for pair in query.pairs if pair[0] not in _PLACES])
+    shown = urlencode([pair for pair in query.pairs if pair[0] not in PLACES])
     differs = opened is not None and shown != opened["query"]
     return Saved(name, shown, found, opened, differs, _find_problems(form) if opened is not None and not differs else ())
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from trellis.admin.chart import build_use_line
 from trellis.admin.confirm import create_once
-from trellis.admin.filters import fetch_saved
+from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
@@ -20,7 +20,6 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_last_page
 from trellis.core.fields import MAX_ID, isolate, parse_whole_number
 from trellis.core.keys import FILTERS, MOST, PRESET, PRESETS
-from trellis.errors import Refused
 from trellis.sentences import say
 
 _HERE: Final = "/keys"
@@ -35,35 +34,24 @@ _OF: Final = "of"  # in the address of the description: the id of the key that t
 async def index(request: PageRequest) -> Response:
     """List the keys."""
     grid = Grid(request.catalogue)
-    query = Submitted(pair for pair in request.query.items() if pair[1].strip() and not pair[0].startswith("_"))
-    form = _filters(grid, query)
-    page: dict[str, Any] = {"results": [], "page": 1, "totalPages": 1, "totalResults": 0}
-    status = 200
-    try:
-        page = await request.fetch("keys.list", form.raw() | {"order": "newest"})
-    except Refused as refused:
-        form.add_refusal(refused)
-        status = 400
-    if (last := find_last_page(request.query, page)) is not None:
+    query = Submitted.filters(request.query, request.clock)
+    listed = await fetch_filtered(
+        request, _SECTION, _filters(grid, query), query, "keys.list", lambda raw: {**raw, "order": "newest"}
+    )
+    if (last := find_last_page(request.query, listed["found"])) is not None:
         return request.redirect(_HERE + last)
-    ids = [one["id"] for one in page["results"]]
+    ids = [one["id"] for one in listed["found"]["results"]]
     uses = await request.fetch("requests.daily", {"keys": ids, "days": _DAYS, "zone": request.clock.name}) if ids else {}
-    saved = await fetch_saved(request, _SECTION, form, query)
     return request.page(
         "keys/index.html",
-        status=status,
         title=say("API keys"),
-        form=form,
-        page=page,
-        query=dict(query) | saved.carried,
         grid=grid,
-        filtered=bool(set(query) - {"page"}),
-        saved=saved,
         running=await fetch_running(request),
         uses={number: build_use_line(counts) for number, counts in uses.items()},
         days=_DAYS,
         many=find_key_actions(request),
         most=MOST,
+        **listed,
     )
 
 

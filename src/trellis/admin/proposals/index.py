@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
-from trellis.admin.filters import fetch_saved
+from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.page import Page, PageRequest
@@ -67,32 +67,26 @@ async def _show(
     chosen[_STATE] = chosen[_STATE] or _ANY
     query = Submitted((name, value) for name, value in chosen.items() if value)
     form = await _build_filters(request, query)
-    page: dict[str, Any] = {"results": [], "page": 1, "totalPages": 1, "totalResults": 0}
-    try:
-        page = await request.fetch(
-            "proposals.list", {name: value for name, value in form.raw().items() if (name, value) != (_STATE, _ANY)}
-        )
-    except Refused as refused:
-        form.add_refusal(refused)
-        status = 400
-    if request.http.method == "GET" and (last := find_last_page(request.query, page)) is not None:
+    listed = await fetch_filtered(
+        request, _SECTION, form, query if request.query else Submitted(), "proposals.list", _leave_out_any_state
+    )
+    if request.http.method == "GET" and (last := find_last_page(request.query, listed["found"])) is not None:
         return request.redirect(_HERE + last)
-    saved = await fetch_saved(request, _SECTION, form, query if request.query else Submitted())
+    filtered = bool(set(query) - {_STATE, "page"}) or query[_STATE] != "open"
     return request.page(
         "proposals/index.html",
-        status=status,
         title=say("Proposals"),
-        form=form,
-        page=page,
-        query=chosen | saved.carried if request.query else {},
-        filtered=bool({name for name in query if (name, query[name]) != (_STATE, "open")} - {"page"}),
-        saved=saved,
+        **listed | {"filtered": filtered, "status": max(status, listed["status"])},
         chosen=frozenset(request.form.all(_CHOSEN)),
         reason=build_reason(request, fault),
         missing=missing,
         failures=failures,
         done=done,
     )
+
+
+def _leave_out_any_state(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in raw.items() if (name, value) != (_STATE, _ANY)}
 
 
 def build_reason(request: PageRequest, fault: str = "") -> Form:

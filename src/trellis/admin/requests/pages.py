@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.filters import fetch_saved
+from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form
 from trellis.admin.keys import Grid, MissingGrant, fetch_key_names, find_refused_grant
 from trellis.admin.page import Page, PageRequest
@@ -38,30 +38,12 @@ async def index(request: PageRequest) -> Response:
     query = Submitted.filters(request.query, request.clock)
     names = await fetch_key_names(request, query.get("key", ""))
     form = _form(request, query, names)
-    found: dict[str, Any] = {"results": [], "next": None, "searchedTo": None, "about": 0}
+    listed = await fetch_filtered(request, _SECTION, form, query, "requests.list")
     keyless: list[dict[str, Any]] = []
-    status = 200
-    try:
-        if query.get("key") == _NO_KEY and "before" not in query:
-            counted = {name: text for name, text in form.raw().items() if name in _COUNTED_BY}
-            keyless = (await request.fetch("requests.keyless", counted | {"limit": _COUNTS}))["results"]
-        found = await request.fetch("requests.list", form.raw(), slow=True)
-    except Refused as refused:
-        form.add_refusal(refused)
-        status = 400
-    saved = await fetch_saved(request, _SECTION, form, query)
-    return request.page(
-        "requests/index.html",
-        status=status,
-        title=say("Requests"),
-        form=form,
-        found=found,
-        keyless=keyless,
-        names=names,
-        query=dict(query) | saved.carried,
-        filtered=bool(set(query) - {"before"}),
-        saved=saved,
-    )
+    if listed["status"] == 200 and query.get("key") == _NO_KEY and "before" not in query:
+        counted = {name: text for name, text in form.raw().items() if name in _COUNTED_BY}
+        keyless = (await request.fetch("requests.keyless", counted | {"limit": _COUNTS}))["results"]
+    return request.page("requests/index.html", title=say("Requests"), names=names, keyless=keyless, **listed)
 
 
 def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form:

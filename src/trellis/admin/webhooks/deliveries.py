@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
-from trellis.admin.filters import fetch_saved
+from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_form_status
@@ -29,28 +29,9 @@ async def index(request: PageRequest) -> Response:
     """Search the deliveries."""
     query = Submitted.filters(request.query, request.clock)
     names = await _fetch_names(request)
-    form = _form(request, query, names)
-    result: dict[str, Any] = {"results": [], "next": None, "complete": True}
-    status = 200
-    try:
-        result = await request.fetch("deliveries.list", form.raw(), slow=True)
-    except Refused as refused:
-        form.add_refusal(refused)
-        status = 400
-    chosen = query.get("webhook", "")
-    saved = await fetch_saved(request, "deliveries", form, query)
-    return request.page(
-        "deliveries/index.html",
-        status=status,
-        title=say("Deliveries"),
-        form=form,
-        found=result,
-        names=names,
-        webhook=number if (number := parse_whole_number(chosen)) in names else None,
-        query=dict(query) | saved.carried,
-        filtered=bool(set(query) - {"before"}),
-        saved=saved,
-    )
+    listed = await fetch_filtered(request, "deliveries", _form(request, query, names), query, "deliveries.list")
+    webhook = number if (number := parse_whole_number(query.get("webhook", ""))) in names else None
+    return request.page("deliveries/index.html", title=say("Deliveries"), names=names, webhook=webhook, **listed)
 
 
 async def _fetch_names(request: PageRequest) -> dict[int, str]:

@@ -201,6 +201,8 @@ class Panel:
     async def _run_page(self, page: Page, request: PageRequest) -> Response:
         """Run a page, or ask first for what it turns out to need: a fresh form, the password or a new session."""
         try:
+            if page.confirms:
+                request.require_recent_password()
             return await page.run(request)
         except StaleForm as stale:
             if request.wants_json:

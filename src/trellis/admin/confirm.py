@@ -1,7 +1,7 @@
 """Confirmation pages for operations on one record, and forms that must not take effect twice."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from starlette.responses import Response
@@ -27,9 +27,8 @@ class Confirmation:
 
     The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch` reads
     the record, which must have a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form.
-    With `needs_password` or `shows_secret`, the password must have been entered recently. Sending the same form again has no
-    effect, even if it `deletes` the record. `find_objection` returns why there is nothing to confirm, or ""; then neither page does
-    anything.
+    If it `confirms`, the panel asks for the password first. Sending the same form again has no effect, even if it `deletes` the
+    record. `find_objection` returns why there is nothing to confirm, or ""; then neither page does anything.
     """
 
     section: str
@@ -42,8 +41,7 @@ class Confirmation:
     tone: str = "primary"
     build_form: Callable[[Submitted | None], Form] = _build_empty_form
     raw: Mapping[str, Any] = field(default_factory=dict)
-    needs_password: bool = False
-    shows_secret: bool = False
+    confirms: bool = False
     deletes: bool = False
     find_objection: Callable[[Mapping[str, Any]], str] = lambda _: ""
 
@@ -51,12 +49,11 @@ class Confirmation:
     def pages(self) -> tuple[Page, Page]:
         """The page that asks for confirmation, and the one that runs the operation."""
         path = f"/{self.section}/{{id:int}}/{self.action}"
-        needs = (self.operation,)
-        return Page("GET", path, self.show, self.section, needs=needs), Page("POST", path, self.run, self.section, needs=needs)
+        asking = Page("GET", path, self.show, self.section, needs=(self.operation,), confirms=self.confirms)
+        return asking, replace(asking, method="POST", run=self.run)
 
     async def show(self, request: PageRequest) -> Response:
         """Ask for confirmation, or go back to the record if there is nothing to confirm."""
-        self._require_password(request)
         record = await self.fetch(request)
         if objection := self.find_objection(record):
             return self._go_back(request, record, objection)
@@ -64,7 +61,6 @@ class Confirmation:
 
     async def run(self, request: PageRequest) -> Response:
         """Run the operation, or go back to the record if there is nothing to confirm, unless this form has done it already."""
-        self._require_password(request)
         try:
             record, form = await self.fetch(request), self.build_form(request.form)
         except Refused as refused:
@@ -83,10 +79,6 @@ class Confirmation:
 
     def _go_back(self, request: PageRequest, record: Mapping[str, Any], objection: str) -> Response:
         return request.redirect(f"/{self.section}/{record['id']}", objection, "note")
-
-    def _require_password(self, request: PageRequest) -> None:
-        if self.needs_password or self.shows_secret:
-            request.require_recent_password()
 
     async def _respond_again(self, request: PageRequest) -> Response:
         """Respond to a form that deleted the record and was sent again. Raises Refused for any other form."""

@@ -210,11 +210,10 @@ class PageRequest:
         return redact_beginning("".join(c for c in self.http.headers.get("user-agent", "") if c.isprintable()), 300)
 
     def require_recent_password(self) -> None:
-        """Require that the password was entered less than 15 minutes ago.
+        """Require that the password was entered less than 15 minutes ago, on a page that only sometimes `confirms`.
 
         If it was not, the panel asks for it and then comes back: to a page at once, to a form after showing that it kept what was
-        typed. Call this both in the page that shows a form and in the one that receives it, so that the password is asked for
-        before anything is typed.
+        typed.
         """
         if self.me is None or not self.me.has_confirmed(self.now):
             raise PasswordNeeded
@@ -384,7 +383,8 @@ class Page:
     A page that is not `first` is shown only after a password that somebody else has chosen was changed, and a second factor was set
     up where one is required. `most_bytes` is how large its forms may be if they are sent as multipart/form-data, which other pages
     do not accept. `live` are the topics of `core.news` that it shows; `{id}` in a topic stands for the id in the path. A
-    `background` page is called by scripts on their own. `needs` are the operations without which nobody may open it.
+    `background` page is called by scripts on their own. `needs` are the operations without which nobody may open it. Before a page
+    that `confirms`, the panel asks for the password; that is so for a page with a form and for the one that receives it.
     """
 
     method: str
@@ -397,3 +397,4 @@ class Page:
     live: tuple[str, ...] = ()
     background: bool = False
     needs: tuple[str, ...] = ()
+    confirms: bool = False

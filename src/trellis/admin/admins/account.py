@@ -71,7 +71,6 @@ def _wants(wanted: Sequence[str], name: str) -> bool:
 async def set_mail(request: PageRequest) -> Response:
     """Change the mail address, and which alarms are mailed. Ticking all alarms includes the alarms of later releases."""
     request.require_fresh_form()
-    request.require_recent_password()
     form = _mail_form(Submitted([(EMAIL.name, request.form.get(EMAIL.name, ""))]))  # the boxes are read separately
     try:
         ticked = [name for name in _NAMES if name in request.form.all(_ALARMS)]
@@ -118,7 +117,6 @@ async def _replace_password(request: PageRequest, raw: Mapping[str, Any]) -> Non
 
 async def ask_password_first(request: PageRequest) -> Response:
     """Ask for the password and the second factor before one's own password is changed."""
-    request.require_recent_password()
     return request.redirect(_HERE)
 
 
@@ -131,7 +129,6 @@ async def end_session(request: PageRequest) -> Response:
 async def end_others(request: PageRequest) -> Response:
     """Sign out all of one's own sessions but this one."""
     request.require_fresh_form()
-    request.require_recent_password()
     me = request.signed_in
     await request.perform("admins.sign_out", {"everywhere": True, "but": me.session_id}, me.id)
     return request.redirect(_HERE, say("You are signed out everywhere else."))
@@ -174,9 +171,9 @@ PAGES: Final = (
     Page("GET", CHOOSE, new_password, first=True),
     Page("POST", CHOOSE, set_new_password, first=True),
     Page("GET", _HERE, show, "account"),
-    Page("GET", f"{_HERE}/password", ask_password_first, "account"),
+    Page("GET", f"{_HERE}/password", ask_password_first, "account", confirms=True),
     Page("POST", f"{_HERE}/password", set_password, "account"),
-    Page("POST", f"{_HERE}/mail", set_mail, "account"),
-    Page("POST", f"{_HERE}/sessions/others", end_others, "account"),
+    Page("POST", f"{_HERE}/mail", set_mail, "account", confirms=True),
+    Page("POST", f"{_HERE}/sessions/others", end_others, "account", confirms=True),
     Page("POST", f"{_HERE}/sessions/{{session}}", end_session, "account"),
 )

@@ -128,7 +128,6 @@ def _go_on_after_unlinking(request: PageRequest, admin: Mapping[str, Any], resul
 
 async def enable(request: PageRequest) -> Response:
     """Let an administrator sign in again."""
-    request.require_recent_password()
     result = await request.perform("admins.enable", target=request.number("id"))
     return request.redirect(f"{_HERE}/{request.number('id')}", say("{name} can sign in again.", name=isolate(result.value["name"])))
 
@@ -144,7 +143,7 @@ _DISABLE: Final = Confirmation(
     fetch=_fetch_with_webhooks,
     build_form=_build_disable_form,
     respond=_go_on_after_disabling,
-    needs_password=True,
+    confirms=True,
     find_objection=lambda admin: say("This account is already disabled.") if admin["disabledAt"] else "",
 )
 _NONE_LINKED: Final = say("No account was linked.")
@@ -157,7 +156,7 @@ _UNLINK: Final = Confirmation(
     tone="danger",
     fetch=_fetch_one,
     respond=_go_on_after_unlinking,
-    needs_password=True,
+    confirms=True,
     find_objection=lambda admin: "" if admin["identities"] else _NONE_LINKED,
 )
 PAGES: Final = (
@@ -167,5 +166,5 @@ PAGES: Final = (
     Page("POST", f"{_HERE}/{{id:int}}/password", set_password, _SECTION, needs=("admins.set_password",)),
     *_DISABLE.pages,
     *_UNLINK.pages,
-    Page("POST", f"{_HERE}/{{id:int}}/enable", enable, _SECTION, needs=("admins.enable",)),
+    Page("POST", f"{_HERE}/{{id:int}}/enable", enable, _SECTION, needs=("admins.enable",), confirms=True),
 )

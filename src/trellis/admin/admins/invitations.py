@@ -44,7 +44,6 @@ _LONGEST: Final = 100  # characters of a link
 
 async def new(request: PageRequest) -> Response:
     """Show the form that invites somebody."""
-    request.require_recent_password()
     return _show_new(request, _build_new(request, {"role": LEAST}), 200)
 
 
@@ -67,7 +66,6 @@ def _show_new(request: PageRequest, form: Form, status: int) -> Response:
 
 async def invite(request: PageRequest) -> Response:
     """Invite somebody. The link is mailed, or shown once."""
-    request.require_recent_password()
     form = _build_new(request, request.form)
     try:
         made = (await request.perform_once("admins.invite", form.raw())).value
@@ -79,7 +77,6 @@ async def invite(request: PageRequest) -> Response:
 async def renew(request: PageRequest) -> Response:
     """Make a new link for somebody who has chosen no password yet. The link is mailed, or shown once."""
     request.require_fresh_form()
-    request.require_recent_password()
     raw = {BY_MAIL.name: request.form.get("show") != "1"}
     return _show_link(request, (await request.perform_once("admins.renew_invitation", raw, request.number("id"))).value)
 
@@ -112,7 +109,7 @@ _WITHDRAW: Final = Confirmation(
     tone="danger",
     fetch=_fetch_invited,
     respond=_go_on_after_withdrawing,
-    needs_password=True,
+    confirms=True,
     find_objection=lambda admin: "" if admin["invitedUntil"] else _NONE,
 )
 
@@ -188,9 +185,9 @@ async def _turn_away(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("admins.invite",)),
-    Page("POST", f"{_HERE}/new", invite, _SECTION, needs=("admins.invite",)),
-    Page("POST", _ONE, renew, _SECTION, needs=("admins.renew_invitation",)),
+    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("admins.invite",), confirms=True),
+    Page("POST", f"{_HERE}/new", invite, _SECTION, needs=("admins.invite",), confirms=True),
+    Page("POST", _ONE, renew, _SECTION, needs=("admins.renew_invitation",), confirms=True),
     *_WITHDRAW.pages,
     Page("GET", _BEHIND, show, open=True),
     Page("POST", _BEHIND, accept, open=True),

@@ -48,7 +48,6 @@ def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
 
 async def show(request: PageRequest) -> Response:
     """Ask for the role of an administrator. Requires that the password was entered recently."""
-    request.require_recent_password()
     admin = await request.fetch("admins.get", target=request.number("id"))
     return _show(request, admin, build_role_form(request, admin), 200)
 
@@ -60,7 +59,6 @@ def _show(request: PageRequest, admin: Mapping[str, Any], form: Form, status: in
 
 async def give(request: PageRequest) -> Response:
     """Give an administrator another role."""
-    request.require_recent_password()
     admin = await request.fetch("admins.get", target=request.number("id"))
     form = build_role_form(request, request.form)
     try:
@@ -74,6 +72,6 @@ async def give(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, show, "administrators", needs=("admins.set_role",)),
-    Page("POST", _HERE, give, "administrators", needs=("admins.set_role",)),
+    Page("GET", _HERE, show, "administrators", needs=("admins.set_role",), confirms=True),
+    Page("POST", _HERE, give, "administrators", needs=("admins.set_role",), confirms=True),
 )

@@ -110,7 +110,7 @@ _EVERYWHERE: Final = Confirmation(
     fetch=_fetch_admin,
     respond=_go_on,
     raw={"everywhere": True},
-    needs_password=True,
+    confirms=True,
     find_objection=_find_objection,
 )
 PAGES: Final = (

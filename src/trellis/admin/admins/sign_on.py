@@ -80,7 +80,6 @@ async def begin_again(request: PageRequest) -> Response:
 async def begin_link(request: PageRequest) -> Response:
     """Send somebody who has entered their password recently to the provider, to link their account there for signing in."""
     request.require_fresh_form()
-    request.require_recent_password()
     address = await _find_address(request, Purpose.LINK)
     if isinstance(address, Response):
         return address
@@ -326,8 +325,6 @@ async def signed_out(request: PageRequest) -> Response:
 
 async def unlink(request: PageRequest) -> Response:
     """Unlink one's own account at the provider."""
-    request.require_fresh_form()
-    request.require_recent_password()
     result = await request.perform("admins.unlink_identity", target=request.signed_in.id)
     told = say("You can no longer sign in with your account at the provider.") if result.event else say("No account was linked.")
     return request.redirect(_ACCOUNT if request.signed_in.issuer is None else SIGN_IN, told)
@@ -341,6 +338,6 @@ PAGES: Final = (
     Page("POST", f"{HERE}/resume", resume, open=True),
     Page("GET", SIGNED_OUT, signed_out, open=True),
     Page("GET", f"{CONFIRM}/sign-on", begin_again, first=True),
-    Page("POST", f"{_ACCOUNT}/sign-on", begin_link, "account"),
-    Page("POST", f"{_ACCOUNT}/sign-on/unlink", unlink, "account"),
+    Page("POST", f"{_ACCOUNT}/sign-on", begin_link, "account", confirms=True),
+    Page("POST", f"{_ACCOUNT}/sign-on/unlink", unlink, "account", confirms=True),
 )

@@ -25,7 +25,6 @@ _SET_UP_BEFORE: Final = say(
 
 async def new(request: PageRequest) -> Response:
     """Show the QR code and the secret to enter into an app."""
-    request.require_recent_password()
     return await _show(request, 200, Form((CODE,)))
 
 
@@ -53,7 +52,6 @@ def _draw(text: str) -> Markup:
 async def set_up(request: PageRequest) -> Response:
     """Check the code that the app shows, and require its codes from then on."""
     request.require_fresh_form()
-    request.require_recent_password()
     me = request.signed_in
     form = Form((CODE,), Submitted(pair for pair in request.form.pairs if pair[0] != _SALT))
     try:
@@ -70,14 +68,13 @@ async def set_up(request: PageRequest) -> Response:
 async def remove(request: PageRequest) -> Response:
     """Remove the app, so that its codes are no longer required."""
     request.require_fresh_form()
-    request.require_recent_password()
     me = request.signed_in
     await request.perform("admins.remove_authenticator", {"session": me.session_id}, me.id)
     return request.redirect(FACTORS, say("Your authenticator app was removed, and you are signed out everywhere else."))
 
 
 PAGES: Final = (
-    Page("GET", _HERE, new, _SECTION, first=True),
-    Page("POST", _HERE, set_up, _SECTION, first=True),
-    Page("POST", f"{_HERE}/remove", remove, _SECTION),
+    Page("GET", _HERE, new, _SECTION, first=True, confirms=True),
+    Page("POST", _HERE, set_up, _SECTION, first=True, confirms=True),
+    Page("POST", f"{_HERE}/remove", remove, _SECTION, confirms=True),
 )

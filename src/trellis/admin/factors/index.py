@@ -22,8 +22,6 @@ async def show(request: PageRequest) -> Response:
 
 async def renew_recovery_codes(request: PageRequest) -> Response:
     """Create new recovery codes."""
-    request.require_fresh_form()
-    request.require_recent_password()
     made = await request.perform_once("admins.renew_recovery_codes", {}, request.signed_in.id)
     if made.replayed:
         return request.redirect(FACTORS, _RENEWED_BEFORE, "note")
@@ -39,5 +37,5 @@ def conclude(request: PageRequest, done: str, codes: Sequence[str]) -> Response:
 
 PAGES: Final = (
     Page("GET", FACTORS, show, _SECTION, first=True),
-    Page("POST", f"{FACTORS}/recovery-codes", renew_recovery_codes, _SECTION),
+    Page("POST", f"{FACTORS}/recovery-codes", renew_recovery_codes, _SECTION, confirms=True),
 )

@@ -22,7 +22,6 @@ _NEW: Final = say("Add a passkey")
 
 async def new(request: PageRequest) -> Response:
     """Ask for a name; a script asks the browser for the passkey."""
-    request.require_recent_password()
     return request.page("factors/new_passkey.html", title=_NEW, form=_form())
 
 
@@ -32,7 +31,6 @@ def _form(typed: Submitted | None = None, passkey: dict[str, Any] | None = None)
 
 async def options(request: PageRequest) -> Response:
     """Return the options with which the script asks the browser for a passkey."""
-    request.require_recent_password()
     me = request.signed_in
     await asyncio.to_thread(load)
     asked = await request.runner.read(options_of_new_passkey, Owner(me.id, me.name, me.login), request.csrf)
@@ -42,7 +40,6 @@ async def options(request: PageRequest) -> Response:
 async def add(request: PageRequest) -> Response:
     """Add the passkey that the browser has made."""
     request.require_fresh_form()
-    request.require_recent_password()
     me = request.signed_in
     form = _form(Submitted(pair for pair in request.form.pairs if pair[0] != _ANSWER))
     await asyncio.to_thread(load)  # here rather than in the writer
@@ -83,7 +80,6 @@ async def rename(request: PageRequest) -> Response:
     """Rename a passkey."""
     form = _form(request.form)
     request.require_fresh_form()
-    request.require_recent_password()
     try:
         raw = {**form.raw(), "passkey": request.number("id")}
         await request.perform("admins.rename_passkey", raw, request.signed_in.id)
@@ -97,7 +93,6 @@ async def rename(request: PageRequest) -> Response:
 async def remove(request: PageRequest) -> Response:
     """Remove a passkey."""
     request.require_fresh_form()
-    request.require_recent_password()
     me = request.signed_in
     raw = {"passkey": request.number("id"), "session": me.session_id}
     try:
@@ -111,10 +106,10 @@ async def remove(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", f"{_HERE}/new", new, _SECTION, first=True),
-    Page("POST", f"{_HERE}/new", add, _SECTION, first=True),
-    Page("GET", f"{_HERE}/options", options, _SECTION, first=True, background=True),
+    Page("GET", f"{_HERE}/new", new, _SECTION, first=True, confirms=True),
+    Page("POST", f"{_HERE}/new", add, _SECTION, first=True, confirms=True),
+    Page("GET", f"{_HERE}/options", options, _SECTION, first=True, background=True, confirms=True),
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
-    Page("POST", f"{_HERE}/{{id:int}}", rename, _SECTION),
-    Page("POST", f"{_HERE}/{{id:int}}/remove", remove, _SECTION),
+    Page("POST", f"{_HERE}/{{id:int}}", rename, _SECTION, confirms=True),
+    Page("POST", f"{_HERE}/{{id:int}}/remove", remove, _SECTION, confirms=True),
 )

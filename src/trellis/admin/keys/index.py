@@ -75,7 +75,6 @@ def _filters(grid: Grid, query: Submitted) -> Form:
 
 async def new(request: PageRequest) -> Response:
     """Show the form for a new key: empty, or filled in from a recipe or another key."""
-    request.require_recent_password()
     form, begun = await _begin(request, Grid(request.catalogue))
     return await _show_form(request, form, 200, begun)
 
@@ -95,7 +94,6 @@ async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
 
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
-    request.require_recent_password()
     form = KeyForm(Grid(request.catalogue), typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock)
     begun = next((name for name, one in RECIPES.items() if form.preset and PRESETS.get(one.preset) is form.preset), "")
     if pressed_button(request.form) is not None:
@@ -173,7 +171,7 @@ async def fetch_key_names(request: PageRequest, chosen: str = "") -> dict[int, s
 
 PAGES: Final = (
     Page("GET", _HERE, index, _SECTION, needs=("keys.list",)),
-    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("keys.create",)),
-    Page("POST", f"{_HERE}/new", create, _SECTION, needs=("keys.create",)),
+    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("keys.create",), confirms=True),
+    Page("POST", f"{_HERE}/new", create, _SECTION, needs=("keys.create",), confirms=True),
     Page("POST", f"{_HERE}/describe", describe, _SECTION, needs=("keys.create",)),
 )

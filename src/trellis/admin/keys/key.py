@@ -290,7 +290,7 @@ _ROTATE: Final = Confirmation(
     button=say("Rotate and show the new key"),
     fetch=_fetch,
     build_form=_overlap_form,
-    shows_secret=True,
+    confirms=True,
     respond=lambda request, _, result: show_secret(request, result.value, "rotated"),
 )
 _REVOKE: Final = Confirmation(
@@ -327,7 +327,7 @@ _RESUME: Final = Confirmation(
     title=mark("Resume {name}"),
     button=say("Resume the key"),
     fetch=_fetch,
-    needs_password=True,
+    confirms=True,
     respond=lambda request, key, result: request.redirect(
         f"/keys/{key['id']}", say("The key may be used again."), undo=result.event
     ),

@@ -26,7 +26,6 @@ _OPERATION: Final = "operation"  # in the address: the operation to try
 
 async def offer(request: PageRequest) -> Response:
     """Show the form, or send the reference's script the tokens that its next request has to carry."""
-    request.require_recent_password()
     if request.wants_json:
         return request.json({"csrf": request.csrf, "submission": request.submission_token()})
     wanted = request.query.get(_OPERATION, "")
@@ -36,7 +35,6 @@ async def offer(request: PageRequest) -> Response:
 
 async def create(request: PageRequest) -> Response:
     """Create the key and show it, once."""
-    request.require_recent_password()
     grid, names = Grid(request.catalogue), list(dict.fromkeys(filter(None, request.form.all("grants"))))
     try:
         created = await request.perform_once("keys.create", _describe(request, grid, names))
@@ -80,6 +78,6 @@ def _show_form(request: PageRequest, boxes: list[Box], ticked: set[str], refused
 
 
 PAGES: Final = (
-    Page("GET", _HERE, offer, _SECTION, needs=("keys.create",)),
-    Page("POST", _HERE, create, _SECTION, needs=("keys.create",)),
+    Page("GET", _HERE, offer, _SECTION, needs=("keys.create",), confirms=True),
+    Page("POST", _HERE, create, _SECTION, needs=("keys.create",), confirms=True),
 )

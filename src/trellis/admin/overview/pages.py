@@ -47,7 +47,6 @@ async def check(request: PageRequest) -> Response:
 
 async def repair(request: PageRequest) -> Response:
     """Repair what can be repaired safely."""
-    request.require_recent_password()
     repaired = (await request.perform_once("check.repair", {})).value["repaired"]
     return request.redirect(
         "/check",
@@ -61,5 +60,5 @@ PAGES: Final = (
     Page("GET", "", show, "overview", live=("events", "requests"), needs=("overview.get",)),
     Page("GET", "/check", offer, "overview", needs=("check.list",)),
     Page("POST", "/check", check, "overview", needs=("check.list",)),
-    Page("POST", "/check/repair", repair, "overview", needs=("check.repair",)),
+    Page("POST", "/check/repair", repair, "overview", needs=("check.repair",), confirms=True),
 )

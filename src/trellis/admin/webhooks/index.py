@@ -31,13 +31,11 @@ async def index(request: PageRequest) -> Response:
 
 async def new(request: PageRequest) -> Response:
     """Show the form for a new webhook."""
-    request.require_recent_password()
     return _show_form(request, WebhookForm(request.gate.environment), 200)
 
 
 async def create(request: PageRequest) -> Response:
     """Create a webhook and show its secret, once."""
-    request.require_recent_password()
     form = WebhookForm(request.gate.environment, typed=request.form)
     show = partial(_show_form, request, form)
     return await create_once(request, "webhooks.create", form, show, lambda webhook: show_secret(request, webhook, "created"))
@@ -58,6 +56,6 @@ def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> R
 
 PAGES: Final = (
     Page("GET", _HERE, index, _SECTION, needs=("webhooks.list",)),
-    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("webhooks.create",)),
-    Page("POST", f"{_HERE}/new", create, _SECTION, needs=("webhooks.create",)),
+    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("webhooks.create",), confirms=True),
+    Page("POST", f"{_HERE}/new", create, _SECTION, needs=("webhooks.create",), confirms=True),
 )

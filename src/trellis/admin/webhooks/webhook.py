@@ -171,7 +171,7 @@ _ROTATE: Final = Confirmation(
     button=say("Rotate and show the new secret"),
     fetch=fetch_webhook,
     build_form=_overlap_form,
-    shows_secret=True,
+    confirms=True,
     respond=lambda request, _, result: show_secret(request, result.value, "rotated"),
 )
 _DELETE: Final = Confirmation(

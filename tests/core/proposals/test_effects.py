@@ -38,6 +38,23 @@ def test_a_call_that_would_now_open_more_than_was_shown_is_outdated(
     assert [(one["field"], one["now"]["view"]) for one in refused.facts["differences"]] == [("permissions", "*")]
 
 
+def test_what_has_changed_is_told_in_the_same_order_by_both_engines(
+    make_agent: MakeAgent, ada: Actor, act: Act, run: Run, staff: int
+) -> None:
+    agent = make_agent("forums.update", "forums.copy")
+    changed, copied = (
+        act(agent, operation, staff, **raw).value["id"]
+        for operation, raw in (("forums.update", {"name": "Pay"}), ("forums.copy", {"name": "Pay"}))
+    )
+    run("forums.update", staff, description="For those who plan.", externalId="staff", type="qa", minContent=3)
+    for number, told in (
+        (changed, ["description", "externalId", "minContent", "type"]),
+        (copied, ["description", "minContent", "type"]),
+    ):
+        refused = act.refuse(ada, "proposals.approve", number)
+        assert [one["field"] for one in refused.facts["differences"]] == told
+
+
 def test_what_is_below_a_node_to_be_copied_counts_too(make_agent: MakeAgent, ada: Actor, act: Act, run: Run, staff: int) -> None:
     below = run("forums.create", name="Pay", parentId=staff)["id"]
     agent = make_agent("forums.copy")

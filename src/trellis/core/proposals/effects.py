@@ -241,7 +241,7 @@ def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
         {"resource": resource, "id": number, "field": name, "then": before.get(name), "now": new[resource, number].get(name)}
         for (resource, number), before in old.items()
         if (resource, number) in new
-        for name in leave_out_passing(before)
+        for name in sorted(leave_out_passing(before))  # PostgreSQL has not kept their order
         if name not in _DERIVED and before[name] != new[resource, number].get(name)
     ]
 
@@ -256,7 +256,7 @@ def _compare_outcomes(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[s
         {"resource": new["resource"], "id": new["id"], "field": name, "then": value, "now": new["after"].get(name)}
         for old, new in same
         if old["after"] is not None and new["after"] is not None
-        for name, value in old["after"].items()
+        for name, value in sorted(old["after"].items())
         if name not in _ANEW and value != new["after"].get(name)
         if name != "parentId" or (new["resource"], new["after"].get(name)) not in made
     ]

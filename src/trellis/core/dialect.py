@@ -1,6 +1,6 @@
 """Dialects: the names and shapes that the requests and responses of a key may have in place of our own, declared kind by kind."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -37,6 +37,11 @@ def declare_copy(name: str, schema: Mapping[str, Any], doc: str) -> Member:
 def declare_constant(name: str, value: Any, schema: Mapping[str, Any], doc: str) -> Member:
     """Declare a member whose value is always the same."""
     return Member(name, schema, doc, lambda _, __: value)
+
+
+def serialize_record(members: Iterable[Member], record: Record, find_groups: FindGroups) -> dict[str, Any]:
+    """Return one of our records with these members in place of ours."""
+    return {member.name: member.compute(record, find_groups) for member in members}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

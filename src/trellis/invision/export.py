@@ -1,9 +1,9 @@
 """Exporting our community as the answers that Invision Community would give, by the declarations of its dialect."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from trellis.core.dialect import FindGroups, Member, Who
+from trellis.core.dialect import FindGroups, Who, serialize_record
 from trellis.core.fields import EVERYONE
 from trellis.core.hello import HELLO as GREETING
 from trellis.core.kind import NodeKind
@@ -24,20 +24,16 @@ def export_answers(
     """
     known = choose_known(kinds)
     find_groups = _find_groups(ask, known)
-    greeting = _show(ask(GREETING.name, {}), INVISION.answers[GREETING.name], find_groups)
+    greeting = serialize_record(INVISION.answers[GREETING.name], ask(GREETING.name, {}), find_groups)
     yield HELLO, {member: greeting[member] for member in _GREETING}
     for kind in known:
         path, members, done = find_paths(kind)[0], find_shape(kind).members, 0
         for page in list_pages(ask, kind, per_page):
-            shown = [_show(record, members, find_groups) for record in page["results"]]
+            shown = [serialize_record(members, record, find_groups) for record in page["results"]]
             yield f"{path}/page-{page['page']}", {**page, "results": shown}
             yield from ((f"{path}/{record['id']}", record) for record in shown)
             done += len(shown)
             progress(done, page["totalResults"])
-
-
-def _show(record: Mapping[str, Any], members: Sequence[Member], find_groups: FindGroups) -> dict[str, Any]:
-    return {member.name: member.compute(record, find_groups) for member in members}
 
 
 def _find_groups(ask: Ask, kinds: Sequence[NodeKind]) -> FindGroups:
@@ -49,5 +45,5 @@ def _find_groups(ask: Ask, kinds: Sequence[NodeKind]) -> FindGroups:
         return [shown[one] for one in wanted if isinstance(one, int) and one in shown]
 
     for kind in (kind for kind in kinds if kind.is_group):
-        shown |= {record["id"]: _show(record, find_shape(kind).members, find) for record in list_all(ask, kind)}
+        shown |= {record["id"]: serialize_record(find_shape(kind).members, record, find) for record in list_all(ask, kind)}
     return find

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trellis.core.actor import Actor
-from trellis.core.dialect import Dialect, Who
+from trellis.core.dialect import Dialect, Who, serialize_record
 from trellis.core.fields import EVERYONE
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -50,4 +50,4 @@ class AllGroups:
             return self._gate.run(Call(operation, reader, {"page": page, "perPage": MOST_PER_PAGE})).value
 
         found = {one["id"]: one for one in read_all(read)}
-        return {number: {m.name: m.compute(one, self.find) for m in shape.members} for number, one in sorted(found.items())}
+        return {number: serialize_record(shape.members, one, self.find) for number, one in sorted(found.items())}

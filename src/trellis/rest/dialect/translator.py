@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape
+from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape, serialize_record
 from trellis.core.fields import Field
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
@@ -51,7 +51,7 @@ class Translator:
         members = shape.members if shape is not None else self.dialect.answers.get(operation.name)
         if members is None or operation.verb is None:
             return value
-        return _SHOWN[operation.verb.response](value, members, AllGroups(gate, self.dialect).find)
+        return _SHOWN[operation.verb.response](members, value, AllGroups(gate, self.dialect).find)
 
     def shows(self, gate: Gate) -> tuple[Shown, ...]:
         """Return what answers in the dialect show besides the records: the groups."""
@@ -81,22 +81,18 @@ def encode_answer(value: Any, shown: Any, response: Response, *, pretty: bool = 
     return encode_body(shown, pretty=True) if pretty else end_body(compact), version
 
 
-def _show_record(record: Record, members: tuple[Member, ...], find_groups: FindGroups) -> dict[str, Any]:
-    return {member.name: member.compute(record, find_groups) for member in members}
+def _serialize_page(members: tuple[Member, ...], page: Record, find_groups: FindGroups) -> dict[str, Any]:
+    return {**page, "results": [serialize_record(members, record, find_groups) for record in page["results"]]}
 
 
-def _show_page(page: Record, members: tuple[Member, ...], find_groups: FindGroups) -> dict[str, Any]:
-    return {**page, "results": [_show_record(record, members, find_groups) for record in page["results"]]}
-
-
-def _show_as_it_is(value: Any, _: tuple[Member, ...], __: FindGroups) -> Any:
+def _show_as_it_is(_: tuple[Member, ...], value: Any, __: FindGroups) -> Any:
     return value
 
 
-_SHOWN: Final[Mapping[Response, Callable[[Any, tuple[Member, ...], FindGroups], Any]]] = {
-    Response.RECORD: _show_record,
-    Response.PAGE: _show_page,
-    Response.ANSWER: _show_record,
+_SHOWN: Final[Mapping[Response, Callable[[tuple[Member, ...], Any, FindGroups], Any]]] = {
+    Response.RECORD: serialize_record,
+    Response.PAGE: _serialize_page,
+    Response.ANSWER: serialize_record,
     Response.FEED: _show_as_it_is,
     Response.NULL: _show_as_it_is,
 }

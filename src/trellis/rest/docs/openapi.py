@@ -21,8 +21,10 @@ from trellis.rest.docs.schemas import (
     input_component,
     parameter,
     problem_schema,
+    query_fields,
     ref,
     schemas_of,
+    takes_body,
 )
 
 Json = dict[str, Any]
@@ -168,18 +170,8 @@ def _described(route: Route) -> str:
     return "\n\n".join(lines)
 
 
-def takes_body(operation: Operation) -> bool:
-    """Return whether the parameters of an operation are sent in a body."""
-    return operation.verb is not None and operation.verb.body is not None
-
-
 def _parameters(operation: Operation) -> list[Json]:
-    in_body = operation.fields if takes_body(operation) else ()
-    query = [
-        parameter(field)
-        for field in operation.takes
-        if field not in in_body and not field.read_only and field != operation.path_field
-    ]
+    query = map(parameter, query_fields(operation))
     return [*_id(operation), *query, *({"$ref": f"#/components/parameters/{name}"} for name in request_headers_of(operation))]
 
 

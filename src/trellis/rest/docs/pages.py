@@ -12,6 +12,7 @@ from trellis.http.routes import REFERENCE, find_in_reference
 from trellis.rest.docs.dialects import show_dialects
 from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
 from trellis.rest.docs.samples import KEY, coloured
+from trellis.rest.docs.types import in_words
 from trellis.rest.docs.view import aliases, all_errors, prose, section_names, sections, showcase
 from trellis.settings import Settings
 
@@ -128,5 +129,5 @@ def _templates() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"prose": prose, "coloured": coloured}
+    environment.filters |= {"prose": prose, "coloured": coloured, "in_words": in_words}
     return environment

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from trellis.http.routes import Route
 from trellis.rest.docs.examples import given_of, target_of
-from trellis.rest.docs.openapi import takes_body
+from trellis.rest.docs.schemas import takes_body
 
 LANGUAGES: Final[Mapping[str, str]] = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}
 KEY: Final = "API_KEY"  # the environment variable from which the samples read the key

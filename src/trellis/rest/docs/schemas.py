@@ -138,9 +138,21 @@ def writable(fields: Iterable[Field]) -> list[Field]:
     return [field for field in fields if not field.read_only]
 
 
+def takes_body(operation: Operation) -> bool:
+    """Return whether the parameters of an operation are sent in a body."""
+    return operation.verb is not None and operation.verb.body is not None
+
+
 def body_fields(operation: Operation) -> list[Field]:
     """Return the fields that are sent in a body."""
-    return [field for field in writable(operation.fields) if field != operation.path_field]
+    fields = operation.fields if takes_body(operation) else ()
+    return [field for field in writable(fields) if field != operation.path_field]
+
+
+def query_fields(operation: Operation) -> list[Field]:
+    """Return the fields that are sent in the query."""
+    in_body = operation.fields if takes_body(operation) else ()
+    return [field for field in writable(operation.takes) if field not in in_body and field != operation.path_field]
 
 
 def _property(field: Field, name: str, *, default: bool = False) -> Schema:

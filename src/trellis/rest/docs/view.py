@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -15,13 +14,14 @@ from trellis.core.fields import Choice, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
 from trellis.core.verbs import Body, Response
+from trellis.errors import Refused
 from trellis.http.routes import Route, build_routes
 from trellis.refusals import REFUSALS, Refusal
 from trellis.rest.docs.examples import answer_of, given_of, plan_of, target_of
-from trellis.rest.docs.openapi import own_tag, request_headers_of, takes_body
+from trellis.rest.docs.openapi import own_tag, request_headers_of
 from trellis.rest.docs.refusals import is_shared, refusals_of
-from trellis.rest.docs.responses import STATUS_TEXT
 from trellis.rest.docs.samples import LANGUAGES, coloured, pretty, samples_of
+from trellis.rest.docs.schemas import body_fields, query_fields
 from trellis.rest.docs.types import type_in_words
 
 
@@ -44,17 +44,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
-    """One refusal in a table. `codes` are its codes by operation where they differ."""
-
-    status: int
-    code: str
-    message: str
-    when: str
-    codes: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Target:
     """The parameter in the path of an operation: the id of a record, or the field that names it."""
 
@@ -66,31 +55,21 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One operation on the page."""
+    """One operation on the page. `inner`: a key needs grants only for the operations that this one runs."""
 
-    name: str
-    summary: str
-    doc: str
-    method: str
-    path: str
-    also: tuple[str, ...]
-    grants: tuple[str, ...]
-    any_grant: bool
+    route: Route
     inner: bool
-    status: int
-    status_text: str
     target: Target | None
     query: tuple[Row, ...]
     body: tuple[Row, ...]
     answers: tuple[Row, ...]
     headers: tuple[str, ...]
-    errors: tuple[Error, ...]
-    shared_errors: tuple[Error, ...]
+    errors: tuple[Refused, ...]
+    shared_errors: tuple[Refused, ...]
     samples: tuple[tuple[str, str, Markup], ...]
     answer: Markup
     plan: Markup
     given: str
-    writes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,39 +127,22 @@ def _record(group: Iterable[Route]) -> Markup:
 
 def _entry(route: Route, base_url: str) -> Entry:
     operation = route.operation
-    in_body = operation.fields if takes_body(operation) else ()
-    in_path = operation.path_field
-    query = tuple(_row(f) for f in operation.takes if f not in in_body and not f.read_only and f != in_path)
     refusals = refusals_of(operation)
     return Entry(
-        name=operation.name,
-        summary=operation.summary,
-        doc=operation.doc,
-        method=route.method,
-        path=route.path,
-        also=route.also,
-        grants=operation.grants,
-        any_grant=operation.fork is not None,
+        route=route,
         inner=operation.access is Access.INNER,
-        status=route.status,
-        status_text=STATUS_TEXT[route.status],
         target=_target(operation),
-        query=query,
-        body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in in_body if not field.read_only and field != in_path),
+        query=tuple(map(_row, query_fields(operation))),
+        body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in body_fields(operation)),
         answers=tuple(_row(field) for field in operation.answers) if operation.kind is not None else (),
         headers=request_headers_of(operation),
-        errors=tuple(_error(refused.refusal, refused.code) for refused in refusals if not is_shared(refused.refusal)),
-        shared_errors=tuple(_error(refused.refusal, refused.code) for refused in refusals if is_shared(refused.refusal)),
+        errors=tuple(refused for refused in refusals if not is_shared(refused.refusal)),
+        shared_errors=tuple(refused for refused in refusals if is_shared(refused.refusal)),
         samples=tuple((word, LANGUAGES[word], coloured(code, word)) for word, code in samples_of(route, base_url).items()),
         answer=coloured(pretty(answer_of(operation)), "json"),
         plan=coloured(pretty(plan_of(operation)), "json") if route.verb.response is Response.NULL else Markup(),
         given=json.dumps(given_of(operation)),
-        writes=operation.writes,
     )
-
-
-def _error(refusal: Refusal, code: str, codes: Mapping[str, str] = MappingProxyType({})) -> Error:
-    return Error(refusal.status, code, refusal.message, refusal.when, tuple(codes.items()))
 
 
 def _target(operation: Operation) -> Target | None:
@@ -221,15 +183,14 @@ def _shown(example: Any) -> str:
 # --- for the chapters ---------------------------------------------------------------------------------------------
 
 
-def all_errors(catalogue: Catalogue) -> tuple[Error, ...]:
-    """Return every refusal by status, with the codes that particular operations use for it."""
+def all_errors(catalogue: Catalogue) -> list[tuple[Refusal, Mapping[str, str]]]:
+    """Return every refusal by status, with the codes that particular operations use for it, by operation."""
     codes: dict[str, dict[str, str]] = {}
     for route in build_routes(catalogue):
         for refused in refusals_of(route.operation):
             if refused.code != refused.refusal.code:
                 codes.setdefault(refused.message, {})[route.operation.name] = refused.code
-    rows = [_error(refusal, refusal.code, codes.get(message, {})) for message, refusal in REFUSALS.items()]
-    return tuple(sorted(rows, key=lambda row: row.status))
+    return [(refusal, codes.get(refusal.message, {})) for refusal in sorted(REFUSALS.values(), key=lambda row: row.status)]
 
 
 def aliases(catalogue: Catalogue) -> tuple[tuple[NodeKind, tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]], ...]:

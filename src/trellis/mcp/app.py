@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -32,7 +32,7 @@ from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.large import run_by_size
 from trellis.http.problems import encode_problem_headers, format_problem
 from trellis.mcp import results
-from trellis.mcp.arguments import encode_arguments, find_secrets, summarize, take_target
+from trellis.mcp.arguments import encode_arguments, summarize, take_target
 from trellis.mcp.guide import INSTRUCTIONS
 from trellis.mcp.messages import (
     INITIALIZE,
@@ -80,7 +80,6 @@ class Mcp:
         self.settings = service.settings
         self.tools = Tools(self.gate)
         self.resources = Resources(self.gate)
-        self._secrets: frozenset[str] | None = None
         self._answers: Mapping[str, Callable[[Message, Actor], bytes]] = {
             "server/discover": self._discover,
             INITIALIZE: self._initialize,
@@ -233,9 +232,12 @@ class Mcp:
             request.outcome = (status, refused.code)
             return results.encode_refusal(problem, has_schema=build_output_schema(operation) is not None)
 
+    @cached_property
+    def _secrets(self) -> frozenset[str]:
+        """The names under which any of the operations takes a password."""
+        return frozenset(name for operation in self.gate.catalogue.values() for name in operation.secrets)
+
     def _summarize(self, arguments: Mapping[str, Any]) -> str:
-        if self._secrets is None:
-            self._secrets = find_secrets(self.gate.catalogue.values())
         return summarize(arguments, self._secrets)
 
     async def _read(

@@ -1,7 +1,7 @@
 """Reads the arguments of a tool call, and shortens them for the request log."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -38,11 +38,6 @@ def encode_arguments(target: int | None, arguments: Mapping[str, Any]) -> bytes:
         return encode_json([target, arguments])
     except TypeError:  # a number is too large
         return json.dumps([target, arguments]).encode()
-
-
-def find_secrets(operations: Iterable[Operation]) -> frozenset[str]:
-    """Return the names under which any of the operations takes a password."""
-    return frozenset(name for operation in operations for name in operation.secrets)
 
 
 def summarize(arguments: Mapping[str, Any], secrets: frozenset[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from trellis.core.actor import Actor
@@ -37,15 +38,14 @@ class Resources:
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        self._known: dict[str, Resource] = {}
 
     def find_granted(self, actor: Actor) -> list[Resource]:
         """Return the resources that a key may read."""
-        return [one for one in self._load().values() if self._may_read(actor, one)]
+        return [one for one in self._known.values() if self._may_read(actor, one)]
 
     def find(self, actor: Actor, uri: object) -> Resource | None:
         """Return a resource that a key may read; None if there is none."""
-        found = self._load().get(uri) if isinstance(uri, str) else None
+        found = self._known.get(uri) if isinstance(uri, str) else None
         return found if found is not None and self._may_read(actor, found) else None
 
     def _may_read(self, actor: Actor, resource: Resource) -> bool:
@@ -57,10 +57,9 @@ class Resources:
             return False
         return True
 
-    def _load(self) -> Mapping[str, Resource]:
-        if not self._known:
-            self._known |= {one.uri: one for one in _build_resources(self._gate)}
-        return self._known
+    @cached_property
+    def _known(self) -> Mapping[str, Resource]:
+        return {one.uri: one for one in _build_resources(self._gate)}
 
 
 def _build_resources(gate: Gate) -> Iterator[Resource]:

@@ -11,6 +11,7 @@ from trellis.sentences import say
 
 P = ParamSpec("P")
 T = TypeVar("T")
+K = TypeVar("K")
 
 # Requests with more bytes than this take longer to read than to hand to a thread and back (0.1 ms): JSON is read at 10 to 100 MB/s,
 # nested lists, forms and HTML at 1 MB/s.
@@ -21,6 +22,18 @@ _AT_ONCE: Final = 2  # requests of one caller with a body larger than usual: eac
 async def run_by_size(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a function that reads so many bytes of a request: in a thread if they are many, so that the event loop does not wait."""
     return await asyncio.to_thread(function, *args, **kwargs) if size > LARGE else function(*args, **kwargs)
+
+
+@contextmanager
+def counting(counts: Counter[K], name: K) -> Iterator[None]:
+    """Count one more of this name for a while. A name of which none is left is removed."""
+    counts[name] += 1
+    try:
+        yield
+    finally:
+        counts[name] -= 1
+        if not counts[name]:
+            del counts[name]
 
 
 class LargeRequests:
@@ -41,10 +54,5 @@ class LargeRequests:
                 at_once=_AT_ONCE,
             )
             raise Refused("BUSY", detail)
-        self._under_way[caller] += 1
-        try:
+        with counting(self._under_way, caller):
             yield
-        finally:
-            self._under_way[caller] -= 1
-            if not self._under_way[caller]:
-                del self._under_way[caller]

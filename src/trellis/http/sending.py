@@ -11,6 +11,7 @@ from typing import Final
 
 from trellis.errors import Refused
 from trellis.http.asgi import Send
+from trellis.http.large import counting
 from trellis.sentences import say
 
 PART: Final = 65_536  # bytes; smaller answers are sent whole, and not counted
@@ -63,15 +64,10 @@ class BytesUnderWay:
         name = id(body)
         own = self._callers.setdefault(caller, Counter())
         self._sizes[name] = len(body)
-        self._readers[name] += 1
-        own[name] += 1
         try:
-            yield
+            with counting(own, name), counting(self._readers, name):
+                yield
         finally:
-            for counted in (own, self._readers):
-                counted[name] -= 1
-                if not counted[name]:
-                    del counted[name]
             if name not in self._readers:
                 del self._sizes[name]
             if not own:

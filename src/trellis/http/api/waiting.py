@@ -15,6 +15,7 @@ from typing import Final
 
 from trellis.errors import Refused
 from trellis.http.asgi import Receive
+from trellis.http.large import counting
 from trellis.sentences import say
 
 _LOOK_EVERY: Final = 0.1  # seconds
@@ -68,13 +69,8 @@ class WaitingRequests:
             raise Refused(
                 "TOO_MANY_WAITING", say("{whose} are already waiting. Leave out wait, or wait for these to finish.", whose=whose)
             )
-        self._held[caller] += 1
-        try:
+        with counting(self._held, caller):
             yield
-        finally:
-            self._held[caller] -= 1
-            if not self._held[caller]:
-                del self._held[caller]
 
     async def wait(
         self, caller: str, seconds: float, receive: Receive, seen: Callable[[], int | None], read: Callable[[], Awaitable[bool]]

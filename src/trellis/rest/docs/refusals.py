@@ -19,8 +19,9 @@ _APPLIES: Final[Mapping[Scope, Callable[[Operation], bool]]] = {
 }
 
 
-def is_shared(refusal: Refusal) -> bool:
+def is_shared(refused: Refused) -> bool:
     """Return whether a refusal, including its example, is the same for every operation that can return it."""
+    refusal = refused.refusal
     return refusal.scope not in {Scope.GRANTED, Scope.DECLARED} and not refusal.at_fault
 
 

@@ -97,7 +97,7 @@ def responses(route: Route, base_url: str) -> Json:
     operation = route.operation
     found = _successes(route)
     for status, refusals in _by_status(refusals_of(operation)):
-        hoisted = all(is_shared(refused.refusal) for refused in refusals)
+        hoisted = all(map(is_shared, refusals))
         name = STATUS_TEXT[status].replace(" ", "")
         found[str(status)] = {"$ref": f"#/components/responses/{name}"} if hoisted else _refusal(status, refusals, base_url)
     return found
@@ -115,7 +115,7 @@ def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
             found.setdefault(STATUS_TEXT[202], _success(operation, description, headers, example))
     for operation in operations:
         for status, refusals in _by_status(refusals_of(operation)):
-            if all(is_shared(refused.refusal) for refused in refusals):
+            if all(map(is_shared, refusals)):
                 found[STATUS_TEXT[status].replace(" ", "")] = _refusal(status, refusals, base_url)
     return found
 
@@ -142,16 +142,14 @@ def _refusal(status: int, refusals: list[Refused], base_url: str) -> Json:
 
 
 def _example(refused: Refused, base_url: str) -> Json:
-    if is_shared(refused.refusal):
+    if is_shared(refused):
         return {"$ref": f"#/components/examples/{refused.message}"}
     return {"summary": refused.refusal.title, "value": problem_of(refused, base_url)}
 
 
 def shared_examples(operations: Iterable[Operation], base_url: str) -> Json:
     """Return the problem documents that are the same for all operations, by message."""
-    refusals = {
-        refused.message: refused for operation in operations for refused in refusals_of(operation) if is_shared(refused.refusal)
-    }
+    refusals = {refused.message: refused for operation in operations for refused in filter(is_shared, refusals_of(operation))}
     return {name: {"summary": r.refusal.title, "value": problem_of(r, base_url)} for name, r in sorted(refusals.items())}
 
 

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -136,8 +137,8 @@ def _entry(route: Route, base_url: str) -> Entry:
         body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in body_fields(operation)),
         answers=tuple(_row(field) for field in operation.answers) if operation.kind is not None else (),
         headers=request_headers_of(operation),
-        errors=tuple(refused for refused in refusals if not is_shared(refused.refusal)),
-        shared_errors=tuple(refused for refused in refusals if is_shared(refused.refusal)),
+        errors=tuple(filterfalse(is_shared, refusals)),
+        shared_errors=tuple(filter(is_shared, refusals)),
         samples=tuple((word, LANGUAGES[word], coloured(code, word)) for word, code in samples_of(route, base_url).items()),
         answer=coloured(pretty(answer_of(operation)), "json"),
         plan=coloured(pretty(plan_of(operation)), "json") if route.verb.response is Response.NULL else Markup(),

@@ -39,7 +39,7 @@ def may(
         with community(Settings.load()) as gate:
             answer = act(gate, "access.check", raw).value
         if json:
-            show_json(answer, plain=True)
+            show_json(answer)
         else:
             show(answer["detail"], style="green" if answer["may"] else "red")
     if not answer["may"]:

@@ -7,22 +7,20 @@ import typer
 
 from trellis.admin import PREFIX
 from trellis.cli.community import act, community, list_all
-from trellis.cli.terminal import LONGEST_LINE, MISUSED, Failure, Json, refuse_empty, say, show, show_json, show_table
+from trellis.cli.terminal import LONGEST_LINE, MISUSED, Failure, Json, make_app, refuse_empty, say, show, show_json, show_table
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
 from trellis.core.roles import OWNER, ROLES, find_role
 from trellis.settings import Settings, variable
 
-app = typer.Typer(
+app = make_app(
     help="Add, invite, list and disable administrators of the panel, give roles, and reset their passwords and second factors.",
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
 )
 
 Login = Annotated[str, typer.Argument(metavar="LOGIN", help="The name used to sign in.", show_default=False)]
-InvitedRole = Annotated[str | None, typer.Option("--role", help=f"What they may do: {', '.join(ROLES)}.")]
-RoleName = Annotated[str, typer.Option("--role", help=f"What they may do: {', '.join(ROLES)}.")]
+Name = Annotated[str | None, typer.Option(help="The name shown in events. By default the login.")]
+Role = Annotated[str | None, typer.Option("--role", help=f"What they may do: {', '.join(ROLES)}.")]
 Kinds = Annotated[
     list[str] | None,
     typer.Option("--kind", help="For a structure editor: a kind of nodes, such as forums. Repeat as needed; all by default."),
@@ -36,24 +34,25 @@ FromStdin = Annotated[
 @app.command()
 def create(
     login: Login,
-    name: Annotated[str | None, typer.Option(help="The name shown in events. By default the login.")] = None,
-    role: RoleName = OWNER,
+    name: Name = None,
+    role: Role = OWNER,
     kind: Kinds = None,
     password_stdin: FromStdin = False,
     json: Json = False,
 ) -> None:
     """Add an administrator: without --role an owner, who may do everything. A password is generated and shown once by default."""
     password = _password(password_stdin)
+    raw = {"name": name or login, "login": login, "password": password, "role": role, "kinds": kind or []}
     with community(Settings.load()) as gate:
-        made = act(gate, "admins.create", _raw(name or login, login, password, role, kind)).value
-    _print_admin(made, None if password_stdin else password, json, f"{made['name']} can now sign in to the panel.")
+        made = act(gate, "admins.create", raw).value
+    _print_admin(made, json, f"{made['name']} can now sign in to the panel.", None if password_stdin else password)
 
 
 @app.command()
 def invite(
     login: Login,
-    name: Annotated[str | None, typer.Option(help="The name shown in events. By default the login.")] = None,
-    role: InvitedRole = None,
+    name: Name = None,
+    role: Role = None,
     kind: Kinds = None,
     email: Annotated[
         str | None,
@@ -84,10 +83,10 @@ def invite(
             invited = act(gate, "admins.renew_invitation", target=before["id"]).value
     if invited["mailedTo"]:
         say(f"The link is mailed by `trellis serve` or `trellis work`, to {invited['mailedTo']}.")
-        show_json(invited, plain=True) if json else show(f"{invited['name']} can use it once to choose a password.")
+        show_json(invited) if json else show(f"{invited['name']} can use it once to choose a password.")
         return
     link = f"{settings.public_url or ''}{PREFIX}/invitation/{invited.pop('link')}"
-    show_json(invited | {"link": link}, plain=True) if json else show(f"Link:  {link}")
+    show_json(invited | {"link": link}) if json else show(f"Link:  {link}")
     if not settings.public_url:
         say(
             f"{variable('public_url')} is not set, so the link lacks the address of the service. Put that in front of it, as in "
@@ -104,12 +103,9 @@ def withdraw_invitation(login: Login, json: Json = False) -> None:
     """Withdraw an invitation: its link no longer works."""
     with community(Settings.load()) as gate:
         result = act(gate, "admins.withdraw_invitation", target=_id_of(gate, login))
-    if json:
-        show_json({**result.value, "wasWithdrawn": result.event is not None}, plain=True)
-    elif result.event is None:
-        show(f"{result.value['name']} has no invitation.")
-    else:
-        show(f"The invitation of {result.value['name']} was withdrawn.")
+    was_withdrawn, name = result.event is not None, result.value["name"]
+    told = f"The invitation of {name} was withdrawn." if was_withdrawn else f"{name} has no invitation."
+    _print_admin({**result.value, "wasWithdrawn": was_withdrawn}, json, told)
 
 
 @app.command("list")
@@ -118,7 +114,7 @@ def list_admins(json: Json = False) -> None:
     with community(Settings.load()) as gate:
         found = list_all(gate, "admins.list")
     if json:
-        show_json(found, plain=True)
+        show_json(found)
     elif found:
         rows = ((a["id"], a["name"], a["login"], _describe_role(a), _describe_state(a), a["lastSeenAt"]) for a in found)
         show_table(("Id", "Name", "Login", "Role", "State", "Last seen"), rows)
@@ -142,7 +138,7 @@ def role(
             admin = act(gate, "admins.get", target=number).value
         else:
             admin = act(gate, "admins.set_role", {"role": name, "kinds": kind or []}, number).value
-    _print_admin(admin, None, json, f"{admin['name']} is {_describe_role(admin)}: {find_role(admin['role']).doc}")
+    _print_admin(admin, json, f"{admin['name']} is {_describe_role(admin)}: {find_role(admin['role']).doc}")
 
 
 @app.command("reset-password")
@@ -157,7 +153,7 @@ def reset_password(login: Login, password_stdin: FromStdin = False, json: Json =
             f" Second factors are kept: {', '.join(changed['secondFactors'])}. If somebody else may have them, run: "
             f"trellis admins reset-second-factor {login}"
         )
-    _print_admin(changed, None if password_stdin else password, json, told)
+    _print_admin(changed, json, told, None if password_stdin else password)
 
 
 @app.command("reset-second-factor")
@@ -165,12 +161,8 @@ def reset_second_factor(login: Login, json: Json = False) -> None:
     """Remove all second factors of an administrator who is locked out, and sign them out everywhere. The password is kept."""
     with community(Settings.load()) as gate:
         reset = act(gate, "admins.reset_second_factor", target=_id_of(gate, login)).value
-    if json:
-        show_json(reset, plain=True)
-    elif reset["wasReset"]:
-        show(f"{reset['name']} no longer has a second factor, and was signed out everywhere. The password has not changed.")
-    else:
-        show(f"{reset['name']} has no second factor.")
+    told = "no longer has a second factor, and was signed out everywhere. The password has not changed."
+    _print_admin(reset, json, f"{reset['name']} {told if reset['wasReset'] else 'has no second factor.'}")
 
 
 @app.command("single-sign-on")
@@ -179,7 +171,7 @@ def show_identities(login: Login, json: Json = False) -> None:
     with community(Settings.load()) as gate:
         admin = act(gate, "admins.get", target=_id_of(gate, login)).value
     if json:
-        show_json(admin["identities"], plain=True)
+        show_json(admin["identities"])
     elif admin["identities"]:
         rows = ((one["login"], one["issuer"], one["subject"], one["createdAt"], one["usedAt"]) for one in admin["identities"])
         show_table(("Account", "Provider", "Subject", "Linked", "Last used"), rows)
@@ -192,12 +184,8 @@ def unlink(login: Login, json: Json = False) -> None:
     """Stop an administrator from signing in with an account at an OpenID provider, and end the sessions that began there."""
     with community(Settings.load()) as gate:
         result = act(gate, "admins.unlink_identity", target=_id_of(gate, login))
-    if json:
-        show_json(result.value, plain=True)
-    elif result.event is None:
-        show(f"{result.value['name']} has no linked account.")
-    else:
-        show(f"{result.value['name']} can no longer sign in with an account at a provider.")
+    told = "has no linked account." if result.event is None else "can no longer sign in with an account at a provider."
+    _print_admin(result.value, json, f"{result.value['name']} {told}")
 
 
 @app.command()
@@ -215,7 +203,7 @@ def disable(
     with community(Settings.load()) as gate:
         result = act(gate, "admins.disable", {"keepWebhooks": keep_webhooks}, _id_of(gate, login))
         off = act(gate, "events.get", target=result.event).value["touched"] if result.event else ()
-    _print_admin(result.value, None, json, f"{result.value['name']} can no longer sign in.")
+    _print_admin(result.value, json, f"{result.value['name']} can no longer sign in.")
     if off:
         say(f"Switched off as well: {', '.join('webhook ' + str(one['id']) for one in off)}")
 
@@ -225,11 +213,7 @@ def enable(login: Login, json: Json = False) -> None:
     """Let a disabled administrator sign in again."""
     with community(Settings.load()) as gate:
         changed = act(gate, "admins.enable", target=_id_of(gate, login)).value
-    _print_admin(changed, None, json, f"{changed['name']} can sign in again.")
-
-
-def _raw(name: str, login: str, password: str, role: str, kinds: list[str] | None) -> dict[str, Any]:
-    return {"name": name, "login": login, "password": password, "role": role, "kinds": kinds or []}
+    _print_admin(changed, json, f"{changed['name']} can sign in again.")
 
 
 def _describe_state(admin: dict[str, Any]) -> str:
@@ -263,9 +247,9 @@ def _password(from_stdin: bool) -> str:
     return password
 
 
-def _print_admin(admin: dict[str, Any], password: str | None, json: bool, sentence: str) -> None:
+def _print_admin(admin: dict[str, Any], json: bool, sentence: str, password: str | None = None) -> None:
     if json:
-        show_json(admin | ({"password": password} if password else {}), plain=True)
+        show_json(admin | ({"password": password} if password else {}))
         return
     if password:
         show(f"Login:     {admin['login']}")

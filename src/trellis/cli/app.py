@@ -2,8 +2,9 @@
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -12,7 +13,7 @@ from typer.core import TyperGroup
 
 from trellis import __version__
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import FAILED, MISUSED, Failure, explain_output, format_refusal, say, settle_streams, show
+from trellis.cli.terminal import FAILED, MISUSED, Failure, explain_output, format_refusal, make_app, say, settle_streams, show
 from trellis.errors import Refused
 from trellis.settings import SettingsError
 
@@ -44,32 +45,16 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 _QUIET: Final = logging.NullHandler()  # errors are printed to stderr; `serve` sets up its own log
 
 
-class _Loaded(Mapping[str, Any]):
-    """The commands by name. A command's module is imported when it is used, since most take long to load."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            module, attribute = _COMMANDS[name]
-            with uncollected():
-                self._loaded[name] = _command(name, getattr(import_module(f"trellis.cli.{module}"), attribute))
-        return self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_COMMANDS)
-
-    def __len__(self) -> int:
-        return len(_COMMANDS)
-
-
-def _command(name: str, found: Any) -> Any:
-    """Build a command from a function. Typer needs an application for that, here one with a single command."""
-    if not isinstance(found, typer.Typer):
-        function, found = found, typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
-        found.command()(function)
-    command = typer.main.get_command(found)
+@cache
+def _load(name: str) -> Any:
+    """Return a command. Its module is imported when it is used, since most take long to load."""
+    module, attribute = _COMMANDS[name]
+    with uncollected():
+        found = getattr(import_module(f"trellis.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):  # a function, for which Typer needs an application, here with a single command
+            function, found = found, make_app()
+            found.command()(function)
+        command = typer.main.get_command(found)
     command.name = name
     return command
 
@@ -79,11 +64,11 @@ class Commands(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands: Any = _Loaded()
+        self.commands: Any = dict.fromkeys(_COMMANDS)  # the names, among which Typer looks for the nearest to a misspelt one
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        del ctx  # does not load the commands, unlike Typer's own method
-        return list(self.commands)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        del ctx
+        return _load(cmd_name) if cmd_name in _COMMANDS else None
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run a command. What it could not do is one message on stderr and an exit code, and no traceback."""

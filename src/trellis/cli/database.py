@@ -34,7 +34,7 @@ def migrate_database(
             raise Failure(explain_condition(settings, at))
         if plan:
             planned = plan_migration(settings)
-            show_json(_to_dict(planned), plain=True) if json else _tell_plan(planned, describe_database(settings))
+            show_json(_to_dict(planned)) if json else _tell_plan(planned, describe_database(settings))
             raise typer.Exit(_PLANNED if planned.steps else 0)
         if at is Condition.READY or not migrate(settings, lambda step: show(f"Ran step {step}.")):
             show(f"Nothing to do: the database {describe_database(settings)} is at the newest step, {find_newest_step()}.")
@@ -115,10 +115,8 @@ def demo() -> None:
     """Load the sample community: groups, forums, calendars, download categories and blogs."""
     settings = Settings.load()
     with community(settings, make=True) as gate:
-        if act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
+        if (loaded := load_sample(gate)) is None:
             raise Failure("The community already has forums. The sample is for an empty one; nothing was changed.")
-        with progress_of("Loading the sample community") as progress:
-            loaded = load_sample(gate, progress)
         show("Loaded " + ", ".join(f"{count} {name}" for name, count in loaded.items()) + ".")
 
 
@@ -141,7 +139,7 @@ def check(
         with progress_of("Checking") as progress:
             found = act(gate, "check.list", progress=progress).value
     if json:
-        show_json(found | ({"repairs": repairs} if repair else {}), plain=True)
+        show_json(found | ({"repairs": repairs} if repair else {}))
     else:
         _tell(found, repairs)
     if found["count"]:
@@ -150,18 +148,18 @@ def check(
 
 def _tell(found: dict[str, Any], repairs: list[dict[str, Any]]) -> None:
     if repairs:
-        show_table(("Repaired", "Id", "What", ""), _rows(repairs))
+        show_table(("Repaired", "Id", "What", ""), map(_row, repairs))
     if found["problems"]:
-        show_table(("Problem with", "Id", "What", "", "Repairable"), [(*row, mark) for row, mark in _marked(found["problems"])])
+        rows = ((*_row(problem), "yes" if problem["repairable"] else "no") for problem in found["problems"])
+        show_table(("Problem with", "Id", "What", "", "Repairable"), rows)
     if (count := found["count"]) > len(found["problems"]):
         show(f"… and {count - len(found['problems']):,} more.")
-    rows = sum(found["checked"].values())
-    if not count:
-        show(f"Checked {rows:,} rows: nothing is wrong.", style="green")
-        _tell_of_the_past(found["kept"])
-        return
-    hint = f"; `trellis check --repair` can repair {found['repairable']:,} of them" if found["repairable"] else ""
-    show(f"Checked {rows:,} rows: {count:,} {'problem' if count == 1 else 'problems'}{hint}.", style="red")
+    checked = sum(found["checked"].values())
+    if count:
+        hint = f"; `trellis check --repair` can repair {found['repairable']:,} of them" if found["repairable"] else ""
+        show(f"Checked {checked:,} rows: {count:,} {'problem' if count == 1 else 'problems'}{hint}.", style="red")
+    else:
+        show(f"Checked {checked:,} rows: nothing is wrong.", style="green")
     _tell_of_the_past(found["kept"])
 
 
@@ -175,18 +173,14 @@ def _tell_of_the_past(kept: dict[str, Any]) -> None:
             show(f"{name} reaches back {since}; {older} {'was' if reach['purged'] == 1 else 'were'} purged ({reach['days']} days).")
 
 
-def _rows(problems: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    return [(p["resource"], p["id"], p["problem"], p["detail"]) for p in problems]
-
-
-def _marked(problems: list[dict[str, Any]]) -> list[tuple[tuple[Any, ...], str]]:
-    return list(zip(_rows(problems), ["yes" if p["repairable"] else "no" for p in problems], strict=True))
+def _row(problem: dict[str, Any]) -> tuple[Any, ...]:
+    return problem["resource"], problem["id"], problem["problem"], problem["detail"]
 
 
 def purge() -> None:
     """Delete what is past its retention time, trusting this machine's clock. A service does this by itself every ten minutes."""
     settings = Settings.load()
-    with community(settings, make=False) as gate:
+    with community(settings) as gate:
         failed = asyncio.run(Purges(gate, settings).run(trusting=True))
     if failed:
         raise Failure(f"These could not be deleted: {', '.join(failed)}. The rest of what was past its retention time is gone.")

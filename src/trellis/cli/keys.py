@@ -6,18 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from trellis.cli.community import act, community, list_all
-from trellis.cli.terminal import MISUSED, Failure, Json, refuse_empty, say, show, show_json, show_table
+from trellis.cli.terminal import MISUSED, Failure, Json, make_app, refuse_empty, say, show, show_json, show_table
 from trellis.core.bounds import PROPOSE
 from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.keys import PRESETS, describe_bounds
 from trellis.settings import Settings
 
-app = typer.Typer(
-    help="Create, list, change, rotate and revoke API keys.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-)
+app = make_app(help="Create, list, change, rotate and revoke API keys.", no_args_is_help=True)
 
 _FEW = 3  # the most grants that a list names; more are counted
 
@@ -47,6 +42,7 @@ PerDay = Annotated[int | None, typer.Option(min=0, help="How often each may be u
 DryRunOnly = Annotated[bool, typer.Option("--dry-run-only", help="They allow only dry runs: nothing that they do is kept.")]
 Owner = Annotated[str | None, typer.Option(metavar="TEXT", help="Who to ask about the key: a person or a team.")]
 Note = Annotated[str | None, typer.Option(metavar="TEXT", help="Anything else worth knowing about the key.")]
+Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; shown in the list and in the event log.")]
 
 
 @app.command()
@@ -123,7 +119,7 @@ def list_keys(json: Json = False) -> None:
     with community(Settings.load()) as gate:
         keys = list_all(gate, "keys.list")
     if json:
-        show_json(keys, plain=True)
+        show_json(keys)
     elif keys:
         columns = ("Id", "Name", "Owner", "Key", "State", "May run", "Dialect", "Expires", "Last used")
         show_table(
@@ -244,7 +240,7 @@ def rotate(
 @app.command()
 def revoke(
     key: Id,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list and in the event log.")] = None,
+    reason: Why = None,
     keep_webhooks: Annotated[
         bool,
         typer.Option("--keep-webhooks", help="Keep the webhooks that it has created switched on; otherwise they are switched off."),
@@ -252,7 +248,7 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Revoke a key for good, and switch off the webhooks that it has created. It stays in the list and in the log."""
-    raw = {"keepWebhooks": keep_webhooks} | ({} if reason is None else {"reason": reason})
+    raw = {"keepWebhooks": keep_webhooks, **_because(reason)}
     with community(Settings.load()) as gate:
         result = act(gate, "keys.revoke", raw, key, reason=reason)
         off = act(gate, "events.get", target=result.event).value["touched"]
@@ -264,12 +260,12 @@ def revoke(
 @app.command()
 def pause(
     key: Id,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list and in the event log.")] = None,
+    reason: Why = None,
     json: Json = False,
 ) -> None:
     """Refuse every request of a key until it is resumed."""
     with community(Settings.load()) as gate:
-        _show(act(gate, "keys.pause", {} if reason is None else {"reason": reason}, key, reason=reason).value, json)
+        _show(act(gate, "keys.pause", _because(reason), key, reason=reason).value, json)
 
 
 @app.command()
@@ -282,19 +278,23 @@ def resume(key: Id, json: Json = False) -> None:
 @app.command("pause-preset")
 def pause_preset(
     preset: Annotated[str, typer.Argument(metavar="PRESET", help=f"The preset: {', '.join(PRESETS)}.", show_default=False)],
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list and in the event log.")] = None,
+    reason: Why = None,
     json: Json = False,
 ) -> None:
     """Pause all keys that were created with a preset, at once. Resume each with `trellis keys resume`."""
-    raw = {"preset": preset} | ({} if reason is None else {"reason": reason})
+    raw = {"preset": preset, **_because(reason)}
     with community(Settings.load()) as gate:
         result = act(gate, "keys.pause_preset", raw, reason=reason).value
     if json:
-        show_json(result, plain=True)
+        show_json(result)
     elif result["keys"]:
         show(f"Paused: {', '.join('key ' + str(number) for number in result['keys'])}")
     else:
         show("There was no key with this preset to pause.")
+
+
+def _because(reason: str | None) -> dict[str, str]:
+    return {} if reason is None else {"reason": reason}
 
 
 def _describe_bound(under: list[str] | None, until: str | None, per_day: int | None, *, dry_run_only: bool) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def _change(key: int, raw: dict[str, Any], json: bool) -> None:
 
 def _show_once(key: dict[str, Any], json: bool) -> None:
     if json:
-        show_json(key, plain=True)
+        show_json(key)
     else:
         show(key["key"], style="bold")
         show(f"This is key {key['id']}, '{key['name']}'. Save it now: it will not be shown again.")
@@ -364,7 +364,7 @@ _WHEN_NONE = {
 
 def _show(key: dict[str, Any], json: bool) -> None:
     if json:
-        show_json(key, plain=True)
+        show_json(key)
         return
     for name, label in _LABELS.items():
         value = key[name]

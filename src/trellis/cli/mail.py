@@ -6,19 +6,19 @@ from typing import Annotated
 import typer
 
 from trellis.cli.community import community
-from trellis.cli.terminal import MISUSED, Failure, show
+from trellis.cli.terminal import MISUSED, Failure, make_app, show
 from trellis.core.admins import EMAIL
 from trellis.core.fields import Invalid
 from trellis.core.mail import write_test
 from trellis.mail import MailServer, NotSent
 from trellis.settings import Settings
 
-app = typer.Typer(help="Test the mail server.", no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
+app = make_app(no_args_is_help=True)
 
 
 @app.callback()
 def _mail() -> None:
-    pass
+    """Test the mail server."""
 
 
 @app.command()

@@ -25,7 +25,7 @@ from trellis.cli.demo import load_sample
 from trellis.cli.doctor import State, judge_clocks
 from trellis.cli.limits import OncePerMinute, limits_of, make_protocol, raise_descriptors
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import MISUSED, Failure, progress_of, refuse_empty, show
+from trellis.cli.terminal import MISUSED, Failure, refuse_empty, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
@@ -176,13 +176,7 @@ def _settle_community(settings: Settings, address: str) -> Settings:
 
 def _demonstrate(gate: Gate) -> tuple[str, str]:
     """Ensure that there are a sample community and a key that may do everything; return the key, and what to say about it."""
-    if not act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
-        with progress_of("Loading the sample community") as progress:
-            load_sample(gate, progress)
-    return _demo_key(gate)
-
-
-def _demo_key(gate: Gate) -> tuple[str, str]:
+    load_sample(gate)
     mine = [key["id"] for key in list_all(gate, "keys.list") if key["name"] == _DEMO and key["state"] == "active"]
     if not mine:
         return str(act(gate, "keys.create", {"name": _DEMO, "grants": ["*"]}).value["key"]), "may do everything"

@@ -26,6 +26,11 @@ _PATIENCE: Final = 1.0
 _PAUSE: Final = 10.0
 
 
+def make_app(**options: Any) -> typer.Typer:
+    """Return a Typer application for a command, or for a group of commands, with the options that all of them share."""
+    return typer.Typer(**options, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
+
+
 def refuse_empty(advice: str = "Give a value, or leave the option out.") -> Callable[[str | None], str | None]:
     """Return a callback that refuses an empty text, which a shell variable that is not set would give, as if it were left out."""
 
@@ -118,12 +123,12 @@ def show_document(text: str) -> None:
         typer.echo(escape_unsafe(text) if sys.stdout.isatty() else text, nl=False)
 
 
-def show_json(value: Any, *, plain: bool = False) -> None:
-    """Print a value as JSON: coloured at a terminal, plain otherwise."""
+def show_json(value: Any, *, coloured: bool = False) -> None:
+    """Print a value as JSON: in colours at a terminal, if they are wanted."""
     from orjson import OPT_INDENT_2, OPT_NON_STR_KEYS, dumps  # noqa: PLC0415  # start-up time: `trellis --version` prints none
 
     text = escape_unsafe(dumps(value, option=OPT_INDENT_2 | OPT_NON_STR_KEYS).decode())
-    if plain or not sys.stdout.isatty():
+    if not (coloured and sys.stdout.isatty()):
         show_document(f"{text}\n")
         return
     from trellis.cli.drawing import draw_json  # noqa: PLC0415  # start-up time: Rich is slow to load

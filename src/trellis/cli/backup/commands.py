@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from trellis.cli.backup.schedule import DRAFT, Schedule, run_schedule
 from trellis.cli.community import act, community, explaining
-from trellis.cli.terminal import MISUSED, Failure, progress_of, show
+from trellis.cli.terminal import MISUSED, Failure, make_app, progress_of, show
 from trellis.compose import compose
 from trellis.logs import configure_logs
 from trellis.settings import Settings
@@ -38,12 +38,10 @@ class BackupCommands(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-backup_app = typer.Typer(
+backup_app = make_app(
     cls=BackupCommands,
     help="Copy the SQLite database while it is in use (`trellis backup FILE`), and restore such a copy.",
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
 )
 
 Copy = Annotated[Path, typer.Argument(metavar="FILE", help="The copy.", show_default=False)]

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from trellis.cli.community import act, list_all
 from trellis.cli.demo.sample import BLOGS, CALENDARS, CATEGORIES, FORUMS, GROUPS, Seed, Who
+from trellis.cli.terminal import progress_of
 from trellis.core.gate import Gate
 
 _REASON: Final = "The sample community"
@@ -20,9 +21,15 @@ _ALONE: Final = "blogs"  # which a batch does not create
 _CALLED: Final = {"categories": "download categories"}
 
 
-def load_sample(gate: Gate, progress: Callable[[int, int], None]) -> dict[str, int]:
-    """Create the sample's nodes; return the number of nodes of each kind. A kind that already has nodes is left alone."""
-    return _Loading(gate, progress).load()
+def load_sample(gate: Gate) -> dict[str, int] | None:
+    """Create the sample's nodes; return the number of nodes of each kind. None if there are forums: then nothing is done.
+
+    Another kind that already has nodes is left alone.
+    """
+    if act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
+        return None
+    with progress_of("Loading the sample community") as progress:
+        return _Loading(gate, progress).load()
 
 
 class _Loading:

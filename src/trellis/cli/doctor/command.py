@@ -41,7 +41,7 @@ def doctor(json: Json = False) -> None:
     with progress_of("Looking"):
         found = _look()
     if json:
-        show_json([one._asdict() for one in found], plain=True)
+        show_json([one._asdict() for one in found])
     else:
         rows = [(one.state.value, one.what, one.told) for one in found]
         show_table(("", "What", "Found"), rows, [_COLOURS[one.state] for one in found])

@@ -14,7 +14,7 @@ import typer
 from trellis.cli.community import act, community
 from trellis.cli.invision.key import read_key
 from trellis.cli.structure import export, write_whole
-from trellis.cli.terminal import Failure, progress_at_terminal, say, show
+from trellis.cli.terminal import Failure, make_app, progress_at_terminal, say, show
 from trellis.core.kind import NodeKind
 from trellis.invision import (
     Answers,
@@ -88,14 +88,8 @@ Timeout = Annotated[
 PerPage = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records to read per page.")]
 PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Allow an address with http://, which sends the key unencrypted.")]
 
-import_app: Final = typer.Typer(
-    help="Import a community from another product, as a structure document to plan and apply.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-)
-
-export_app: Final = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+import_app: Final = make_app(no_args_is_help=True)
+export_app: Final = make_app()
 export_app.callback(invoke_without_command=True)(export)
 
 

@@ -22,7 +22,7 @@ def routes(json: Json = False) -> None:
     names = {row["operation"] for row in served}
     found = served + [_row(operation) for name, operation in catalogue.items() if name not in names]
     if json:
-        show_json(found, plain=True)
+        show_json(found)
     else:
         columns = ("Operation", "Method", "Path", "Access")
         show_table(
@@ -46,4 +46,4 @@ def openapi() -> None:
     """Print the OpenAPI document of the REST API as JSON. TRELLIS_PUBLIC_URL sets the URL of the service in it."""
     base_url = Settings.load().public_url
     catalogue = catalogue_of(KINDS)
-    show_json(document(catalogue) if base_url is None else document(catalogue, base_url), plain=True)
+    show_json(document(catalogue) if base_url is None else document(catalogue, base_url))

@@ -11,7 +11,7 @@ import typer
 
 from trellis.cli.community import Reason, act, community
 from trellis.cli.secrets import take_secrets
-from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, show, show_document, show_json, show_table
+from trellis.cli.terminal import MISUSED, Failure, Json, make_app, progress_of, show, show_document, show_json, show_table
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, parse_json, parse_whole_number
@@ -24,7 +24,7 @@ from trellis.settings import Settings
 
 _PARAMETER: Final = re.compile(r"(.+?)(:=|=)(.*)", re.DOTALL)
 
-run_app = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+run_app = make_app()
 
 
 @run_app.command(add_help_option=False)
@@ -72,13 +72,13 @@ def _run(name: str, parameters: Iterable[str], reason: str | None, *, json: bool
     if isinstance(answer.value, RawText):
         show_document(answer.value.text)
     else:
-        show_json(answer.value, plain=json)
+        show_json(answer.value, coloured=not json)
 
 
 def _list_operations(*, json: bool) -> None:
     found = catalogue_of(KINDS).values()
     if json:
-        show_json([{"operation": operation.name, "summary": operation.summary} for operation in found], plain=True)
+        show_json([{"operation": operation.name, "summary": operation.summary} for operation in found])
     else:
         show_table(("Operation", "What it does"), ((operation.name, operation.summary) for operation in found))
 

@@ -79,7 +79,7 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
         with progress_of(f"Undoing event {event}" if event is not None else "Undoing events") as progress:
             answer = act(gate, name, raw | {"dryRun": dry_run}, target, reason=reason, progress=progress)
     if json:
-        show_json(answer.value, plain=True)
+        show_json(answer.value)
         return
     for line in _restored(answer.value, answer.event) if event is not None else _undone(answer.value):
         show(line)

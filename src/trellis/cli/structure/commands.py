@@ -17,7 +17,7 @@ from trellis.cli.structure.files import Documents, read_files, write_whole
 from trellis.cli.structure.keys_file import KeysFile, open_keys_file
 from trellis.cli.structure.labels import Labels
 from trellis.cli.structure.report import show_changes, show_hints, show_summary
-from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_at_terminal, say, show, show_document, show_json
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, make_app, progress_at_terminal, say, show, show_document, show_json
 from trellis.core.gate import Gate, Result
 from trellis.core.structure import build_schema
 from trellis.errors import Refused
@@ -55,8 +55,8 @@ class ExternalIds(StrEnum):
     FAIL = "fail"
 
 
-plan_app: Final = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
-apply_app: Final = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+plan_app: Final = make_app()
+apply_app: Final = make_app()
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="The document, in YAML or JSON; `-` is standard input.", show_default=False)
@@ -109,7 +109,7 @@ def export(
 def schema() -> None:
     """Print the JSON Schema of documents, for editors."""
     Settings.load()
-    show_json(build_schema(KINDS), plain=True)
+    show_json(build_schema(KINDS))
 
 
 @plan_app.command(cls=ApplyCommand)
@@ -132,7 +132,7 @@ def plan(
         if output is not None:
             write_whole(output, dumps(found, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode())
         if json:
-            show_json(found, plain=True)
+            show_json(found)
         else:
             _show_plan(gate, found, options)
     if found["changes"]:
@@ -236,7 +236,7 @@ def _report(gate: Gate, done: Result, keys_file: KeysFile | None, *, json: bool,
     is_kept = keys_file is not None and bool(secrets) and keys_file.write(secrets)
     if json:
         kept = {"secrets": secrets} if secrets and not is_kept else {}
-        show_json(value | {"event": done.event, "changeSet": done.change_set} | kept, plain=True)
+        show_json(value | {"event": done.event, "changeSet": done.change_set} | kept)
         return
     if table:
         show_changes(value, Labels(gate, KINDS, value["changes"]))

@@ -1,7 +1,7 @@
 """Parses bodies of the type multipart/form-data that have been received completely."""
 
-from collections.abc import AsyncGenerator, Coroutine
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncGenerator
+from typing import Final
 
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
@@ -9,9 +9,8 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from trellis.core.fields import quote
 from trellis.errors import Refused
+from trellis.http.asgi import run_to_end
 from trellis.sentences import say
-
-T = TypeVar("T")
 
 # Python can decode many more, but it remembers every unknown name forever; and of the charsets that it supports, some take hours
 # for a body, and some make surrogates of plain ASCII.
@@ -44,7 +43,7 @@ def parse_multipart(content_type: bytes, body: bytes, most_fields: int) -> list[
     headers = Headers(raw=[(b"content-type", content_type)])
     parser = _Parts(headers, stream(), max_files=0, max_fields=most_fields, max_part_size=len(body))
     try:
-        form = _run_to_end(parser.parse())
+        form = run_to_end(parser.parse())  # it waits for nothing: the whole body has been received
         body.decode(charset)  # checked here, since the parser reads invalid bytes as Latin-1
     except MultiPartException as error:
         raise Refused("MALFORMED_REQUEST", say("The multipart body cannot be read: {message}", message=error.message)) from None
@@ -71,13 +70,3 @@ def _find_charset(content_type: bytes) -> str:
             ),
         )
     return charset.decode("ascii")
-
-
-def _run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits to its end, in the current thread: the whole body has been received already."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]  # what the coroutine returned
-    coroutine.close()
-    raise RuntimeError("the parser waited for something")

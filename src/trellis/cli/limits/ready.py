@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, cast
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from trellis.http.asgi import App
+from trellis.http.asgi import App, run_to_end
 from trellis.http.server import Reads, ServerHooks, Whole
 
 log = logging.getLogger(__name__)
@@ -79,11 +79,8 @@ class ReadyRequests:
             return scope
         forwarded = dict(scope)
         reading: Any = self._proxies(cast("Any", forwarded), _nothing, _nothing)
-        try:
-            reading.send(None)  # a coroutine that waits for nothing ends at once
-        except StopIteration:
-            return forwarded
-        raise RuntimeError("uvicorn waits for something when it reads the headers of a proxy")
+        run_to_end(reading)
+        return forwarded
 
 
 async def _pass(_scope: Any, _receive: Any, _send: Any) -> None:

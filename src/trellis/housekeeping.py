@@ -129,10 +129,10 @@ class Housekeeping:
             for call in find(self._gate) if self._gate.store.reads_inline else await asyncio.to_thread(find, self._gate):
                 await asyncio.wrap_future(self._gate.submit(call))
 
-    async def purge(self, *, trusting: bool = False) -> None:
-        """Delete rows that are older than they are kept. With `trusting`, the clock is trusted however far it has jumped."""
+    async def purge(self) -> None:
+        """Delete rows that are older than they are kept."""
         with _log_errors("Old rows could not be deleted."):
-            await self._purges.run(trusting=trusting)
+            await self._purges.run()
 
 
 @contextmanager

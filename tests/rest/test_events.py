@@ -14,6 +14,7 @@ from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.housekeeping import Purges
 from trellis.store import snapshots
 from trellis.store.events import log
 
@@ -220,16 +221,17 @@ def test_the_bookkeeper_purges_what_is_older_than_it_is_kept(
     make_api: MakeApiClient, gate: Gate, run: Run, community: Community, clock: Clock
 ) -> None:
     api = make_api(keep_events=20, keep_snapshots=10)
+    purges = Purges(api.application.gate, api.application.settings)
     run("forums.update", community.help, name="Questions")
-    api.do(api.application.housekeeping.purge(trusting=True))
+    api.do(purges.run(trusting=True))
     assert run("check.list")["kept"]["snapshots"]["count"] == 1
     clock.move(days=11)
-    api.do(api.application.housekeeping.purge(trusting=True))
+    api.do(purges.run(trusting=True))
     kept = run("check.list")["kept"]
     assert (kept["snapshots"]["count"], kept["events"]["count"], kept["snapshots"]["purged"]) == (0, newest(api), 1)
     clock.move(days=10)
     run("forums.update", community.help, name="Help")
-    api.do(api.application.housekeeping.purge(trusting=True))
+    api.do(purges.run(trusting=True))
     kept = run("check.list")["kept"]
     assert (kept["snapshots"]["count"], kept["events"]["count"]) == (1, 1)
     assert kept["events"]["purged"] == newest(api) - 1

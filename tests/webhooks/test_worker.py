@@ -18,10 +18,8 @@ from tests.webhooks.conftest import Off, deliver
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
-from trellis.core.keys import Keyring
 from trellis.core.operation import Call
-from trellis.housekeeping import Housekeeping
-from trellis.http.api.log import RequestLog
+from trellis.housekeeping import Purges
 from trellis.settings import Settings
 from trellis.store.engine import Transaction
 from trellis.store.tables import webhooks as table
@@ -221,7 +219,7 @@ def test_the_log_is_purged_by_age_and_by_number_and_with_its_webhook(
         return len(run("deliveries.list", webhook=1)["results"])
 
     clock.move(days=28, hours=1)
-    asyncio.run(purge(gate))
+    asyncio.run(Purges(gate, gate.store.settings).run(trusting=True))
     assert left() == 1
     clock.move(days=-30)
     run("forums.create", name="Four")
@@ -230,7 +228,7 @@ def test_the_log_is_purged_by_age_and_by_number_and_with_its_webhook(
     assert gate.store.write(lambda tx: log.purge(tx, "2000", 1)).result(30) == 1
     assert left() == 1
     run("webhooks.delete", 1)
-    asyncio.run(purge(gate))
+    asyncio.run(Purges(gate, gate.store.settings).run(trusting=True))
     with gate.store.reading() as tx:
         assert log.search(tx, {}, 10).found == []
 
@@ -263,11 +261,6 @@ def test_what_another_worker_takes_over_at_the_last_moment_is_not_delivered_by_t
     finally:
         go_on.set()
     assert (receiver.received, holder(gate)) == ([], "other")
-
-
-async def purge(gate: Gate) -> None:
-    log = RequestLog(gate, Keyring(), gate.store.settings.request_log_size)
-    await Housekeeping(gate, gate.store.settings, log).purge(trusting=True)
 
 
 def test_delivery_beside_serving_starts_and_stops(gate: Gate, run: Run, receiver: Receiver) -> None:

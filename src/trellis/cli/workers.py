@@ -133,7 +133,7 @@ class Workers:
         try:
             worker = self._start_process(replaces)
         except OSError as error:  # there are too many processes, or too little memory for another one
-            self._report_unstarted(error.strerror or str(error), replaces)
+            self._report_failed_start("No worker could be started", error.strerror or str(error), replaces)
             return
         self._workers.append(worker)
         log.info("Worker %d started%s.", worker.pid, f", to replace {replaces.pid}" if replaces else "")
@@ -150,13 +150,14 @@ class Workers:
             sign.close()
         return Worker(process, beats, replaces)
 
-    def _report_unstarted(self, how: str, replaces: Worker | None) -> None:
+    def _report_failed_start(self, what: str, how: str, replaces: Worker | None) -> None:
+        """Log a start that has failed, and count it, unless it was to replace a worker, which stays."""
         if replaces is not None:
             self._to_replace = []
-            log.error("No worker could be started (%s); worker %d stays.", how, replaces.pid)
-            return
-        log.error("No worker could be started (%s).", how)
-        self._count_failure(how)
+            log.error("%s (%s); worker %d stays.", what, how, replaces.pid)
+        else:
+            log.error("%s (%s).", what, how)
+            self._count_failure(how)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -213,29 +214,20 @@ class Workers:
         how = _how_ended(worker.process.exitcode)
         if worker.leaving or self._ending:
             log.info("Worker %d ended.", worker.pid)
-            return
-        if worker.serves:
+        elif worker.serves:
             log.error("Worker %d ended by itself (%s); another one is started.", worker.pid, how)
             if not worker.steady:
                 self._count_failure(how)
-            return
-        if worker.replaces is not None:
-            self._to_replace = []
-            log.error("Worker %d could not start (%s); worker %d stays.", worker.pid, how, worker.replaces.pid)
-            return
-        log.error("Worker %d could not start (%s).", worker.pid, how)
-        self._count_failure(how)
+        else:
+            self._report_failed_start(f"Worker {worker.pid} could not start", how, worker.replaces)
 
     def _count_failure(self, how: str) -> None:
         """Count a failed start, and wait longer before the next one. Raises GaveUp after TRIES of them, if no worker serves."""
         if time.monotonic() >= self._next_start:  # otherwise it was started together with another one that failed
             self._failed += 1
-            self._postpone(min(LONGEST, 2.0 ** (self._failed - 1)))
+            self._next_start = time.monotonic() + min(LONGEST, 2.0 ** (self._failed - 1))
         if self._failed >= TRIES and not any(other.serves for other in self._workers):
             raise GaveUp(f"No worker can be started: {self._failed} tries have failed, the last one with {how}. The log says why.")
-
-    def _postpone(self, pause: float) -> None:
-        self._next_start = time.monotonic() + pause
 
     def _end_all(self) -> None:
         for listener in self._listeners:

@@ -38,6 +38,36 @@ def number(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
+def matching(pattern: str, rule: str) -> Callable[[str], str]:
+    """Return a parser of texts that match a pattern as a whole; `rule` is what the text must be."""
+
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(rule)
+        return text
+
+    return parse
+
+
+# The name or the address of a machine.
+parse_host: Final = matching(
+    r"[A-Za-z0-9_.-]{1,253}|[0-9a-fA-F:.]{2,45}", "must be the name or the address of a machine, without a port"
+)
+# The sender of mail: an address, or a name and an address.
+parse_sender: Final = matching(
+    r"(?:[^<>@\x00-\x1f\x7f]{1,100} )?<[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}>|[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}",
+    "must be an address such as trellis@example.com, or `Name <address>`",
+)
+# The address of the storage where requests are counted.
+parse_counter: Final = matching(r"memory://|rediss?://\S+", "must be memory:// or begin with redis:// or rediss://")
+parse_name: Final = matching(r"[A-Za-z0-9._-]{1,60}", "must be 1 to 60 letters, digits, dots, hyphens and underscores")
+# The issuer of an OpenID provider. It is compared letter by letter, so nothing is removed from it.
+parse_issuer: Final = matching(
+    r"https://[^\s/?#]+(/[^\s?#]*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/[^\s?#]*)?",
+    "must be an address that begins with https:// (http:// on this machine only), without a query",
+)
+
+
 def parse_flag(text: str) -> bool:
     """Parse on or off."""
     if (value := _FLAGS.get(text.lower())) is None:
@@ -76,29 +106,6 @@ def parse_public_address(text: str) -> str:
     return address
 
 
-def parse_host(text: str) -> str:
-    """Parse the name or the address of a machine."""
-    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,253}|[0-9a-fA-F:.]{2,45}", text):
-        raise ValueError("must be the name or the address of a machine, without a port")
-    return text
-
-
-def parse_sender(text: str) -> str:
-    """Parse the sender of mail: an address, or a name and an address."""
-    if not re.fullmatch(
-        r"(?:[^<>@\x00-\x1f\x7f]{1,100} )?<[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}>|[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}", text
-    ):
-        raise ValueError("must be an address such as trellis@example.com, or `Name <address>`")
-    return text
-
-
-def parse_counter(text: str) -> str:
-    """Parse the address of the storage where requests are counted."""
-    if not re.fullmatch(r"memory://|rediss?://\S+", text):
-        raise ValueError("must be memory:// or begin with redis:// or rediss://")
-    return text
-
-
 def parse_secret(text: str) -> str:
     """Parse a secret, which must be too long to guess."""
     if len(text) < 16:
@@ -115,13 +122,6 @@ def parse_digests(text: str) -> str:
         raise ValueError(f"must name a file that can be read ({error.strerror})") from None
     if not re.match(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\s*$", first):
         raise ValueError("must name a file of SHA-1 digests in hexadecimal, one a line, in order")
-    return text
-
-
-def parse_name(text: str) -> str:
-    """Parse a short name."""
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", text):
-        raise ValueError("must be 1 to 60 letters, digits, dots, hyphens and underscores")
     return text
 
 
@@ -182,13 +182,6 @@ def choice(*allowed: str) -> Callable[[str], str]:
         raise ValueError(f"must be one of {', '.join(allowed)}")
 
     return parse
-
-
-def parse_issuer(text: str) -> str:
-    """Parse the issuer of an OpenID provider. It is compared letter by letter, so nothing is removed from it."""
-    if not re.fullmatch(r"https://[^\s/?#]+(/[^\s?#]*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/[^\s?#]*)?", text):
-        raise ValueError("must be an address that begins with https:// (http:// on this machine only), without a query")
-    return text
 
 
 def parse_scopes(text: str) -> str:

@@ -64,8 +64,7 @@ class Application:
         self.settings = settings
         self.metrics = Metrics(self.service, hooks.refused, lambda: self.health.is_ready, shared)
         self.housekeeping = Housekeeping(self.gate, settings, self.service.log)
-        self.outgoing = Background(self.gate) if settings.webhook_delivery else None
-        self.mailer = _find_mailer(self.gate, settings)
+        self._deliverers = _find_deliverers(self.gate, settings)
         self.health = Health(self.gate.store, settings)
         app: App = self._dispatch if settings.metrics_listen is None else partial(self._dispatch_by_port, metrics_port)
         app = partial(run_logged, app) if settings.access_log else app
@@ -166,18 +165,14 @@ class Application:
                 self.housekeeping.start()
                 self.metrics.start()
                 self.health.start()
-                if self.outgoing is not None:
-                    self.outgoing.start()
-                if self.mailer is not None:
-                    self.mailer.start()
+                for deliverer in self._deliverers:
+                    deliverer.start()
                 scope.get("state", {})[ENDING] = (self._end,)
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self._end()
-                if self.outgoing is not None:
-                    await asyncio.to_thread(self.outgoing.stop)
-                if self.mailer is not None:
-                    await asyncio.to_thread(self.mailer.stop)
+                for deliverer in self._deliverers:
+                    await asyncio.to_thread(deliverer.stop)
                 await self.housekeeping.stop()
                 await self.metrics.stop()
                 await self.health.stop()
@@ -189,13 +184,15 @@ class Application:
                 return
 
 
-def _find_mailer(gate: Gate, settings: Settings) -> "Mailer | None":
-    """Return the mailer of this process; None if it sends no mail."""
-    if settings.smtp_host is None or not settings.webhook_delivery:
-        return None
-    from trellis.mail import find_mailer  # noqa: PLC0415  # start-up time: most services send no mail
+def _find_deliverers(gate: Gate, settings: Settings) -> "list[Background | Mailer]":
+    """Return what sends webhooks and mail in this process, each in a thread of its own."""
+    if not settings.webhook_delivery:
+        return []
+    if settings.smtp_host is None:
+        return [Background(gate)]
+    from trellis.mail import Mailer, MailServer  # noqa: PLC0415  # start-up time: most services send no mail
 
-    return find_mailer(gate, settings)
+    return [Background(gate), Mailer(gate, MailServer(settings))]
 
 
 def _has_one_host(scope: Scope) -> bool:

@@ -148,6 +148,7 @@ def test_a_settings_file_with_secrets_that_everybody_may_read_is_doubtful(look: 
     ("settings_given", "what", "state", "part"),
     [
         ({"public_url": "http://api.example"}, "public address", "wrong", "does not use https"),
+        ({"public_url": "http://127.0.0.2:8000"}, "public address", "good", "http://127.0.0.2:8000"),
         ({"public_url": "https://api.example"}, "proxies", "doubtful", "none is trusted"),
         ({"require_second_factor": "1"}, "second factors", "doubtful", "a copy of the database"),
         ({"rate_limit_storage": "redis://:secret@127.0.0.1:1/0"}, "Redis", "wrong", "does not answer"),

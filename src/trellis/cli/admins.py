@@ -1,13 +1,12 @@
 """The commands about administrators of the panel."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from trellis.admin import PREFIX
 from trellis.cli.community import act, community, list_all
-from trellis.cli.terminal import LONGEST_LINE, MISUSED, Failure, Json, make_app, refuse_empty, say, show, show_json, show_table
+from trellis.cli.terminal import MISUSED, STDIN, Failure, Json, make_app, read_line, refuse_empty, say, show, show_json, show_table
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
 from trellis.core.roles import OWNER, ROLES, find_role
@@ -239,7 +238,7 @@ def _password(from_stdin: bool) -> str:
     if not from_stdin:
         return generate_password()
     try:
-        password = sys.stdin.readline(LONGEST_LINE).rstrip("\r\n")
+        password = read_line(STDIN)
     except UnicodeDecodeError:
         raise Failure("The password on standard input is not UTF-8.", MISUSED) from None
     if not password:

@@ -2,17 +2,13 @@
 
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import typer
 
-from trellis.cli.terminal import LONGEST_LINE, MISUSED, Failure
+from trellis.cli.terminal import MISUSED, Failure, read_line
 from trellis.core.fields import Field
 from trellis.core.operation import Operation
-
-_STDIN: Final = "-"
 
 
 def take_secrets(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,8 +28,7 @@ def _read_file(name: str, value: object) -> str:
         raise _refuse(name)
     path = value.removeprefix("@")
     try:
-        with nullcontext(sys.stdin) if path == _STDIN else Path(path).open(encoding="utf-8") as file:
-            line = file.readline(LONGEST_LINE).rstrip("\r\n")
+        line = read_line(path)
     except (OSError, UnicodeDecodeError) as error:
         raise Failure(f"{name} could not be read from '{path}': {error}", MISUSED) from None
     if not line:

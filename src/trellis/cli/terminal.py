@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -17,7 +18,8 @@ from trellis.invisible import escape_unsafe
 
 FAILED: Final = 1
 MISUSED: Final = 2
-LONGEST_LINE: Final = 10_000  # characters of a secret, the first line of a file: more than any has, but a device may have no end
+STDIN: Final = "-"  # stands for standard input in place of a file
+_LONGEST_LINE: Final = 10_000  # characters of a secret: more than any has, but a device may have no end
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -65,6 +67,12 @@ def settle_streams() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"
         sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def read_line(file: str) -> str:
+    """Return the first line of a file, or of standard input (STDIN), such as a secret. Raises OSError, UnicodeDecodeError."""
+    with nullcontext(sys.stdin) if file == STDIN else Path(file).open(encoding="utf-8") as opened:
+        return opened.readline(_LONGEST_LINE).rstrip("\r\n")
 
 
 def format_refusal(refused: Refused) -> str:

@@ -53,10 +53,10 @@ from trellis.mcp.resources import Resource, Resources
 from trellis.mcp.schemas import build_output_schema
 from trellis.mcp.tools import Tools
 from trellis.sentences import say
+from trellis.settings import is_this_machine
 
 PREFIX: Final = "/mcp"
 _METHODS: Final = ("POST",)
-_LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _CAPABILITIES: Final[Mapping[str, Mapping[str, Any]]] = {"tools": {}, "resources": {}}
 _HEADERS: Final[Mapping[str, bytes]] = {  # members of a call's `_meta`, and the headers that have these values over REST
     "trellis/idempotencyKey": b"idempotency-key",
@@ -144,7 +144,7 @@ class Mcp:
             return
         told = origin.decode("latin-1")
         base = urlsplit(request.base)
-        if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or base.hostname in _LOOPBACK):
+        if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or is_this_machine(request.base)):
             return
         raise Refused(
             "ORIGIN_NOT_ALLOWED", say("Pages from {told} may not send requests to {prefix}.", told=quote(told), prefix=PREFIX)

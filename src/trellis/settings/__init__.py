@@ -4,7 +4,7 @@
 """
 
 from trellis.settings.settings import Settings, definitions, description, holds_secrets
-from trellis.settings.texts import DOTENV, PREFIX, SettingsError, split_group_roles, variable
+from trellis.settings.texts import DOTENV, PREFIX, SettingsError, is_local, is_this_machine, split_group_roles, variable
 
 __all__ = [
     "DOTENV",
@@ -14,6 +14,8 @@ __all__ = [
     "definitions",
     "description",
     "holds_secrets",
+    "is_local",
+    "is_this_machine",
     "split_group_roles",
     "variable",
 ]

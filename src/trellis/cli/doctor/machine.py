@@ -7,17 +7,15 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from trellis import __version__
 from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
 from trellis.cli.limits import count_descriptors, find_most_descriptors
 from trellis.health import LEAST_DISK
-from trellis.settings import DOTENV, Settings, definitions, holds_secrets, variable
+from trellis.settings import DOTENV, Settings, definitions, holds_secrets, is_local, is_this_machine, variable
 from trellis.store.condition import find_file
 from trellis.store.sqlite import describe_wal_reset_bug, find_real_file, library_version
 
-_LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 _LITTLE: Final = 2**30  # free bytes
 
 
@@ -94,7 +92,7 @@ def look_at_mail(settings: Settings) -> Iterator[Finding]:
     if settings.public_url is None:
         action = f"Set {variable('public_url')}: without it mail has no links, and invitations are not mailed."
         yield doubtful("mail", told, action)
-    elif settings.smtp_tls == "off" and settings.smtp_host not in _LOCAL:
+    elif settings.smtp_tls == "off" and not is_local(settings.smtp_host):
         yield doubtful("mail", told, f"Set {variable('smtp_tls')}: otherwise invitation links are sent unencrypted.")
     else:
         yield good("mail", told)
@@ -122,7 +120,7 @@ def look_at_addresses(settings: Settings) -> Iterator[Finding]:
             "It is taken from each request, so links and cookies cannot rely on https.",
             f"Set {variable('public_url')} to the address under which callers reach the service.",
         )
-    elif not settings.is_https and urlsplit(public).hostname not in _LOCAL:
+    elif not settings.is_https and not is_this_machine(public):
         yield wrong(
             "public address",
             f"{public} does not use https: keys and passwords can be read in transit.",

@@ -2,26 +2,20 @@
 
 import re
 import stat
-import sys
 from pathlib import Path
 from typing import Final
 
-from trellis.cli.terminal import LONGEST_LINE, Failure, say
+from trellis.cli.terminal import STDIN, Failure, read_line, say
 
-_STDIN: Final = "-"
 _KEY: Final = re.compile(r"[!-9;-~]{8,200}", re.ASCII)  # no colon: Basic ends the key with one
 
 
 def read_key(file: Path) -> str:
     """Return the key, the first line of a file, or of standard input for `-`. Raises Failure, which does not repeat the key."""
     try:
-        if str(file) == _STDIN:
-            line = sys.stdin.readline(LONGEST_LINE)
-        else:
-            with file.open(encoding="utf-8") as opened:
-                if stat.S_IMODE(file.stat().st_mode) & 0o077:
-                    say(f"Others on this machine can read {file}: chmod 600 {file}", style="yellow")
-                line = opened.readline(LONGEST_LINE)
+        line = read_line(str(file))
+        if str(file) != STDIN and stat.S_IMODE(file.stat().st_mode) & 0o077:
+            say(f"Others on this machine can read {file}: chmod 600 {file}", style="yellow")
     except OSError as error:
         raise Failure(f"{file} could not be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from trellis.cli.terminal import Failure
+from trellis.cli.terminal import STDIN, Failure
 from trellis.core.kind import NodeKind
 from trellis.core.structure import LONGEST, LinedMapping, Unreadable, read_document
 
-_STDIN: Final = "-"
 _CHILDREN: Final = "children"
 _MOST_BYTES: Final = len(BOM_UTF8) + LONGEST
 _LONGEST: Final = 255  # characters of a file's name that a refusal shows
@@ -36,13 +35,13 @@ class Documents:
 
 def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
     """Read documents from files and standard input (`-`). Raises Failure for a file that cannot be read."""
-    if names.count(_STDIN) > 1:
+    if names.count(STDIN) > 1:
         raise Failure("Standard input (-) can be read only once.")
     documents = Documents()
     hidden = {kind.name: [f.name for f in kind.secrets] for kind in kinds if kind.secrets}
     for name in names:
         shown = os.fsencode(name).decode("utf-8", "replace")  # file names need not be UTF-8, but what is sent must be
-        file, content = shown[:_LONGEST] if name != _STDIN else "standard input", _read(name)
+        file, content = shown[:_LONGEST] if name != STDIN else "standard input", _read(name)
         try:
             content = read_document(content)
         except Unreadable:  # the operation refuses the text, together with all that is wrong in other files
@@ -55,7 +54,7 @@ def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
 
 def _read(name: str) -> Any:
     try:
-        with nullcontext(sys.stdin.buffer) if name == _STDIN else Path(name).open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if name == STDIN else Path(name).open("rb") as file:
             raw = file.read(_MOST_BYTES + 1)  # a device may have no end
         if len(raw) > _MOST_BYTES:
             raise Failure(f"{name} is larger than {LONGEST >> 20} MiB. Split the document by section.")

@@ -10,6 +10,7 @@ from httpx import URL, InvalidURL
 
 from trellis.core.fields import quote
 from trellis.invision.answers import HELLO, ReadingFailed
+from trellis.settings import is_local
 
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 
@@ -29,7 +30,7 @@ def check_url(url: str, *, plain: bool = False) -> str:
         )
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ReadingFailed("The address must have no user, password, query or fragment: give that of the community's front page.")
-    if parts.scheme == "http" and not plain and not _is_loopback(host):
+    if parts.scheme == "http" and not plain and not is_local(host):
         raise ReadingFailed(
             f"The key would go to {host} in the clear, for everybody on the way to read. Give the address with https://; "
             "--plain-http does without, for a network that is yours."
@@ -48,21 +49,9 @@ def find_private_address(url: str) -> str | None:
     return next((one for one in addresses if not ip_address(one).is_global), None)
 
 
-def is_on_this_machine(url: str) -> bool:
-    """Return whether a URL names this machine, which must not be reached through a proxy."""
-    return _is_loopback(urlsplit(url).hostname or "")
-
-
 def find_origin(url: str) -> str:
     """Return the scheme, host and port of a URL, without the port if it is the default. Raises ValueError if the URL is invalid."""
     parts = urlsplit(url)
     port = "" if parts.port in {None, _PORTS.get(parts.scheme)} else f":{parts.port}"
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}{port}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

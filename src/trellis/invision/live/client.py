@@ -13,9 +13,10 @@ import orjson
 from trellis import __version__
 from trellis.core.fields import quote
 from trellis.invision.answers import ReadingFailed
-from trellis.invision.live.address import find_origin, is_on_this_machine
+from trellis.invision.live.address import find_origin
 from trellis.invision.live.decompress import Decompressor
 from trellis.retry_after import parse_retry_after
+from trellis.settings import is_this_machine
 
 MOST_BYTES: Final = 32 * 2**20  # of one answer; releases that send all records at once need about 5 MiB for 10,000 forums
 MOST_IN_ALL: Final = 256 * 2**20  # of all answers, which are kept in memory until they are written
@@ -96,7 +97,7 @@ class Client:
         }
         limits = httpx.Timeout(timeout, connect=min(_CONNECT, timeout))
         # The environment may name a proxy, which could read http requests that are meant for this machine.
-        by_environment = not is_on_this_machine(url)
+        by_environment = not is_this_machine(url)
         try:
             self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False, trust_env=by_environment)
         except (httpx.InvalidURL, ImportError, OSError, ValueError) as error:  # proxies and certificates are from the environment

@@ -247,8 +247,6 @@ SSO = {"TRELLIS_SSO_ISSUER": "https://id.example", "TRELLIS_SSO_CLIENT_ID": "x",
         ({"TRELLIS_SSO_ROLES": "cn=staff,dc=x=king"}, "there is no role king"),
         ({"TRELLIS_SSO_ROLES": "staff=auditor:forums"}, "the role auditor is for all kinds"),
         ({"TRELLIS_SSO_ROLES": "staff=structure-editor:planets"}, "planets is none of"),
-        ({"TRELLIS_SSO_CLIENT_SECRET": "a", "TRELLIS_SSO_CLIENT_SECRET_FILE": "b"}, "are both set"),
-        ({"TRELLIS_SSO_CLIENT_SECRET_FILE": "/nowhere"}, "cannot be read"),
     ],
 )
 def test_single_sign_on_is_whole_or_refused(changes: dict[str, str], told: str) -> None:
@@ -262,7 +260,9 @@ def test_an_issuer_keeps_its_slash_and_the_secret_is_not_shown() -> None:
     assert "hush" not in str(settings.changed)
 
 
-@pytest.mark.parametrize("name", ["DATABASE_URL", "RATE_LIMIT_STORAGE", "WEBHOOK_KEY", "SECOND_FACTOR_KEY", "METRICS_TOKEN"])
+@pytest.mark.parametrize(
+    "name", ["DATABASE_URL", "RATE_LIMIT_STORAGE", "WEBHOOK_KEY", "SECOND_FACTOR_KEY", "METRICS_TOKEN", "SSO_CLIENT_SECRET"]
+)
 def test_a_secret_may_be_in_a_file(name: str, tmp_path: Path) -> None:
     secret = {"DATABASE_URL": "postgresql://trellis:hunter2@db/trellis", "RATE_LIMIT_STORAGE": "rediss://:hunter2@redis/0"}
     text = secret.get(name, "a long text, hunter2")

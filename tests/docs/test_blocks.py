@@ -301,7 +301,7 @@ def test_the_settings_of_single_sign_on_are_taken(tmp_path: Path) -> None:
     secret.write_text("given out by the provider\n")
     dotenv.write_text(find("docs/single-sign-on.md", "ini").replace("/etc/trellis/sso-secret", str(secret)))
     settings = Settings.load({}, str(dotenv))
-    assert settings.read_client_secret() == "given out by the provider"
+    assert settings.sso_client_secret == "given out by the provider"
     policy = compose(settings).environment.sign_on
     assert (policy.issuer, policy.name, policy.joins) == ("https://id.example.com/realms/staff", "Example ID", True)
     assert policy.find_role(["all-staff", "forum-team"]) == ("forum-team", "structure-editor", ("forums", "calendars"))

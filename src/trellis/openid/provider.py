@@ -74,7 +74,7 @@ class Provider:
         self.issuer = settings.sso_issuer or ""
         self._settings = settings
         self._client_id = settings.sso_client_id or ""
-        self._secret = settings.read_client_secret()
+        self._secret = settings.sso_client_secret
         self._public = settings.public_url or ""
         self._metadata: _Kept[Metadata] = _Kept(self._fetch_metadata)
         self._keys: _Kept[Mapping[str, Any]] = _Kept(self._fetch_keys)

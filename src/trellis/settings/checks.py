@@ -40,7 +40,6 @@ def require_whole(settings: SettingFields) -> None:
         )
     if settings.sso_new_administrators and not settings.sso_roles:
         raise SettingsError("TRELLIS_SSO_NEW_ADMINISTRATORS needs TRELLIS_SSO_ROLES: without it, nobody would get a role.")
-    settings.read_client_secret()
 
 
 def _require_whole_mail(settings: SettingFields) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trellis.settings.texts import (
-    SettingsError,
     choice,
     number,
     parse_counter,
@@ -195,9 +194,6 @@ class SettingFields:
         str,
         "The client secret from the provider; without one, this service is a public client that uses PKCE alone.",
     )
-    sso_client_secret_file: str | None = _setting(
-        None, str, "A file with the client secret, in place of `TRELLIS_SSO_CLIENT_SECRET`."
-    )
     sso_scopes: str = _setting(
         "openid profile email", parse_scopes, "The scopes that the provider is asked for, separated by spaces."
     )
@@ -299,11 +295,3 @@ class SettingFields:
         if self.smtp_password_file is None:
             return self.smtp_password or ""
         return read_secret_file(variable("smtp_password_file"), self.smtp_password_file)
-
-    def read_client_secret(self) -> str | None:
-        """Return the secret of the OpenID client; None for a public client. Raises SettingsError."""
-        if self.sso_client_secret_file is None:
-            return self.sso_client_secret
-        if self.sso_client_secret is not None:
-            raise SettingsError("TRELLIS_SSO_CLIENT_SECRET and TRELLIS_SSO_CLIENT_SECRET_FILE are both set. Set only one of them.")
-        return read_secret_file(variable("sso_client_secret_file"), self.sso_client_secret_file)

@@ -11,7 +11,7 @@ from trellis.settings.fields import SettingFields
 from trellis.settings.texts import DOTENV, PREFIX, SettingsError, read_dotenv, read_secret_file, variable
 
 # Settings that may be in a file named by TRELLIS_…_FILE, where a vault or a container's secrets put them.
-_MAY_BE_IN_A_FILE = ("database_url", "rate_limit_storage", "webhook_key", "second_factor_key", "metrics_token")
+_MAY_BE_IN_A_FILE = ("database_url", "rate_limit_storage", "webhook_key", "second_factor_key", "metrics_token", "sso_client_secret")
 # The variables for where OpenTelemetry sends spans, which reads them by itself.
 _OTHER_ADDRESSES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _MAY_HOLD_A_PASSWORD = {

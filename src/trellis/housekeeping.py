@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from trellis.core.admins import FORGOTTEN_AFTER, REMEMBERED_FOR, find_failed_sign_ins
 from trellis.core.fields import format_timestamp
@@ -22,6 +22,9 @@ from trellis.store import alarms, events, idempotency, keys, lists, mail, moment
 from trellis.store.admins import attempts, invitations, sessions
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import log as deliveries
+
+if TYPE_CHECKING:
+    from trellis.http.api import RequestLog
 
 log = logging.getLogger(__name__)
 
@@ -37,14 +40,6 @@ _MOST_DELIVERIES: Final = 100_000  # per webhook
 _MOST_PROPOSALS: Final = 1_000  # closed proposals per actor
 
 
-class Log(Protocol):
-    """A log that is written in every round. It sets `urgent` if it should be written before the next round."""
-
-    urgent: asyncio.Event
-
-    async def flush(self) -> None: ...
-
-
 class Purge(NamedTuple):
     """Rows that are not kept for ever: their name, and a function that deletes a batch of old ones and returns their number.
 
@@ -57,9 +52,9 @@ class Purge(NamedTuple):
 
 
 class Housekeeping:
-    """The background loop of one process."""
+    """The background loop of one process. In every round it writes the request log, or earlier if that is `urgent`."""
 
-    def __init__(self, gate: Gate, settings: Settings, request_log: Log) -> None:
+    def __init__(self, gate: Gate, settings: Settings, request_log: "RequestLog") -> None:
         self._gate = gate
         self._log = request_log
         self._purges = Purges(gate, settings)

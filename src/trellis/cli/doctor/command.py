@@ -5,33 +5,23 @@ from typing import Final
 
 import typer
 
+from trellis.cli.doctor import machine
 from trellis.cli.doctor.database import look_at_database
 from trellis.cli.doctor.finding import Finding, State, wrong
-from trellis.cli.doctor.machine import (
-    look_at_addresses,
-    look_at_descriptors,
-    look_at_files,
-    look_at_mail,
-    look_at_provider,
-    look_at_redis,
-    look_at_second_factors,
-    look_at_settings,
-    look_at_versions,
-)
 from trellis.cli.terminal import FAILED, Json, progress_of, show, show_json, show_table
 from trellis.settings import Settings, SettingsError
 
 _LOOKS: Final[tuple[Callable[[Settings], Iterator[Finding]], ...]] = (
-    look_at_versions,
-    look_at_settings,
-    look_at_second_factors,
-    look_at_files,
+    machine.look_at_versions,
+    machine.look_at_settings,
+    machine.look_at_second_factors,
+    machine.look_at_files,
     look_at_database,
-    look_at_descriptors,
-    look_at_addresses,
-    look_at_redis,
-    look_at_mail,
-    look_at_provider,
+    machine.look_at_descriptors,
+    machine.look_at_addresses,
+    machine.look_at_redis,
+    machine.look_at_mail,
+    machine.look_at_provider,
 )
 _COLOURS: Final = {State.GOOD: "green", State.DOUBTFUL: "yellow", State.WRONG: "red"}
 

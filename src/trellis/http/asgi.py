@@ -22,6 +22,13 @@ def run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("the coroutine waited for something")
 
 
+async def call_when_gone(receive: Receive, function: Callable[[], object]) -> None:
+    """Call a function when the client has disconnected. What is left of the body of the request is dropped."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    function()
+
+
 async def receive_nothing() -> MutableMapping[str, Any]:
     """Stand in for `receive` where no body is read."""
     return {}

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Awaitable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from trellis.http.asgi import Receive
+from trellis.http.asgi import Receive, call_when_gone
 from trellis.store.engine import refuse_late
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ async def wait_for_write(future: Future[T], waiting: Awaitable[T], receive: Rece
     """
     loop = asyncio.get_running_loop()
     timer = loop.call_later(seconds, future.cancel)
-    watching = loop.create_task(_withdraw_for_gone_client(receive, future))
+    watching = loop.create_task(call_when_gone(receive, future.cancel))
     try:
         return await waiting
     except asyncio.CancelledError:
@@ -29,9 +29,3 @@ async def wait_for_write(future: Future[T], waiting: Awaitable[T], receive: Rece
     finally:
         timer.cancel()
         watching.cancel()
-
-
-async def _withdraw_for_gone_client(receive: Receive, future: Future[Any]) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    future.cancel()

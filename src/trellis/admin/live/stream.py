@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 
 from trellis.admin.live.watcher import Stream
 from trellis.core.news import News, format_position
-from trellis.http.asgi import Receive, Scope, Send
+from trellis.http.asgi import Receive, Scope, Send, call_when_gone
 
 _BEAT_EVERY: Final = 20.0  # seconds: proxies close a response that sends nothing, most of them after a minute
 _BEAT: Final = b"event: beat\ndata: 1\n\n"  # no comment: the page receives it and knows that the stream is alive
@@ -30,7 +30,7 @@ class EventStream(StreamingResponse):
         self._close = close
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        watching = asyncio.create_task(_watch(receive, self._stream))
+        watching = asyncio.create_task(call_when_gone(receive, self._stream.end))
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             sent = await _send_part(send, _RETRY)
@@ -63,13 +63,6 @@ def format_news(news: News) -> bytes:
 async def _send_part(send: Send, part: bytes) -> int:
     await send({"type": "http.response.body", "body": part, "more_body": True})
     return len(part)
-
-
-async def _watch(receive: Receive, stream: Stream) -> None:
-    """End the stream when the browser has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    stream.end()
 
 
 def _nothing() -> Iterator[bytes]:

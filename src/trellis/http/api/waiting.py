@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from trellis.errors import Refused
-from trellis.http.asgi import Receive
+from trellis.http.asgi import Receive, call_when_gone
 from trellis.http.large import counting
 from trellis.sentences import say
 
@@ -86,7 +86,7 @@ class WaitingRequests:
         until, pause = clock() + seconds, _LOOK_EVERY
         with self._hold(caller):
             one = _Waiting(asyncio.Event(), seen(), 0.0)
-            watching = asyncio.create_task(_watch(receive, one.woken))
+            watching = asyncio.create_task(call_when_gone(receive, one.woken.set))
             try:
                 while not self._ended:
                     with suppress(TimeoutError):
@@ -123,10 +123,3 @@ class WaitingRequests:
                         one.woken.set()
         finally:
             self._looking = None
-
-
-async def _watch(receive: Receive, gone: asyncio.Event) -> None:
-    """Set `gone` when the client of a request has disconnected."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    gone.set()

@@ -6,6 +6,7 @@ from typing import Any
 from trellis.admin.many import access, below, selection
 from trellis.admin.many.plan import BATCH, FROM, MOST, Plan, Write, find_done, find_way_back, settle
 from trellis.admin.many.selection import IDS, find_many_actions
+from trellis.admin.nodes import of_node, show_missing
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
@@ -23,7 +24,8 @@ def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
         needs = (kind.operation(action.verb), BATCH)
         rows += [("GET", path, selection.index, reads), ("POST", path, partial(selection.run, action), needs)]
     if kind.tree and kind.options:
-        rows += [("GET", f"{one}/below", below.index, changes), ("POST", f"{one}/below", below.run, changes)]
+        rows += [("GET", f"{one}/below", below.index, changes)]
+        rows += [("POST", f"{one}/below", of_node(below.run, partial(show_missing, keeps=True)), changes)]
     if kind.is_group:
-        rows += [("POST", f"{one}/access", access.run, (BATCH,))]
+        rows += [("POST", f"{one}/access", of_node(access.run), (BATCH,))]
     return tuple(Page(method, path, partial(run, kind), kind.name, needs=needs) for method, path, run, needs in rows)

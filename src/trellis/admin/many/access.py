@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import read_ids, split_values
 from trellis.admin.many.plan import FROM, Plan, Step, find_done, find_way_back, plan_steps, settle
-from trellis.admin.nodes import describe_state, fetch_groups, fetch_node, show_missing
+from trellis.admin.nodes import describe_state, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import StaleForm
 from trellis.core.fields import EVERYONE, isolate
@@ -24,10 +24,8 @@ _CHANGED: Final = say(
 _MAY: Final = "may."  # before an option: the nodes in which it is ticked
 
 
-async def run(kind: NodeKind, request: PageRequest) -> Response:
+async def run(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) -> Response:
     """Show the plan, or carry it out if it is still the one that the page showed."""
-    if (group := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request)
     form = request.form
     about = next((one for one in request.kinds if one.name == form.get("kind", "") and one.options), None)
     back = find_way_back(request, f"/{kind.name}/{group['id']}/access")

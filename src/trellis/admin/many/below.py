@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.many.plan import Plan, Step, fetch_below, find_done, plan_steps, settle
-from trellis.admin.nodes import NodeForm, build_form, content_version, fetch_groups, fetch_node, show_missing
+from trellis.admin.nodes import NodeForm, build_form, content_version, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import CSRF
 from trellis.core.fields import EVERYONE, isolate
@@ -23,10 +23,8 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
     return request.redirect(f"/{kind.name}/{request.number('id')}")
 
 
-async def run(kind: NodeKind, request: PageRequest) -> Response:
+async def run(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Show the plan, or carry it out if it is still the one that the page showed."""
-    if (record := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request, keeps=True)
 
     def describe(count: int) -> str:
         return say(

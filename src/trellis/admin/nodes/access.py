@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.nodes.node import show_missing
 from trellis.admin.nodes.picker import clean_search
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import find_last_page
@@ -18,21 +17,15 @@ from trellis.errors import Refused
 _PER_PAGE: Final = 50
 
 
-async def show(kind: NodeKind, request: PageRequest) -> Response:
+async def show(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) -> Response:
     """Show the nodes of one kind: those in which the group has any right, or a chosen right, or all of them."""
-    number, query = request.number("id"), request.query
+    number, query = group["id"], request.query
     page = min(max(1, parse_whole_number(query.get("page", "1")) or 1), 1_000_000)
     chosen = {"resource": query.get("kind", "")[:100], "right": query.get("option", "")[:100]}
     raw: dict[str, Any] = {"group": number, "perPage": _PER_PAGE, "page": page}
     search = clean_search(query.get("search", ""))
     is_all = bool(search) or query.get("all", "") == "1"
-    try:
-        group = await request.fetch(kind.operation("get"), target=number)
-        access = await _fetch_rights(request, raw, chosen)
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        return await show_missing(kind, request)
+    access = await _fetch_rights(request, raw, chosen)
     if is_all:
         access = access | await _fetch_all(request, access, search, page, number) | {"right": None}
     if (last := find_last_page(query, access)) is not None:

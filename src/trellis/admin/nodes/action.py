@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.nodes.node import fetch_node, show_missing
 from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.page import PageRequest
@@ -37,18 +36,14 @@ def find_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
     return tuple(Action(operation, one) for operation, one in verbs if one is not None and one.button)
 
 
-async def show(action: Action, kind: NodeKind, request: PageRequest) -> Response:
+async def show(action: Action, kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Show the form for the operation."""
-    if (record := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request)
     form = Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS, help=_HELP)
     return await _show(kind, action.verb, request, record, form)
 
 
-async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
+async def run(action: Action, kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Run the operation, and show the record that results."""
-    if (record := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request)
     form = Form(_fields(action.operation), request.form, labels=_LABELS, help=_HELP)
     if is_search(request.form, _find_parents(form), "save"):
         return await _show(kind, action.verb, request, record, form)
@@ -58,7 +53,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         result = await perform(action.operation.name, raw, record["id"])
     except Refused as refused:
         if refused.status == 404:
-            return await show_missing(kind, request)
+            raise
         return await _show(kind, action.verb, request, record, form.add_refusal(refused), find_form_status(refused))
     shown = result.value if isinstance(result.value, Mapping) and "id" in result.value else record
     undo = result.event if action.verb.undone_by_deleting or action.verb.keeps_rows else None

@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from trellis.admin.conflicts import fetch_last_event
 from trellis.admin.nodes.names import fetch_names, fetch_record_names
-from trellis.admin.nodes.node import fetch_node
 from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import node_version
@@ -45,14 +44,13 @@ class DeletePlan:
     all: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def show(kind: NodeKind, request: PageRequest) -> Response:
+async def show(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Show what would be deleted and moved."""
-    if (record := await fetch_node(kind, request)) is None:
-        return await _redirect_if_deleted(kind, request)
     return await _show(kind, request, record, 200)
 
 
-async def _redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
+async def redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
+    """Redirect from a node that does not exist (any more) to where it was, and say so."""
     if request.stale:
         raise StaleForm
     last = await fetch_last_event(request, kind.name, request.number("id")) if request.form else None
@@ -127,21 +125,14 @@ async def describe_deletion(
     )
 
 
-async def delete(kind: NodeKind, request: PageRequest) -> Response:
+async def delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Delete a node, unless what would be deleted has changed since the page showed it."""
-    if (record := await fetch_node(kind, request)) is None:
-        return await _redirect_if_deleted(kind, request)
     if record["id"] in kind.built_in or is_search(request.form, ("to",), "delete"):
         return await _show(kind, request, record, 403 if record["id"] in kind.built_in else 200)
-    try:
-        plan = await _plan(kind, request, record)
-        if problem := _find_problem(kind, request, plan):
-            return await _show(kind, request, record, 409 if problem == _OUTDATED else 400, problem)
-        return await _delete(kind, request, record, plan)
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        return await _redirect_if_deleted(kind, request)
+    plan = await _plan(kind, request, record)
+    if problem := _find_problem(kind, request, plan):
+        return await _show(kind, request, record, 409 if problem == _OUTDATED else 400, problem)
+    return await _delete(kind, request, record, plan)
 
 
 async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], plan: DeletePlan) -> Response:

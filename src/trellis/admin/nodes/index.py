@@ -13,6 +13,7 @@ from trellis.admin.forms import read_ids
 from trellis.admin.nodes import access, action, delete, move, node
 from trellis.admin.nodes.form import format_value
 from trellis.admin.nodes.names import fetch_groups
+from trellis.admin.nodes.node import of_node, show_missing
 from trellis.admin.nodes.picker import clean_search, find_options
 from trellis.admin.nodes.tree import TreeQuery, read_level
 from trellis.admin.page import Page, PageRequest
@@ -33,22 +34,23 @@ def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
         ("GET", f"{here}/find", find, "list"),
         ("GET", f"{here}/new", node.new, "create"),
         ("POST", f"{here}/new", node.create, "create"),
-        ("GET", one, node.show, "get"),
-        ("POST", one, node.update, "update"),
-        ("GET", f"{one}/delete", delete.show, "delete"),
-        ("POST", f"{one}/delete", delete.delete, "delete"),
+        ("GET", one, of_node(node.show), "get"),
+        ("POST", one, of_node(node.update, partial(show_missing, keeps=True)), "update"),
+        ("GET", f"{one}/delete", of_node(delete.show, delete.redirect_if_deleted), "delete"),
+        ("POST", f"{one}/delete", of_node(delete.delete, delete.redirect_if_deleted), "delete"),
     ]
     if kind.ordered:
         rows += [
             ("GET", f"{here}/level", level, "list"),
-            ("GET", f"{one}/move", move.show, "update"),
-            ("POST", f"{one}/move", move.move, "update"),
+            ("GET", f"{one}/move", of_node(move.show), "update"),
+            ("POST", f"{one}/move", of_node(move.move), "update"),
         ]
     for one_action in action.find_actions(catalogue, kind):
         path, name = f"{one}/{one_action.verb.name}", one_action.verb.name
-        rows += [("GET", path, partial(action.show, one_action), name), ("POST", path, partial(action.run, one_action), name)]
+        pairs = (("GET", action.show), ("POST", action.run))
+        rows += [(method, path, of_node(partial(run, one_action)), name) for method, run in pairs]
     if kind.is_group:
-        rows.append(("GET", f"{one}/access", access.show, "get"))
+        rows.append(("GET", f"{one}/access", of_node(access.show), "get"))
     more = {f"{one}/access": ("access.view",)}
     fed = {here: (f"events/{kind.name}",)}
     return tuple(

@@ -7,7 +7,6 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.conflicts import Conflict, update_if_unchanged
-from trellis.admin.nodes.node import fetch_node, show_missing
 from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import last_change, node_version
@@ -33,19 +32,13 @@ class Destination:
     position: str = ""
 
 
-async def show(kind: NodeKind, request: PageRequest) -> Response:
+async def show(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Ask where to move a node."""
-    if (record := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request)
     return await _show(kind, request, record, Destination(_parent_of(record)), 200)
 
 
-async def move(kind: NodeKind, request: PageRequest) -> Response:
+async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Move a node; the response to a script contains its new place."""
-    if (record := await fetch_node(kind, request)) is None:
-        if request.wants_json:
-            raise Refused("INVALID_ID", say("This {singular} has been deleted. Reload the page.", singular=kind.singular))
-        return await show_missing(kind, request)
     form = request.form
     parent = form.get("parentId", _parent_of(record))
     to = Destination(parent, form.get("place", ""), form.get("sibling", ""), form.get("position", ""))
@@ -58,10 +51,9 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
     except Conflict as conflict:
         return await _show_conflict(kind, request, conflict.record, to)
     except Refused as refused:
-        if request.wants_json:
+        if request.wants_json or refused.status == 404:
             raise
-        is_gone = refused.status == 404
-        return await (show_missing(kind, request) if is_gone else _show(kind, request, record, to, 400, refused=refused))
+        return await _show(kind, request, record, to, 400, refused=refused)
     moved, is_moved = result.value, result.event is not None
     message = (
         say("{name} has moved.", name=isolate(moved["name"]))

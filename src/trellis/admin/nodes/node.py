@@ -1,6 +1,6 @@
 """One node: creating it, showing it, changing it, and what happens when two administrators change it at once."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -18,6 +18,9 @@ from trellis.errors import Refused
 from trellis.sentences import join, say
 
 _MAX_EVENTS: Final = 6
+
+KindPage = Callable[[NodeKind, PageRequest], Awaitable[Response]]
+NodePage = Callable[[NodeKind, PageRequest, Mapping[str, Any]], Awaitable[Response]]
 
 
 async def new(kind: NodeKind, request: PageRequest) -> Response:
@@ -52,23 +55,10 @@ def _show_new(kind: NodeKind, request: PageRequest, node_form: NodeForm, status:
     )
 
 
-async def fetch_node(kind: NodeKind, request: PageRequest) -> Mapping[str, Any] | None:
-    """Return the record that the path names, or None if there is no such node."""
-    try:
-        record: Mapping[str, Any] = await request.fetch(kind.operation("get"), target=request.number("id"))
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        return None
-    return record
-
-
-async def show(kind: NodeKind, request: PageRequest) -> Response:
+async def show(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Show a node with its form; a script gets the record."""
     if request.wants_json:
-        return request.json(await request.fetch(kind.operation("get"), target=request.number("id")))
-    if (record := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request)
+        return request.json(record)
     return await _show(kind, request, record, await build_form(request, kind, record), 200)
 
 
@@ -92,10 +82,8 @@ async def _show(
     )
 
 
-async def update(kind: NodeKind, request: PageRequest) -> Response:
+async def update(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Change a node."""
-    if (record := await fetch_node(kind, request)) is None:
-        return await show_missing(kind, request, keeps=True)
     node_form = await build_form(request, kind, record, request.form)
     if node_form.is_search:
         return await _show(kind, request, record, node_form, 200)
@@ -105,7 +93,7 @@ async def update(kind: NodeKind, request: PageRequest) -> Response:
         return await _show_conflict(kind, request, conflict.record, node_form)
     except Refused as refused:
         if refused.status == 404:
-            return await show_missing(kind, request, keeps=True)
+            raise
         node_form.add_refusal(refused)
         return await _show(kind, request, record, node_form, 400)
     return request.redirect(f"/{kind.name}/{record['id']}", say("Saved.") if result.event else say("Nothing was changed."))
@@ -119,11 +107,16 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
     return await _show(kind, request, theirs, node_form, 409, conflict=rows, change=change)
 
 
+# --- a node that does not exist -----------------------------------------------------------------------------------
+
+
 async def show_missing(kind: NodeKind, request: PageRequest, *, keeps: bool = False) -> Response:
-    """Show that a node does not exist (any more), and who deleted it.
+    """Show that a node does not exist (any more), and who deleted it. Scripts get a refusal.
 
     `keeps`: what was typed describes a whole node, and another one can be created from it.
     """
+    if request.wants_json:
+        raise Refused("INVALID_ID", say("This {singular} has already been deleted.", singular=kind.singular))
     number = request.number("id")
     event = await fetch_last_event(request, kind.name, number)
     last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": number})
@@ -137,3 +130,20 @@ async def show_missing(kind: NodeKind, request: PageRequest, *, keeps: bool = Fa
         undo=last["event"] if last and last["how"] == "deleted" else None,
         kept=[(name, value) for name, value in request.form.carried() if not name.startswith("_")] if keeps else [],
     )
+
+
+def of_node(run: NodePage, when_missing: KindPage = show_missing) -> KindPage:
+    """Return a page about the node that the path names, which runs with the node's record.
+
+    `when_missing` runs instead if there is no such node, or if it is deleted while the page runs.
+    """
+
+    async def run_with_record(kind: NodeKind, request: PageRequest) -> Response:
+        try:
+            return await run(kind, request, await request.fetch(kind.operation("get"), target=request.number("id")))
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+        return await when_missing(kind, request)
+
+    return run_with_record

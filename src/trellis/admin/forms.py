@@ -294,10 +294,15 @@ def split_values(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for value in values for part in value.split(",")))
 
 
+def read_id(value: str) -> int | None:
+    """Return the id that a text stands for; None if it is not one."""
+    number = parse_whole_number(value)
+    return number if number is not None and 0 < number <= MAX_ID else None
+
+
 def read_ids(values: Iterable[str]) -> list[int]:
     """Return the ids in comma-separated values, each once and in their order. Anything that is not an id is skipped."""
-    numbers = (parse_whole_number(value) for value in split_values(values))
-    return list(dict.fromkeys(number for number in numbers if number is not None and 0 < number <= MAX_ID))
+    return list(dict.fromkeys(number for number in map(read_id, split_values(values)) if number is not None))
 
 
 def _values_of(held: Any) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import orjson
 
 from trellis.admin.times import EXACT, Clock
+from trellis.core.fields import parse_whole_number
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -19,7 +20,13 @@ CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSR
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
 _MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; each may take three when encoded
 _OURS: Final = ("_", "carried-", "next", "replay")  # begin the names of fields in which nobody types
+_MAX_PAGE: Final = 1_000_000  # further pages are treated as this one
 _MAX_PAIRS: Final = 750  # fields of a form that are carried; each comes back as two
+
+
+def read_page(query: Mapping[str, str]) -> int:
+    """Return the number of the page of a list that an address asks for; 1 if it is not a number."""
+    return min(max(1, parse_whole_number(query.get("page", "")) or 1), _MAX_PAGE)
 
 
 def find_last_page(query: Mapping[str, str], shown: Mapping[str, Any]) -> str | None:

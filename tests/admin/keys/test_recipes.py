@@ -93,6 +93,7 @@ def test_a_copy_has_all_but_the_secret_and_what_has_ended(admin: Visitor, run: R
     }
     assert new["public"] != old["public"]
     assert admin.get("/keys/new?copy=99").status_code == 404
+    assert 'value="Importer (copy)"' not in admin.get("/keys/new?copy=-1").text
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

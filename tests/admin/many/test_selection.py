@@ -328,6 +328,18 @@ def test_what_nobody_chose_or_ticked_is_asked_for(admin: Visitor, community: Com
     assert events() == known
 
 
+@pytest.mark.parametrize("number", ["x", "-4", "9" * 30])
+def test_what_names_no_node_is_not_taken_for_one(admin: Visitor, community: Community, events: Events, number: str) -> None:
+    known = events()
+    _, form = _start(admin, "forums", "permissions", community.help)
+    same = admin.post("/forums/many/permissions", form.filled(how="same", source=number, _action="plan"))
+    assert (same.status_code, "Choose the forum to copy the permissions from." in page_text(same)) == (409, True)
+    _, form = _start(admin, "forums", "move", community.betas)
+    moved = admin.post("/forums/many/move", form.filled(to=number, _action="plan"))
+    assert (moved.status_code, 'id="plan"' in moved.text) == (409, False)
+    assert events() == known
+
+
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_form_that_no_page_has_made_is_answered(admin: Visitor, community: Community, events: Events) -> None:
     known, long = events(), "9" * 5000

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from trellis.admin.chart import build_use_line
 from trellis.admin.confirm import create_once
 from trellis.admin.filters import fetch_filtered
-from trellis.admin.forms import Form, read_ids
+from trellis.admin.forms import Form, read_id, read_ids
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
@@ -18,7 +18,7 @@ from trellis.admin.keys.presets import fetch_running
 from trellis.admin.keys.recipes import RECIPES, describe_copy
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_last_page
-from trellis.core.fields import MAX_ID, isolate, parse_whole_number
+from trellis.core.fields import isolate
 from trellis.core.keys import FILTERS, MOST, PRESET, PRESETS
 from trellis.sentences import say
 
@@ -81,9 +81,9 @@ async def new(request: PageRequest) -> Response:
 
 async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
     """Return the form, and the name of the recipe that it begins with or the id of the key that it copies; "" if neither."""
-    preset, copied = request.query.get(PRESET.name, ""), parse_whole_number(request.query.get(_COPY, ""))
+    preset, copied = request.query.get(PRESET.name, ""), read_id(request.query.get(_COPY, ""))
     if copied:
-        key = await request.fetch("keys.get", target=min(max(copied, 1), MAX_ID))
+        key = await request.fetch("keys.get", target=copied)
         begun = describe_copy(key, request.now, grid.names.__contains__)
         return KeyForm(grid, preset=key["preset"] or "", begun=begun, clock=request.clock), str(key["id"])
     named = next((name for name, one in RECIPES.items() if preset and one.preset == preset), request.query.get(_RECIPE, ""))
@@ -124,8 +124,8 @@ def _render_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping
 async def describe(request: PageRequest) -> Response:
     """Describe, for a script, what the key will be able to do with the values that are in its form now."""
     request.require_fresh_form()
-    number = parse_whole_number(request.query.get(_OF, ""))
-    key = await request.fetch("keys.get", target=min(max(number, 1), MAX_ID)) if number else None
+    number = read_id(request.query.get(_OF, ""))
+    key = await request.fetch("keys.get", target=number) if number else None
     form = KeyForm(
         Grid(request.catalogue), key=key, typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock
     )

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.admin.forms import Form, read_ids, split_values
+from trellis.admin.forms import Form, read_id, read_ids, split_values
 from trellis.admin.many.plan import GroupNames, Record, Step, fetch_below, leave_out_nested, require_few
 from trellis.admin.nodes import describe_field, list_choices
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.fields import EVERYONE, Choice, parse_whole_number
+from trellis.core.fields import EVERYONE, Choice
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, refuse_faults
 from trellis.sentences import mark, mark_many, say, say_many
@@ -114,7 +114,7 @@ def _find_parent(kind: NodeKind, choices: Choices) -> dict[str, Any]:
         return {}
     if PARENT not in choices.form:
         raise refuse_faults(Fault(PARENT, "MISSING_VALUE", say("Choose where to put them.")))
-    return {"parentId": parse_whole_number(choices.of(PARENT)) or None}
+    return {"parentId": choices.of(PARENT)}
 
 
 async def _find_permitted(request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Record]:
@@ -133,8 +133,7 @@ async def _permit(request: PageRequest, kind: NodeKind, choices: Choices) -> Seq
     how = choices.of("how", "give")
     records = await _find_permitted(request, kind, choices)
     if how == "same":
-        source = parse_whole_number(choices.of(SOURCE)) or 0
-        if not source:
+        if (source := read_id(choices.of(SOURCE))) is None:
             raise refuse_faults(
                 Fault(SOURCE, "MISSING_VALUE", say("Choose the {singular} to copy the permissions from.", singular=kind.singular))
             )

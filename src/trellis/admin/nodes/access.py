@@ -1,36 +1,34 @@
 """The page that shows what a group can see and do, node by node."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from starlette.responses import Response
 
+from trellis.admin.nodes.names import PER_PAGE, fetch_by_name
 from trellis.admin.nodes.picker import clean_search
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import find_last_page
+from trellis.admin.submitted import find_last_page, read_page
 from trellis.core.access import describe_right
-from trellis.core.fields import parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
 from trellis.errors import Refused
-
-_PER_PAGE: Final = 50
 
 
 async def show(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) -> Response:
     """Show the nodes of one kind: those in which the group has any right, or a chosen right, or all of them."""
     number, query = group["id"], request.query
-    page = min(max(1, parse_whole_number(query.get("page", "1")) or 1), 1_000_000)
     chosen = {"resource": query.get("kind", "")[:100], "right": query.get("option", "")[:100]}
-    raw: dict[str, Any] = {"group": number, "perPage": _PER_PAGE, "page": page}
+    raw: dict[str, Any] = {"group": number, "perPage": PER_PAGE, "page": read_page(query)}
     search = clean_search(query.get("search", ""))
     is_all = bool(search) or query.get("all", "") == "1"
     access = await _fetch_rights(request, raw, chosen)
+    shown = next(one for one in request.kinds if one.name == access["resource"])
     if is_all:
-        access = access | await _fetch_all(request, access, search, page, number) | {"right": None}
+        found = await fetch_by_name(request, shown, search)
+        access = access | found | {"right": None, "access": _list_rights(access["rights"], found["results"], number)}
     if (last := find_last_page(query, access)) is not None:
         return request.redirect(f"/{kind.name}/{number}/access{last}")
-    shown = next(one for one in request.kinds if one.name == access["resource"])
     update = request.catalogue.get(shown.operation("update"))
     return request.page(
         "nodes/access.html",
@@ -56,16 +54,10 @@ async def _fetch_rights(request: PageRequest, raw: Mapping[str, Any], chosen: Ma
     return found
 
 
-async def _fetch_all(request: PageRequest, access: Mapping[str, Any], search: str, page: int, group: int) -> dict[str, Any]:
-    """Return a page of all nodes of a kind, or of those whose names match a search, with the group's rights in each."""
-    raw: dict[str, Any] = {"sortBy": "name", "perPage": _PER_PAGE, "page": page} | ({"search": search} if search else {})
-    found = await request.fetch(f"{access['resource']}.list", raw)
-    names = [right["name"] for right in access["rights"]]
-    held = [
-        [describe_right(record.get("permissions", {}).get(name, record.get(name)), group) for name in names]
-        for record in found["results"]
-    ]
-    return {**found, "access": held}
+def _list_rights(rights: Iterable[Mapping[str, Any]], records: Iterable[Mapping[str, Any]], group: int) -> list[list[str]]:
+    """Return a group's rights in each of some nodes, in the order of `rights`."""
+    names = [right["name"] for right in rights]
+    return [[describe_right(one.get("permissions", {}).get(name, one.get(name)), group) for name in names] for one in records]
 
 
 def describe_state(kind: NodeKind, records: Iterable[Mapping[str, Any]], group: int) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, Final
 
-from trellis.admin.forms import Form
+from trellis.admin.forms import Form, read_id
 from trellis.admin.nodes.grid import FILTER, FILTERED, Grid, build_grid
 from trellis.admin.nodes.names import GroupNames, fetch_groups
 from trellis.admin.nodes.picker import Picker, build_picker, is_search
@@ -204,9 +204,8 @@ def format_groups(who: Any, groups: GroupNames) -> str:
 async def build_new_form(request: PageRequest, kind: NodeKind, typed: Submitted | None = None) -> NodeForm:
     """Build the form of a new node; under a parent named in the address, it starts with the parent's permissions."""
     values: dict[str, Any] = {f.name: f.default for f in kind.fields} | {"position": ""}
-    parent = request.query.get("parentId", "")
-    if typed is None and kind.tree and parent.isascii() and parent.isdigit() and len(parent) < 19 and int(parent):
-        above = await request.fetch(kind.operation("get"), target=int(parent))
+    if typed is None and kind.tree and (parent := read_id(request.query.get("parentId", ""))):
+        above = await request.fetch(kind.operation("get"), target=parent)
         values |= {"parentId": above["id"], "permissions": above.get("permissions", {})}
     name, *rest = _content_fields(kind)
     node_form = await _build(request, kind, values, typed, (name, *(f for f in kind.placement if f.name in _PLACE), *rest))
@@ -277,11 +276,10 @@ def describe_field(f: Field) -> str:
 
 async def _copy_permissions(request: PageRequest, kind: NodeKind, typed: Submitted) -> Submitted:
     """Replace the ticked permissions with the permissions of another node. If that node is gone, the picker reports it."""
-    source = typed.get(COPY, "")
-    if not (source.isascii() and source.isdigit() and len(source) < 19):
+    if (source := read_id(typed.get(COPY, ""))) is None:
         return typed
     try:
-        permissions = (await request.fetch(kind.operation("get"), target=int(source)))["permissions"]
+        permissions = (await request.fetch(kind.operation("get"), target=source))["permissions"]
     except Refused as refused:
         if refused.status != 404:
             raise

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from trellis.admin.forms import read_ids
 from trellis.admin.nodes import access, action, delete, move, node
 from trellis.admin.nodes.form import format_value
-from trellis.admin.nodes.names import fetch_groups
+from trellis.admin.nodes.names import fetch_by_name, fetch_groups
 from trellis.admin.nodes.node import of_node, show_missing
 from trellis.admin.nodes.picker import clean_search, find_options
 from trellis.admin.nodes.tree import TreeQuery, read_level
@@ -22,7 +22,6 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Boolean, Choice, Color, Field, Groups, Text, parse_whole_number
 from trellis.core.nodes import NodeKind
 
-_PER_PAGE: Final = 50
 _MAX_COLUMNS: Final = 3
 
 
@@ -106,9 +105,7 @@ async def find(kind: NodeKind, request: PageRequest) -> Response:
 
 
 async def _show_list(kind: NodeKind, request: PageRequest, search: str) -> Response:
-    page = min(max(1, parse_whole_number(request.query.get("page", "1")) or 1), 1_000_000)
-    raw: dict[str, Any] = {"sortBy": "name", "perPage": _PER_PAGE, "page": page} | ({"search": search} if search else {})
-    found = await request.fetch(kind.operation("list"), raw)
+    found = await fetch_by_name(request, kind, search)
     if (last := find_last_page(request.query, found)) is not None:
         return request.redirect(f"/{kind.name}{last}")
     columns = _columns(kind)

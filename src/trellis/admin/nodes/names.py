@@ -4,11 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import read_page
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE, join_pages, number_pages
 
+PER_PAGE: Final = 50  # of a list of nodes by name
 _AT_ONCE: Final = 50  # nodes that are read in one request: each has all its texts, which may be long
 GroupNames = Mapping[int, str]  # by the groups' ids
+
+
+async def fetch_by_name(request: PageRequest, kind: NodeKind, search: str) -> dict[str, Any]:
+    """Return the page that the address asks for of a list by name: of the nodes whose names contain `search`, or of all."""
+    raw = {"search": search, "sortBy": "name", "perPage": PER_PAGE, "page": read_page(request.query)}
+    found: dict[str, Any] = await request.fetch(kind.operation("list"), raw)
+    return found
 
 
 async def fetch_names(request: PageRequest, kind: NodeKind, ids: Sequence[int]) -> list[tuple[int, str]]:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin import PREFIX
+from trellis.admin.forms import read_id
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION
-from trellis.core.fields import MAX_ID, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
 
@@ -111,11 +111,10 @@ def clean_search(text: str) -> str:
 
 
 async def _find_chosen(request: PageRequest, kind: NodeKind, value: str) -> Option | None:
-    number = parse_whole_number(value)
-    if number is None or number < 1:
+    if (number := read_id(value)) is None:
         return None
     try:
-        return _option(await request.fetch(kind.operation("get"), target=min(number, MAX_ID)))
+        return _option(await request.fetch(kind.operation("get"), target=number))
     except Refused:
         return None
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from trellis.admin.forms import read_id, read_ids
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
-from trellis.core.fields import EVERYONE, MAX_ID, Boolean, Color, Field
+from trellis.admin.submitted import read_page
+from trellis.core.fields import EVERYONE, Boolean, Color, Field
 from trellis.core.nodes import NodeKind
 from trellis.sentences import say
 
@@ -58,8 +60,8 @@ class TreeQuery:
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> "TreeQuery":
         """Read the query of an address; invalid values are ignored."""
-        opened = [number for word in query.get("open", "").split(",")[:_MAX_OPEN] if (number := _number(word))]
-        return cls(_number(query.get("under", "")) or None, _number(query.get("page", "")) or 1, frozenset(opened))
+        opened = read_ids([query.get("open", "")])[:_MAX_OPEN]
+        return cls(read_id(query.get("under", "")), read_page(query), frozenset(opened))
 
     def address(self, kind: NodeKind, *, toggle: int = 0) -> str:
         """Return the address, without /admin, with one node opened or closed."""
@@ -69,10 +71,6 @@ class TreeQuery:
         if opened or toggle:
             query["open"] = ",".join(str(number) for number in sorted(opened))
         return f"/{kind.name}?{urlencode(query, safe=',')}" + (f"#node-{toggle}" if toggle else "")
-
-
-def _number(word: str) -> int:
-    return int(word) if word.isascii() and word.isdigit() and len(word) < 19 and int(word) <= MAX_ID else 0
 
 
 async def read_level(request: PageRequest, kind: NodeKind, query: TreeQuery, depth: int = 0) -> Level:

@@ -1,7 +1,6 @@
 """Other operations on a node: a page for each operation whose verb has a button, built from the operation's fields."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
@@ -93,10 +92,6 @@ async def _pickers(kind: NodeKind, request: PageRequest, form: Form, record: Map
 async def _show(
     kind: NodeKind, verb: Verb, request: PageRequest, record: Mapping[str, Any], form: Form, status: int = 200
 ) -> Response:
-    pickers = await _pickers(kind, request, form, record)
-    for fault in form.faults:
-        if (name := form.field_of(fault)) in pickers:
-            pickers[name] = replace(pickers[name], fault=form.text_of(fault))
     return request.page(
         "nodes/action.html",
         status=status,
@@ -105,6 +100,6 @@ async def _show(
         verb=verb,
         record=record,
         form=form,
-        pickers=pickers,
+        pickers=await _pickers(kind, request, form, record),
         back=await tree_address(request, kind, record),
     )

@@ -60,13 +60,6 @@ class NodeForm:
             del raw["position"]
         return raw
 
-    def add_refusal(self, refused: Refused) -> None:
-        """Put a refusal on the form, each fault at its field."""
-        self.form.add_refusal(refused)
-        for fault in self.form.faults:
-            if (name := self.form.field_of(fault)) in self.pickers:
-                self.pickers[name] = replace(self.pickers[name], fault=self.form.text_of(fault))
-
     def ask_for_secrets(self) -> None:
         """Ask for typed secrets again: a form does not send them back, and without a notice it would be saved without them."""
         for secret in self.kind.secrets:
@@ -203,10 +196,10 @@ def format_groups(who: Any, groups: GroupNames) -> str:
 
 async def build_new_form(request: PageRequest, kind: NodeKind, typed: Submitted | None = None) -> NodeForm:
     """Build the form of a new node; under a parent named in the address, it starts with the parent's permissions."""
-    values: dict[str, Any] = {f.name: f.default for f in kind.fields} | {"position": ""}
+    values: dict[str, Any] = {}
     if typed is None and kind.tree and (parent := read_id(request.query.get("parentId", ""))):
         above = await request.fetch(kind.operation("get"), target=parent)
-        values |= {"parentId": above["id"], "permissions": above.get("permissions", {})}
+        values = {"parentId": above["id"], "permissions": above.get("permissions", {})}
     name, *rest = _content_fields(kind)
     node_form = await _build(request, kind, values, typed, (name, *(f for f in kind.placement if f.name in _PLACE), *rest))
     if kind.tree:

@@ -1,7 +1,6 @@
 """Moving a node: with a form that works everywhere, or by dragging or the keyboard, where a script sends the request."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -22,38 +21,25 @@ _FIELDS: Final = frozenset({"parentId", "before", "after", "position", "place", 
 _PLACES: Final = frozenset({"first", "last", "before", "after", "at"})
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """The destination that was entered in the form: the parent, and the place among its children."""
-
-    parent: str
-    place: str = ""
-    sibling: str = ""
-    position: str = ""
-
-
 async def show(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Ask where to move a node."""
-    return await _show(kind, request, record, Destination(_parent_of(record)), 200)
+    return await _show(kind, request, record)
 
 
 async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Move a node; the response to a script contains its new place."""
-    form = request.form
-    parent = form.get("parentId", _parent_of(record))
-    to = Destination(parent, form.get("place", ""), form.get("sibling", ""), form.get("position", ""))
     try:
         _refuse_unknown_fields(request)
         if not request.wants_json and is_search(request.form, ("parentId",), "save"):
-            return await _show(kind, request, record, to, 200)
-        raw = _raw_of_script(request) if request.wants_json else _raw(kind, to)
+            return await _show(kind, request, record)
+        raw = _raw_of_script(request) if request.wants_json else _raw(kind, request, record)
         result = await update_if_unchanged(request, record, raw, kind.name, node_version)
     except Conflict as conflict:
-        return await _show_conflict(kind, request, conflict.record, to)
+        return await _show_conflict(kind, request, conflict.record)
     except Refused as refused:
         if request.wants_json or refused.status == 404:
             raise
-        return await _show(kind, request, record, to, 400, refused=refused)
+        return await _show(kind, request, record, 400, refused)
     moved, is_moved = result.value, result.event is not None
     message = (
         say("{name} has moved.", name=isolate(moved["name"]))
@@ -80,7 +66,7 @@ def _note_on_manager(kind: NodeKind, record: Mapping[str, Any]) -> str:
     )
 
 
-async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], to: Destination) -> Response:
+async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any]) -> Response:
     change = await last_change(request, kind, theirs["id"])
     name = isolate(theirs["name"])
     detail = (
@@ -96,15 +82,15 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
         else say("It is now at position {position}", position=theirs["position"])
     )
     refused = Refused("PRECONDITION_FAILED", say("{detail} {at}. Check whether you still want to move it.", detail=detail, at=at))
-    return await _show(kind, request, theirs, to, 409, refused=refused)
+    return await _show(kind, request, theirs, 409, refused)
 
 
 # --- what was typed -----------------------------------------------------------------------------------------------
 
 
-def _parent_of(record: Mapping[str, Any]) -> str:
-    parent = record.get("parentId")
-    return "" if parent is None else str(parent)
+def _read_parent(request: PageRequest, record: Mapping[str, Any]) -> str:
+    """Return the parent that was chosen; at first, the one that the node has."""
+    return request.form.get("parentId", str(record.get("parentId") or ""))
 
 
 def _refuse_unknown_fields(request: PageRequest) -> None:
@@ -118,56 +104,46 @@ def _raw_of_script(request: PageRequest) -> dict[str, Any]:
     return {name: request.form[name] for name in ("parentId", "before", "after", "position") if name in request.form}
 
 
-def _raw(kind: NodeKind, to: Destination) -> dict[str, Any]:
-    if to.place not in _PLACES:
+def _raw(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> dict[str, Any]:
+    place, sibling = request.form.get("place", ""), request.form.get("sibling", "")
+    if place not in _PLACES:
         raise refuse_faults(Fault("place", "INVALID_VALUE", say("Choose a place.")))
-    raw: dict[str, Any] = {"parentId": to.parent} if kind.tree else {}
-    if to.place in {"before", "after"}:
-        if not to.sibling:
+    raw: dict[str, Any] = {"parentId": _read_parent(request, record)} if kind.tree else {}
+    if place in {"before", "after"}:
+        if not sibling:
             raise refuse_faults(
                 Fault(
                     "sibling",
                     "INVALID_POSITION",
-                    say("Choose the {singular} to put it {place}.", singular=kind.singular, place=say(to.place)),
+                    say("Choose the {singular} to put it {place}.", singular=kind.singular, place=say(place)),
                 )
             )
-        raw[to.place] = to.sibling
+        raw[place] = sibling
     else:
-        raw["position"] = {"first": 0, "last": 2**31 - 1}.get(to.place, to.position)
+        raw["position"] = {"first": 0, "last": 2**31 - 1}.get(place, request.form.get("position", ""))
     return raw
 
 
 # --- the form -----------------------------------------------------------------------------------------------------
 
 
-async def _picker(
-    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], to: Destination, fault: str = ""
-) -> Picker | None:
-    if not kind.tree:
-        return None
-    return await build_picker(
-        request, kind, "parentId", to.parent, label=say("Under"), none=say("The top level"), exclude=(record["id"],), fault=fault
-    )
-
-
 async def _show(
-    kind: NodeKind,
-    request: PageRequest,
-    record: Mapping[str, Any],
-    to: Destination,
-    status: int,
-    refused: Refused | None = None,
+    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], status: int = 200, refused: Refused | None = None
 ) -> Response:
     faults = {fault.field: fault.detail for fault in refused.faults} if refused is not None else {}
-    siblings, others = await _fetch_siblings(kind, request, record, to)
+    parent = _read_parent(request, record)
+    siblings, others = await _fetch_siblings(kind, request, record, parent)
+    picker: Picker | None = None
+    if kind.tree:
+        label, none, fault = say("Under"), say("The top level"), faults.get("parentId", "")
+        picker = await build_picker(request, kind, "parentId", parent, label=label, none=none, exclude=(record["id"],), fault=fault)
     return request.page(
         "nodes/move.html",
         status=status,
         title=say("Move {name}", name=isolate(record["name"])),
         kind=kind,
         record=record,
-        to=to,
-        picker=await _picker(kind, request, record, to, faults.get("parentId", "")),
+        picker=picker,
         siblings=siblings,
         others=others,
         version=node_version(record),
@@ -178,12 +154,12 @@ async def _show(
 
 
 async def _fetch_siblings(
-    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], to: Destination
+    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], parent: str
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the first new siblings of a node in their order, each with its id and name only, and how many siblings there are."""
     raw: dict[str, Any] = {"sortBy": "position", "perPage": _AT_ONCE}
     if kind.tree:
-        raw["parentId"] = to.parent or "root"
+        raw["parentId"] = parent or "root"
     siblings: list[dict[str, Any]] = []
     page = pages = 1
     others = 0
@@ -194,5 +170,5 @@ async def _fetch_siblings(
             return [], 0
         siblings += [{"id": one["id"], "name": one["name"]} for one in found["results"]]
         page, pages, others = page + 1, found["totalPages"], found["totalResults"]
-    is_there = not kind.tree or record["parentId"] == (parse_whole_number(to.parent) or None)
+    is_there = not kind.tree or record["parentId"] == (parse_whole_number(parent) or None)
     return [one for one in siblings if one["id"] != record["id"]][:_MAX_SIBLINGS], others - is_there

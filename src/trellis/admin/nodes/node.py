@@ -36,7 +36,7 @@ async def create(kind: NodeKind, request: PageRequest) -> Response:
     try:
         record = (await request.perform_once(kind.operation("create"), node_form.raw())).value
     except Refused as refused:
-        node_form.add_refusal(refused)
+        node_form.form.add_refusal(refused)
         return _show_new(kind, request, node_form, find_form_status(refused))
     message = say("{name} was created.", name=isolate(record["name"]))
     if kind.options and not any(record["permissions"].values()):
@@ -94,7 +94,7 @@ async def update(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]
     except Refused as refused:
         if refused.status == 404:
             raise
-        node_form.add_refusal(refused)
+        node_form.form.add_refusal(refused)
         return await _show(kind, request, record, node_form, 400)
     return request.redirect(f"/{kind.name}/{record['id']}", say("Saved.") if result.event else say("Nothing was changed."))
 

@@ -9,7 +9,7 @@ from trellis.admin.forms import read_id, read_ids
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import read_page
-from trellis.core.fields import EVERYONE, Boolean, Color, Field
+from trellis.core.fields import EVERYONE, Boolean, Color
 from trellis.core.nodes import NodeKind
 from trellis.sentences import say
 
@@ -108,24 +108,16 @@ class _LevelReader:
         return Row(record, count, self._kind.leaf_only(record), node_version(record), toggle, on_own_page=not here, level=below)
 
 
-def _row_fields(kind: NodeKind) -> tuple[tuple[Field, ...], tuple[Field, ...], Field | None]:
-    """Return the fields shown beside a name: choices that lists filter by, derived facts, and the colour."""
-    choices = tuple(f for f in kind.fields if f.listed)
-    derived = tuple(f for f in kind.answered if f.read_only and isinstance(f.type, Boolean))
-    return choices, derived, next((f for f in kind.fields if isinstance(f.type, Color)), None)
-
-
 def node_badges(kind: NodeKind, record: Mapping[str, Any]) -> list[str]:
-    """Return the words that are shown beside a node's name."""
-    choices, derived, _ = _row_fields(kind)
-    words: list[str] = [say(str(record[f.name]).capitalize()) for f in choices if record[f.name] != f.default]
-    return words + [say(f.label) for f in derived if record[f.name] is True]
+    """Return the words that are shown beside a node's name: of choices that lists filter by, and of derived facts."""
+    choices: list[str] = [say(str(record[f.name]).capitalize()) for f in kind.fields if f.listed and record[f.name] != f.default]
+    derived = (f for f in kind.answered if f.read_only and isinstance(f.type, Boolean))
+    return choices + [say(f.label) for f in derived if record[f.name] is True]
 
 
 def node_colour(kind: NodeKind, record: Mapping[str, Any]) -> str:
     """Return a node's colour, or ""."""
-    field = _row_fields(kind)[2]
-    return "" if field is None else record[field.name] or ""
+    return next((record[f.name] or "" for f in kind.fields if isinstance(f.type, Color)), "")
 
 
 def find_guests(kinds: Iterable[NodeKind]) -> frozenset[int]:

@@ -158,6 +158,11 @@ class Form:
 
     # --- controls -------------------------------------------------------------------------------------------------
 
+    @property
+    def seldom(self) -> list[Control]:
+        """The controls of fields that are seldom set. They are folded away unless one of them is not `is_plain`."""
+        return [control for control in self if self.fields[control.name].seldom]
+
     def __iter__(self) -> Iterator[Control]:
         return iter(self.controls.values())
 

@@ -35,7 +35,6 @@ _UNTIL: Final = Field(
 )
 _FIELDS: Final = (*SETTINGS, PRESET, _UNTIL)
 _DIALECTS: Final = tuple((name, name.capitalize()) for name in DIALECTS)
-_SELDOM: Final = ("rateLimit", "perDay", "logRequests", "dialect")
 _LABELS: Final = {
     "grants": say("What it may do"),
     "bounds": say("Bounds"),
@@ -141,16 +140,6 @@ class KeyForm(Form):
         With a preset, bounds that are set do not count: there are many of them, and sentences describe them.
         """
         return self._pressed or any(row.faults or (row.is_set and self.preset is None) for row in self.bound_rows)
-
-    @property
-    def seldom(self) -> tuple[str, ...]:
-        """The settings that are folded away."""
-        return _SELDOM
-
-    @property
-    def shows_seldom(self) -> bool:
-        """Whether the folded settings are shown from the start: one of them differs from its default, or has a fault."""
-        return any(not self[name].is_plain for name in _SELDOM)
 
     def settings(self) -> dict[str, Any]:
         """Return the typed settings as the operations on keys accept them. Raises Refused."""

@@ -78,17 +78,8 @@ class NodeForm:
     @property
     def main_fields(self) -> list[str]:
         """The fields that come first."""
-        return [name for name in self._values if not self.form.fields[name].seldom]
-
-    @property
-    def seldom_fields(self) -> list[str]:
-        """The fields that are folded away."""
-        return [name for name in self._values if self.form.fields[name].seldom]
-
-    @property
-    def shows_seldom(self) -> bool:
-        """Whether the folded fields are shown from the start: one of them differs from its default, or has a fault."""
-        return any(not self.form[name].is_plain for name in self.seldom_fields)
+        others = ("permissions", *self.switches, *(control.name for control in self.form.seldom))
+        return [name for name in self.form.fields if name not in others]
 
     def preview(self, name: str) -> str | None:
         """Return the HTML of a field as it would be saved, or of its error, if the form was sent to preview it; None otherwise."""
@@ -106,13 +97,9 @@ class NodeForm:
         return next((f.applies[0] for f in self.form.fields.values() if f.applies), "")
 
     @property
-    def _values(self) -> list[str]:
-        return [name for name, f in self.form.fields.items() if name != "permissions" and not isinstance(f.type, Boolean)]
-
-    @property
     def switches(self) -> list[str]:
         """The fields that are on or off."""
-        return [name for name, f in self.form.fields.items() if isinstance(f.type, Boolean)]
+        return [name for name, f in self.form.fields.items() if isinstance(f.type, Boolean) and not f.seldom]
 
     @property
     def is_search(self) -> bool:

@@ -84,19 +84,22 @@ SETTINGS: Final = (
         "rateLimit",
         Integer(0, 10_000_000, nullable=True),
         "Requests per minute; null means the service's default limit, 0 means no limit.",
+        seldom=True,
     ),
     Field(
         "perDay",
         Integer(0, 1_000_000_000, nullable=True),
         "How many times a day (UTC) all grants of the key together may be used; null means no limit. Dry runs, refused calls and "
         "proposals do not count.",
+        seldom=True,
     ),
-    Field("logRequests", Boolean(), "Whether the key's requests are written to the request log.", default=True),
+    Field("logRequests", Boolean(), "Whether the key's requests are written to the request log.", default=True, seldom=True),
     Field(
         "dialect",
         Choice(DIALECTS),
         "The names and shapes of the key's requests and responses: trellis, or invision for clients of Invision Community.",
         default=TRELLIS,
+        seldom=True,
     ),
 )
 CHANGES: Final = (

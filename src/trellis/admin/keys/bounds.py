@@ -23,7 +23,6 @@ _LABELS: Final = {
     "ownOnly": say("Only what it did itself"),
 }
 _IS_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT.*")
-_EMPTY: Final = dict.fromkeys(_NAMES, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from trellis.admin.submitted import Submitted
 from trellis.admin.times import UTC_CLOCK, Clock
 from trellis.core.dialect import DIALECTS
 from trellis.core.fields import Field, Timestamp, quote
-from trellis.core.keys import PRESET, PRESETS, SETTINGS, describe_preset
+from trellis.core.keys import KEEP_WEBHOOKS, PRESET, PRESETS, REASON, SETTINGS, describe_preset
 from trellis.errors import Fault, refuse_faults
 from trellis.sentences import say
 
@@ -61,6 +61,17 @@ _HELP: Final = {
 }
 
 
+def build_reason_form(fields: Iterable[Field], typed: Submitted | None, keeps: tuple[str, str] = ("", "")) -> Form:
+    """Build the form that asks why keys are paused or revoked. `keeps`: label and note of the box that keeps webhooks on."""
+    seen = say("Other administrators see the reason in the list of keys and in the event log.")
+    return Form(
+        fields,
+        typed,
+        labels={REASON.name: say("Why"), KEEP_WEBHOOKS.name: keeps[0]},
+        help={REASON.name: seen, KEEP_WEBHOOKS.name: keeps[1]},
+    )
+
+
 class KeyForm(Form):
     """The settings of a key: `KeyForm(grid, typed=request.form)`, `KeyForm(grid, key=record)`.
 
@@ -78,8 +89,8 @@ class KeyForm(Form):
         clock: Clock = UTC_CLOCK,
     ) -> None:
         self.grid = grid
-        self.preset = PRESETS.get(preset) if key is None else None
-        from_preset = _NEW if self.preset is None else describe_preset(self.preset, grid.operations)
+        self.preset = preset if key is None and preset in PRESETS else ""
+        from_preset = describe_preset(PRESETS[self.preset], grid.operations) if self.preset else _NEW
         begun = {**from_preset, **(begun or {})}
         self._stored: Mapping[str, Any] = (begun if key is None else key)["bounds"]
         self._bounds: dict[str, dict[str, str]] | None = None
@@ -139,7 +150,7 @@ class KeyForm(Form):
 
         With a preset, bounds that are set do not count: there are many of them, and sentences describe them.
         """
-        return self._pressed or any(row.faults or (row.is_set and self.preset is None) for row in self.bound_rows)
+        return self._pressed or any(row.faults or (row.is_set and not self.preset) for row in self.bound_rows)
 
     def settings(self) -> dict[str, Any]:
         """Return the typed settings as the operations on keys accept them. Raises Refused."""
@@ -151,7 +162,7 @@ class KeyForm(Form):
         kept = {name: bound for name, bound in self._stored.items() if name in ticked and name not in typed}
         clock = self.clock.reading(self._typed or {})
         raw["bounds"] = kept | self._describe_unbounded(typed, ticked) | describe_typed(typed, ticked, self._stored, clock)
-        if self.preset is None:
+        if not self.preset:
             raw.pop(PRESET.name, None)
         until, expires = raw.pop("until", ""), raw.pop("expires", _KEEP)
         if expires == _DATE and not until:
@@ -162,7 +173,7 @@ class KeyForm(Form):
 
     def _describe_unbounded(self, typed: Iterable[str], ticked: AbstractSet[str]) -> dict[str, None]:
         """Return null bounds for the ticked operations if there is a preset: they remove its bounds, unless others were typed."""
-        return dict.fromkeys(name for name in typed if name in ticked) if self.preset is not None else {}
+        return dict.fromkeys(name for name in typed if name in ticked) if self.preset else {}
 
 
 def pressed_button(typed: Submitted) -> str | None:

@@ -19,7 +19,7 @@ from trellis.admin.keys.recipes import RECIPES, describe_copy
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_last_page
 from trellis.core.fields import isolate
-from trellis.core.keys import FILTERS, MOST, PRESET, PRESETS
+from trellis.core.keys import FILTERS, MOST, PRESET
 from trellis.sentences import say
 
 _HERE: Final = "/keys"
@@ -81,12 +81,11 @@ async def new(request: PageRequest) -> Response:
 
 async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
     """Return the form, and the name of the recipe that it begins with or the id of the key that it copies; "" if neither."""
-    preset, copied = request.query.get(PRESET.name, ""), read_id(request.query.get(_COPY, ""))
-    if copied:
+    if copied := read_id(request.query.get(_COPY, "")):
         key = await request.fetch("keys.get", target=copied)
         begun = describe_copy(key, request.now, grid.names.__contains__)
         return KeyForm(grid, preset=key["preset"] or "", begun=begun, clock=request.clock), str(key["id"])
-    named = next((name for name, one in RECIPES.items() if preset and one.preset == preset), request.query.get(_RECIPE, ""))
+    named = request.query.get(PRESET.name) or request.query.get(_RECIPE, "")
     if (recipe := RECIPES.get(named)) is None:
         return KeyForm(grid, clock=request.clock), ""
     return KeyForm(grid, preset=recipe.preset, begun=recipe.describe(grid), clock=request.clock), named
@@ -95,11 +94,9 @@ async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
     form = KeyForm(Grid(request.catalogue), typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock)
-    begun = next((name for name, one in RECIPES.items() if form.preset and PRESETS.get(one.preset) is form.preset), "")
     if pressed_button(request.form) is not None:
-        return await _show_form(request, form, 200, begun)
-    names = await fetch_key_names(request)
-    show = partial(_render_form, request, form, begun, names)
+        return await _show_form(request, form, 200, form.preset)
+    show = partial(_render_form, request, form, form.preset, await fetch_key_names(request))
     return await create_once(request, "keys.create", form, show, lambda key: show_secret(request, key, "created"))
 
 
@@ -113,11 +110,9 @@ def _render_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping
         status=status,
         title=say("Create an API key"),
         form=form,
-        grid=form.grid,
         recipes=RECIPES,
         begun=begun,
         names=names,
-        preset=next((name for name, one in PRESETS.items() if one is form.preset), ""),
     )
 
 

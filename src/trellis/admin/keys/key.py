@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
@@ -12,7 +13,7 @@ from trellis.admin.confirm import Confirmation, fetch_made_webhooks
 from trellis.admin.conflicts import VERSION, compare_settings, find_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import build_snippets
-from trellis.admin.keys.form import KeyForm, pressed_button
+from trellis.admin.keys.form import KeyForm, build_reason_form, pressed_button
 from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import find_base, show_secret
 from trellis.admin.page import Page, PageRequest
@@ -223,7 +224,6 @@ def _show_form(
         title=say("Change {name}", name=isolate(key["name"])),
         key=key,
         form=form,
-        grid=form.grid,
         theirs=theirs,
         wanted=wanted,
         version=version or key_version(key),
@@ -263,20 +263,6 @@ def _overlap_form(typed: Submitted | None) -> Form:
     return Form((OVERLAP,), typed, choices={name: _DAYS}, labels={name: say("The old key expires")}, help={name: note})
 
 
-def _revoke_form(typed: Submitted | None) -> Form:
-    labels = {REASON.name: say("Why"), KEEP_WEBHOOKS.name: say("Keep its webhooks on")}
-    notes = {
-        REASON.name: say("Other administrators see the reason in the list of keys and in the event log."),
-        KEEP_WEBHOOKS.name: say("The webhooks continue to send events to the addresses set by the key."),
-    }
-    return Form((REASON, KEEP_WEBHOOKS), typed, labels=labels, help=notes)
-
-
-def _pause_form(typed: Submitted | None) -> Form:
-    notes = {WHY_PAUSED.name: say("Other administrators see the reason in the list of keys and in the event log.")}
-    return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: say("Why")}, help=notes)
-
-
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
     """Return the key with the webhooks that it has made and that are on."""
     return {**await _fetch(request), "webhooks": await fetch_made_webhooks(request, "key", request.number("id"))}
@@ -301,7 +287,11 @@ _REVOKE: Final = Confirmation(
     button=say("Revoke the key"),
     tone="danger",
     fetch=_fetch_with_webhooks,
-    build_form=_revoke_form,
+    build_form=partial(
+        build_reason_form,
+        (REASON, KEEP_WEBHOOKS),
+        keeps=(say("Keep its webhooks on"), say("The webhooks continue to send events to the addresses set by the key.")),
+    ),
     respond=lambda request, key, _: request.redirect(
         f"/keys/{key['id']}", say("The key is revoked permanently. Its requests are refused from now on.")
     ),
@@ -315,7 +305,7 @@ _PAUSE: Final = Confirmation(
     button=say("Pause the key"),
     tone="danger",
     fetch=_fetch,
-    build_form=_pause_form,
+    build_form=partial(build_reason_form, (WHY_PAUSED,)),
     respond=lambda request, key, result: request.redirect(
         f"/keys/{key['id']}", say("The key is paused. Its requests are refused from now on."), undo=result.event
     ),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from trellis.admin.chart import UseLine, build_use_line
 from trellis.admin.forms import Form, read_ids
-from trellis.admin.keys.form import press_button, pressed_button
+from trellis.admin.keys.form import build_reason_form, press_button, pressed_button
 from trellis.admin.keys.grants import Grid
 from trellis.admin.many import FROM, IDS, Plan, Write, find_done, find_way_back, settle
 from trellis.admin.page import Page, PageRequest
@@ -194,16 +194,8 @@ def _find_objection(ids: Sequence[int], found: Sequence[Key]) -> str:
 
 def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
     fields = (REASON, KEEP_WEBHOOKS) if any(row.webhooks for row in rows) else (REASON,)
-    names = {field.name for field in fields}
-    return Form(
-        fields,
-        Submitted(pair for pair in typed.pairs if pair[0] in names),
-        labels={REASON.name: say("Why"), KEEP_WEBHOOKS.name: say("Keep their webhooks on")},
-        help={
-            REASON.name: say("Other administrators see the reason in the list of keys and in the event log."),
-            KEEP_WEBHOOKS.name: say("The webhooks continue to send events to the addresses set by the keys."),
-        },
-    )
+    note = say("The webhooks continue to send events to the addresses set by the keys.")
+    return build_reason_form(fields, typed, keeps=(say("Keep their webhooks on"), note))
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------

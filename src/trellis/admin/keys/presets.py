@@ -5,8 +5,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
+from trellis.admin.keys.form import build_reason_form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, find_form_status
+from trellis.admin.submitted import find_form_status
 from trellis.core.keys import PRESET, PRESETS, WHY_PAUSED
 from trellis.errors import Refused
 from trellis.sentences import say, say_many
@@ -28,12 +29,12 @@ async def fetch_running(request: PageRequest) -> list[tuple[str, str]]:
 
 async def ask(request: PageRequest) -> Response:
     """Show which keys would be paused."""
-    return await _show(request, _read_preset(request), _build_form(None), 200)
+    return await _show(request, _read_preset(request), build_reason_form((WHY_PAUSED,), None), 200)
 
 
 async def pause(request: PageRequest) -> Response:
     """Pause the keys."""
-    preset, form = _read_preset(request), _build_form(request.form)
+    preset, form = _read_preset(request), build_reason_form((WHY_PAUSED,), request.form)
     try:
         raw = form.raw()
         result = await request.perform_once(_PAUSE, {**raw, PRESET.name: preset}, reason=raw.get(WHY_PAUSED.name))
@@ -55,11 +56,6 @@ def _read_preset(request: PageRequest) -> str:
     if name not in PRESETS:
         raise Refused("INVALID_ID", say("There is no preset called {name}.", name=name[:60]))
     return name
-
-
-def _build_form(typed: Submitted | None) -> Form:
-    notes = {WHY_PAUSED.name: say("Other administrators see the reason in the list of keys and in the event log.")}
-    return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: say("Why")}, help=notes)
 
 
 async def _show(request: PageRequest, preset: str, form: Form, status: int) -> Response:

@@ -15,7 +15,7 @@ class Recipe:
     """The operations and other settings that one type of program needs.
 
     `words` is its name within a sentence. A recipe that `reads_nodes` also grants the operations that read nodes, of every kind. A
-    recipe with a `preset` begins with the preset's settings, and the preset stays with the key; see core/keys/presets.py.
+    recipe with a `preset` has its name and begins with its settings, and the preset stays with the key; see core/keys/presets.py.
     """
 
     title: str

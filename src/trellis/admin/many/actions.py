@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.forms import Form, read_id, read_ids, split_values
-from trellis.admin.many.plan import GroupNames, Record, Step, fetch_below, leave_out_nested, require_few
-from trellis.admin.nodes import describe_field, list_choices
+from trellis.admin.many.plan import Record, Step, fetch_below, leave_out_nested, require_few
+from trellis.admin.nodes import GroupNames, describe_field, list_choices
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import EVERYONE, Choice
@@ -20,25 +20,7 @@ _ALONG: Final = "withChildren"
 SET: Final = "_set."  # before the name of a field that is to be set
 _LAST: Final = 2**31 - 1
 
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """The values in the form of an action, and the records that it is for."""
-
-    form: Submitted
-    records: Sequence[Record]
-    groups: GroupNames
-
-    def ticked(self, name: str) -> tuple[str, ...]:
-        """Return the ticked values of a name."""
-        return tuple(value for value in split_values(self.form.all(name)) if value)
-
-    def of(self, name: str, otherwise: str = "") -> str:
-        """Return the value of a name, or `otherwise`."""
-        return self.form.get(name, otherwise)
-
-
-BuildSteps = Callable[[PageRequest, NodeKind, Choices], Awaitable[Sequence[Step]]]
+BuildSteps = Callable[[PageRequest, NodeKind, Sequence[Record], GroupNames], Awaitable[Sequence[Step]]]
 PickerRow = tuple[str, str, str, bool]  # name, label, label of the choice of no node, and whether only parents are offered
 
 
@@ -85,70 +67,71 @@ class Action:
         return say_many(count, *self.done, nodes=kind.counted(count), along=self.tell_along(kind, form))
 
 
-async def _delete(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
+async def _delete(_request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Sequence[Step]:
     body = {"deleteChildrenOrMove": -1} if kind.tree else {}
-    return [Step(kind.operation("delete"), record, body) for record in choices.records]
+    return [Step(kind.operation("delete"), record, body) for record in records]
 
 
-async def _move(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
-    is_first = choices.of("place", "last") == "first"
-    parent = _find_parent(kind, choices)
+async def _move(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Sequence[Step]:
+    is_first = request.form.get("place") == "first"
+    parent = _find_parent(kind, request.form)
     return [
         Step(kind.operation("update"), record, parent | {"position": place if is_first else _LAST})
-        for place, record in enumerate(choices.records)
+        for place, record in enumerate(records)
     ]
 
 
-async def _copy(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
-    parent = _find_parent(kind, choices) if choices.of("where") == "there" else {}
-    along = {_ALONG: choices.of(_ALONG) == "1"} if kind.tree else {}
-    named = choices.of("where") != "there"
+async def _copy(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Sequence[Step]:
+    is_beside = request.form.get("where") != "there"
+    body: dict[str, Any] = {} if is_beside else _find_parent(kind, request.form)
+    if kind.tree:
+        body[_ALONG] = request.form.get(_ALONG) == "1"
     return [
-        Step(kind.operation("copy"), record, {**parent, **along, **({"name": f"{record['name'][:240]} (copy)"} if named else {})})
-        for record in choices.records
+        Step(kind.operation("copy"), record, body | ({"name": f"{record['name'][:240]} (copy)"} if is_beside else {}))
+        for record in records
     ]
 
 
-def _find_parent(kind: NodeKind, choices: Choices) -> dict[str, Any]:
+def _find_parent(kind: NodeKind, form: Submitted) -> dict[str, Any]:
     if not kind.tree:
         return {}
-    if PARENT not in choices.form:
+    if PARENT not in form:
         raise refuse_faults(Fault(PARENT, "MISSING_VALUE", say("Choose where to put them.")))
-    return {"parentId": choices.of(PARENT)}
+    return {"parentId": form[PARENT]}
 
 
-async def _find_permitted(request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Record]:
+async def _find_permitted(request: PageRequest, kind: NodeKind, records: Sequence[Record]) -> Sequence[Record]:
     """Return the records whose permissions are to change: the ticked nodes, and the nodes below them if the form says so."""
-    if choices.of("below") != "1":
-        return choices.records
-    found = {record["id"]: record for record in choices.records}
-    for record in await leave_out_nested(request, kind, choices.records):
+    if request.form.get("below") != "1":
+        return records
+    found = {record["id"]: record for record in records}
+    for record in await leave_out_nested(request, kind, records):
         require_few(kind, len(found))
         for one in await fetch_below(request, kind, record["id"]):
             found.setdefault(one["id"], one)
     return tuple(found.values())
 
 
-async def _permit(request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
-    how = choices.of("how", "give")
-    records = await _find_permitted(request, kind, choices)
+async def _permit(request: PageRequest, kind: NodeKind, records: Sequence[Record], groups: GroupNames) -> Sequence[Step]:
+    form, how = request.form, request.form.get("how", "give")
+    records = await _find_permitted(request, kind, records)
     if how == "same":
-        if (source := read_id(choices.of(SOURCE))) is None:
+        if (source := read_id(form.get(SOURCE, ""))) is None:
             raise refuse_faults(
                 Fault(SOURCE, "MISSING_VALUE", say("Choose the {singular} to copy the permissions from.", singular=kind.singular))
             )
         wanted = (await request.fetch(kind.operation("get"), target=source))["permissions"]
         return [Step(kind.operation("update"), record, {"permissions": wanted}) for record in records]
-    options, who = frozenset(choices.ticked("options")), frozenset(choices.ticked("groups"))
+    options, who = (frozenset(filter(None, split_values(form.all(name)))) for name in ("options", "groups"))
     if not options or not who:
         raise refuse_faults(Fault("options", "MISSING_VALUE", say("Tick at least one right and one group.")))
-    if len(who) > len(choices.groups) + 1:  # more than there are, with every group as one
+    if len(who) > len(groups) + 1:  # more than there are, with every group as one
         raise refuse_faults(Fault("groups", "INVALID_VALUE", say("Some of these groups no longer exist. Reload the page.")))
     change = _give if how == "give" else _take
     steps = []
     for record in records:
         held = record["permissions"]
-        changed = {option: change(held.get(option, []), who, choices.groups) for option in kind.options if option in options}
+        changed = {option: change(held.get(option, []), who, groups) for option in kind.options if option in options}
         steps.append(Step(kind.operation("update"), record, {"permissions": changed}))
     return steps
 
@@ -187,12 +170,12 @@ def _find_common(records: Sequence[Record], names: Iterable[str]) -> dict[str, A
     return {name: records[0][name] for name in names if all(one[name] == records[0][name] for one in records)}
 
 
-async def _set_fields(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
-    typed = build_fields(kind, choices.form, choices.records).raw()
-    wanted = {name: value for name, value in typed.items() if choices.of(f"{SET}{name}") == "1"}
+async def _set_fields(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Sequence[Step]:
+    typed = build_fields(kind, request.form, records).raw()
+    wanted = {name: value for name, value in typed.items() if request.form.get(f"{SET}{name}") == "1"}
     if not wanted:
         raise refuse_faults(Fault("fields", "MISSING_VALUE", say("Tick at least one field to set.")))
-    return [Step(kind.operation("update"), record, wanted) for record in choices.records]
+    return [Step(kind.operation("update"), record, wanted) for record in records]
 
 
 _TARGET: Final[PickerRow] = (PARENT, say("Under"), say("The top level"), True)
@@ -255,8 +238,3 @@ ACTIONS: Final[tuple[Action, ...]] = (
         deletes=True,
     ),
 )
-
-
-def find_names(groups: Mapping[int, str]) -> list[tuple[str, str]]:
-    """Return the choices of groups for a form, with every group as the first one."""
-    return [(EVERYONE, say("Every group")), *((str(number), name) for number, name in groups.items())]

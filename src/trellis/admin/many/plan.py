@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from trellis.admin import PREFIX
 from trellis.admin.forms import Form
-from trellis.admin.nodes import format_groups, format_value, node_version
+from trellis.admin.nodes import GroupNames, format_groups, format_value, node_version
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION
 from trellis.core.fields import EVERYONE, isolate, parse_whole_number
@@ -39,7 +39,6 @@ _DELETED: Final = ("deleted", "changed")  # in the result of a delete: the nodes
 _NAMED: Final = 4  # groups that are named in one difference
 
 Record = Mapping[str, Any]
-GroupNames = Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)

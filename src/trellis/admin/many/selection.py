@@ -8,13 +8,13 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import Form, read_ids
-from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
+from trellis.admin.many.actions import ACTIONS, Action, build_fields
 from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle, tell_limit
 from trellis.admin.nodes import Picker, build_picker, fetch_groups, has_new_search
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION, StaleForm
 from trellis.core.catalogue import Catalogue
-from trellis.core.fields import isolate
+from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE
 from trellis.sentences import say
@@ -70,14 +70,13 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         return request.redirect(back, message, "note")
     groups = await fetch_groups(request)
     sent = request.form.get(ACTION, "")
-    choices = Choices(request.form, chosen.records, groups)
     is_search = has_new_search(request.form, chosen.pickers)
     is_planned = sent == "do" or (sent == "plan" and not is_search) or not (sent or action.asks)
 
     async def make_plan() -> Plan | None:
         if not is_planned:
             return None
-        steps = await action.build_steps(request, kind, choices)
+        steps = await action.build_steps(request, kind, chosen.records, groups)
         return replace(await plan_steps(request, kind, steps, groups), reason=request.reason)
 
     def build_context() -> dict[str, Any]:
@@ -86,9 +85,8 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
             "kind": kind,
             "action": action,
             "chosen": chosen,
-            "choices": choices,
-            "group_choices": find_names(groups),
-            "form": build_fields(kind, request.form, choices.records) if action.sets_fields else None,
+            "group_choices": [(EVERYONE, say("Every group")), *((str(number), name) for number, name in groups.items())],
+            "form": build_fields(kind, request.form, chosen.records) if action.sets_fields else None,
             "came_from": request.form.get(FROM, "")[:2000],
         }
 

@@ -12,7 +12,7 @@ from trellis.admin.nodes import DeletePlan, describe_deletion, fetch_groups
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.proposals.deciding import DECISIONS, UNDECIDED, decide, is_cut, is_decided, needs_password, read_reason
 from trellis.admin.proposals.index import build_reason
-from trellis.admin.structure import Plan, describe_plan
+from trellis.admin.structure import describe_plan
 from trellis.admin.submitted import ACTION
 from trellis.core.nodes import NodeKind
 from trellis.core.verbs import Response as Answer
@@ -44,7 +44,7 @@ class Preview:
 
     kind: NodeKind | None = None
     deletion: DeletePlan | None = None
-    plan: Plan | None = None
+    plan: Mapping[str, Any] | None = None
     effects: tuple[Effect, ...] = ()
     more: int = 0
     is_cut: bool = False

@@ -1,6 +1,6 @@
 """Structure documents: exporting one, planning what one would change, and applying that plan."""
 
 from trellis.admin.structure.pages import PAGES
-from trellis.admin.structure.plan import Plan, describe_plan
+from trellis.admin.structure.plan import describe_plan
 
-__all__ = ["PAGES", "Plan", "describe_plan"]
+__all__ = ["PAGES", "describe_plan"]

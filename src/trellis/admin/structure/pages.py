@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.structure.plan import MAX_ROWS, Plan, describe_plan, list_problems
+from trellis.admin.structure.plan import MAX_ROWS, describe_plan, list_problems
 from trellis.admin.submitted import ACTION, Submitted
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.keys import tidy_reason
@@ -179,7 +179,7 @@ async def _show(
     form: Form,
     *,
     status: int = 200,
-    plan: Plan | None = None,
+    plan: Mapping[str, Any] | None = None,
     refused: Refused | None = None,
     outdated: Refused | None = None,
     export_refused: Refused | None = None,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from trellis.admin.events import Change, Effort, compare_states
@@ -21,86 +21,36 @@ _PARENT_LABEL: Final = "Parent id"  # as in events
 _DERIVED: Final = frozenset({"url"})  # it follows from the name
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One change. `record` is the path of the record's page, without /admin, if the record exists already.
-
-    `drift` is the event that has changed the record since the last apply. A delete removes `deleted` nodes, including those below,
-    and changes `touched` others.
-    """
-
-    action: str
-    noun: str
-    path: str
-    external_id: str
-    record: str
-    line: int | None
-    changes: tuple[Change, ...]
-    adopted: bool
-    drift: int | None
-    deleted: int
-    touched: int
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A plan: its `token`, how many changes of each action there are, the first changes as `rows`, and how many `more` there are.
-
-    `kept` are the first nodes that the document does not have, each with its type, name and id, and `kept_count` is how many there
-    are. `adoptable` is how many entries have the path of a node that could be taken over.
-    """
-
-    token: str
-    name: str
-    counts: Mapping[str, int]
-    deletes: int
-    rows: tuple[Row, ...]
-    more: int
-    kept: tuple[tuple[str, str, int], ...]
-    kept_count: int
-    adoptable: int
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing would be changed."""
-        return not self.rows
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A fault of the document: the line with the fault, if known, and a sentence."""
-
-    line: int | None
-    detail: str
-
-
-def list_problems(refused: Refused) -> tuple[Problem, ...]:
-    """Return the faults of a refused document, from its first line to its last."""
+def list_problems(refused: Refused) -> list[tuple[int | None, str]]:
+    """Return the faults of a refused document as (line, sentence), from its first line to its last; the line is None if unknown."""
     found = [(_LINE.match(fault.detail), fault.detail) for fault in refused.faults]
-    problems = [Problem(int(match[1]) if match else None, detail) for match, detail in found]
-    return tuple(sorted(problems, key=lambda problem: problem.line or 0))
+    return sorted(((int(match[1]) if match else None, detail) for match, detail in found), key=lambda problem: problem[0] or 0)
 
 
-async def describe_plan(request: PageRequest, result: Mapping[str, Any]) -> Plan:
-    """Describe the result of `structure.plan`."""
+async def describe_plan(request: PageRequest, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of `structure.plan` as pages show it.
+
+    Added are the first changes as `rows`, each with the `noun` of its record and its `shown` differences, and the number of `more`
+    changes. `kept` are only the first nodes that the document does not have, each with its type, name and id.
+    """
     kinds = {kind.name: kind for kind in request.kinds}
-    shown: Sequence[Mapping[str, Any]] = result["changes"][:MAX_ROWS]
+    first: Sequence[Mapping[str, Any]] = result["changes"][:MAX_ROWS]
     created = {(one["resource"], one["id"]): one["path"] for one in result["changes"] if one["action"] == "create"}
     is_group = {kind.name for kind in request.kinds if kind.is_group}
     groups = {**await fetch_groups(request), **{i: path for (resource, i), path in created.items() if resource in is_group}}
-    parents = created | await _fetch_parents(request, kinds, shown)
+    parents = created | await _fetch_parents(request, kinds, first)
     effort = Effort()
-    return Plan(
-        token=result["plan"],
-        name=result["name"],
-        counts=result["counts"],
-        deletes=result["deletes"],
-        rows=tuple(_describe(one, kinds, groups, parents, effort) for one in shown),
-        more=len(result["changes"]) - len(shown),
-        kept=tuple((_find_noun(kinds, one["resource"]), one["name"], one["id"]) for one in result["kept"][:_MAX_NAMES]),
-        kept_count=result["keptCount"],
-        adoptable=result["adoptable"],
-    )
+
+    def describe(change: Mapping[str, Any]) -> dict[str, Any]:
+        shown = _compare(change, kinds.get(change["resource"]), groups, parents, effort)
+        return {**change, "noun": _find_noun(kinds, change["resource"]), "shown": shown}
+
+    return {
+        **result,
+        "rows": [describe(change) for change in first],
+        "more": len(result["changes"]) - len(first),
+        "kept": [(_find_noun(kinds, one["resource"]), one["name"], one["id"]) for one in result["kept"][:_MAX_NAMES]],
+    }
 
 
 def _find_noun(kinds: Mapping[str, NodeKind], resource: str) -> str:
@@ -123,29 +73,6 @@ async def _fetch_parents(
         names = await fetch_names(request, kinds[resource], list(numbers))
         found |= {(resource, number): name for number, name in names}
     return found
-
-
-def _describe(
-    change: Mapping[str, Any],
-    kinds: Mapping[str, NodeKind],
-    groups: Mapping[int, str],
-    parents: Mapping[tuple[str, int], str],
-    effort: Effort,
-) -> Row:
-    exists = change["action"] != "create" and change["id"] is not None
-    return Row(
-        action=change["action"],
-        noun=_find_noun(kinds, change["resource"]),
-        path=change["path"],
-        external_id=change["externalId"] or "",
-        record=f"/{change['resource']}/{change['id']}" if exists else "",
-        line=change["line"],
-        changes=_compare(change, kinds.get(change["resource"]), groups, parents, effort),
-        adopted=change["adopted"],
-        drift=change["drift"] and change["drift"]["event"],
-        deleted=change["deleted"],
-        touched=len(change["touched"]),
-    )
 
 
 def _compare(

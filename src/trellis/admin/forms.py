@@ -37,8 +37,8 @@ class Control:
     """One field of a form. `value` is text (for a checkbox, a bool); `chosen` are the ticked values if there can be several.
 
     `when` names another field and the values of it with which this field counts, if it does not always count: a script shows the
-    control only then. `applies` is whether it counts now; `is_plain` is whether it has its default value and no fault. `zone` is
-    the time zone of a time, and `exact` its timestamp if the value of the control is ambiguous.
+    control only then. `applies` is whether it counts now, or has a fault; `is_plain` is whether it has its default value and no
+    fault. `zone` is the time zone of a time, and `exact` its timestamp if the value of the control is ambiguous.
     """
 
     name: str
@@ -186,6 +186,7 @@ class Form:
         if not choices and isinstance(f.type, Choice):
             choices = tuple((word, doc.rstrip(".")) for word, doc in f.type.words.items())
         ticked = self._chosen(f) if widget in _MANY else ()
+        fault = join(self.text_of(fault) for fault in self.faults if self.field_of(fault) == f.name)
         return Control(
             name=f.name,
             widget=widget,
@@ -196,27 +197,22 @@ class Form:
             chosen=ticked,
             choices=choices or (self._groups if widget in _MANY | {"permissions"} else ()),
             options=self._options(f) if widget == "permissions" else (),
-            fault=join(self.text_of(fault) for fault in self.faults if self.field_of(fault) == f.name),
+            fault=fault,
             when=" ".join((f.applies[0], *f.applies[1])) if f.applies else "",
-            applies=self._applies(f),
-            is_plain=self._is_plain(f, widget),
+            applies=bool(fault) or self._applies(f),
+            is_plain=not fault and self._is_plain(f, widget),
             schema=f.type.schema(),
             zone=self.clock.name if widget == _TIME else "",
             exact=self._exact(f) if widget == _TIME else "",
         )
 
     def _applies(self, f: Field) -> bool:
-        """Return whether a field counts with the current values of the form. A field with a fault always counts."""
-        if f.applies is None or f.applies[0] not in self.fields or self._is_faulty(f):
+        """Return whether a field counts with the current values of the form."""
+        if f.applies is None or f.applies[0] not in self.fields:
             return True
         return self._text(self.fields[f.applies[0]], "select") in f.applies[1]
 
-    def _is_faulty(self, f: Field) -> bool:
-        return any(self.field_of(fault) == f.name for fault in self.faults)
-
     def _is_plain(self, f: Field, widget: str) -> bool:
-        if self._is_faulty(f):
-            return False
         usual = f.default is True if widget == "checkbox" else "" if f.default is None else str(f.default)
         return bool(self._text(f, widget) == usual)
 

@@ -76,7 +76,7 @@ def _filters(grid: Grid, query: Submitted) -> Form:
 async def new(request: PageRequest) -> Response:
     """Show the form for a new key: empty, or filled in from a recipe or another key."""
     form, begun = await _begin(request, Grid(request.catalogue))
-    return await _show_form(request, form, 200, begun)
+    return _show_form(request, form, begun, await fetch_key_names(request), 200)
 
 
 async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
@@ -94,17 +94,13 @@ async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
     form = KeyForm(Grid(request.catalogue), typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock)
+    show = partial(_show_form, request, form, form.preset, await fetch_key_names(request))
     if pressed_button(request.form) is not None:
-        return await _show_form(request, form, 200, form.preset)
-    show = partial(_render_form, request, form, form.preset, await fetch_key_names(request))
+        return show(200)
     return await create_once(request, "keys.create", form, show, lambda key: show_secret(request, key, "created"))
 
 
-async def _show_form(request: PageRequest, form: KeyForm, status: int, begun: str) -> Response:
-    return _render_form(request, form, begun, await fetch_key_names(request), status)
-
-
-def _render_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping[int, str], status: int) -> Response:
+def _show_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping[int, str], status: int) -> Response:
     return request.page(
         "keys/new.html",
         status=status,

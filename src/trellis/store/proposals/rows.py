@@ -183,9 +183,4 @@ def purge(tx: Transaction, before: str, most_closed: int, most: int = 1000) -> i
     ranked = sa.select(_c.id, rank).where(is_closed).subquery()
     old = sa.select(_c.id).where(is_closed, _c.closed_at < before).limit(most)
     too_many = sa.select(ranked.c.id).where(ranked.c.rank > most_closed).limit(most)
-    gone = 0
-    for listed in (old, too_many):
-        ids = list(tx.connection.execute(listed).scalars())
-        for first in range(0, len(ids), 500):
-            gone += tx.connection.execute(sa.delete(proposals).where(_c.id.in_(ids[first : first + 500]))).rowcount
-    return gone
+    return sum(tx.connection.execute(sa.delete(proposals).where(_c.id.in_(stale))).rowcount for stale in (old, too_many))

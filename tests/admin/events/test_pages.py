@@ -98,6 +98,7 @@ def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, 
     page = admin.get(f"/events?{query}")
     assert page.status_code == 400
     assert 'role="alert"' in page.text
+    assert "saved" not in page_text(page).partition("Save this filter")[0], "a filter saves nothing"
 
 
 def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, run: Run) -> None:

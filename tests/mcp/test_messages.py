@@ -37,6 +37,7 @@ def code(answer: httpx.Response) -> tuple[int, int]:
     return answer.status_code, told["error"]["code"]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is read before the database
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

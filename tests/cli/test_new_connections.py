@@ -84,7 +84,7 @@ def test_those_that_nobody_has_counted_yet_are_few(opened: ExitStack) -> None:
         most = 0
         while len(taken) < 100:
             await asyncio.sleep(0)
-            most = max(most, acceptor.under_way)
+            most = max(most, len(acceptor._begun))
         await acceptor.end()
         for transport in taken:
             transport.close()
@@ -99,7 +99,7 @@ def test_what_was_taken_has_its_protocol_when_no_more_is_taken_and_the_rest_is_l
         listener = _listen(opened, 8)
         acceptor = Acceptor([listener], lambda: Taken(taken))
         first = opened.enter_context(socket.create_connection(listener.getsockname()))
-        while not acceptor.under_way and not taken:  # noqa: ASYNC110  # what is waited for has no event
+        while not acceptor._begun and not taken:  # noqa: ASYNC110  # what is waited for has no event
             await asyncio.sleep(0)
         await acceptor.end()
         made = len(taken)

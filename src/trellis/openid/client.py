@@ -10,8 +10,7 @@ import httpx
 import orjson
 from authlib.oauth2.client import OAuth2Client  # type: ignore[import-untyped]
 
-from trellis.openid.errors import ProviderRefused, ProviderUnavailable
-from trellis.openid.explain import explain_refused_code
+from trellis.openid.errors import ProviderRefused, ProviderUnavailable, explain_refused_code
 from trellis.openid.transport import HEADERS, BoundedTransport, bounded
 from trellis.sentences import say
 

@@ -17,8 +17,7 @@ import httpx
 
 from trellis.core.admins import Claims, SignOnRequest
 from trellis.openid.claims import find_groups, read_claims
-from trellis.openid.errors import ProviderRefused, ProviderUnavailable
-from trellis.openid.explain import explain_refusal
+from trellis.openid.errors import ProviderRefused, ProviderUnavailable, explain_refusal
 from trellis.openid.id_token import Expected, UnknownKey, load, verify_id_token
 from trellis.openid.metadata import WELL_KNOWN, Metadata, read_metadata
 from trellis.openid.transport import HEADERS, BoundedTransport, bounded, read_object

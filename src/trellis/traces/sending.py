@@ -41,7 +41,7 @@ _NOTHING: Final[Facts] = {}
 
 
 class SentTraces:
-    """Records the spans of this process. By default they are sent to the endpoint that the variables of OpenTelemetry name."""
+    """The `Traces` of this process. By default they are sent to the endpoint that the variables of OpenTelemetry name."""
 
     def __init__(self, exporter: SpanExporter | None = None) -> None:
         for package in ("opentelemetry", "urllib3"):  # they would log each attempt; `_Sender` logs what operators need
@@ -56,15 +56,12 @@ class SentTraces:
     def begin(
         self, name: str, parent: str | None, facts: Facts = _NOTHING, kind: Literal["server", "client", "internal"] = "internal"
     ) -> "_Span":
-        """Begin a span as a child of the span that the traceparent `parent` names, or as the root of a new trace."""
         return _Span(self._tracer.start_span(name, _find_parent(parent), _KINDS[kind], _known(facts)))
 
     def record(self, name: str, parent: str | None, began: int, ended: int, facts: Facts = _NOTHING) -> None:
-        """Record a span that is already over, with its begin and end in nanoseconds since 1970."""
         self._tracer.start_span(name, _find_parent(parent), attributes=_known(facts), start_time=began).end(max(began, ended))
 
     def stop(self) -> None:
-        """Send the remaining spans, but give up after two seconds."""
         # The SDK would wait for thirty. If the receiver hangs, the thread ends with the process.
         last = threading.Thread(target=self._provider.shutdown, name="trellis-traces", daemon=True)
         last.start()

@@ -36,11 +36,6 @@ class Acceptor:
             listener.settimeout(0)
             self._resume(listener)
 
-    @property
-    def under_way(self) -> int:
-        """The number of accepted connections that have no protocol yet."""
-        return len(self._begun)
-
     async def end(self) -> None:
         """Accept no more connections, and wait until each accepted one has its protocol."""
         self._ended = True

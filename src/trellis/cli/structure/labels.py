@@ -20,7 +20,7 @@ class Labels:
     def __init__(self, gate: Gate, kinds: Sequence[NodeKind], changes: Iterable[Mapping[str, Any]]) -> None:
         self._gate = gate
         self._group_fields = {kind.name: {f.name for f in kind.group_fields} for kind in kinds}
-        self._groups = next((kind for kind in kinds if kind.is_group), None)
+        self._groups = next(kind for kind in kinds if kind.is_group)
         self._known: dict[tuple[str, int], str] = {}
         self._read(changes)
 
@@ -35,8 +35,7 @@ class Labels:
     def _describe_groups(self, who: Any) -> str:
         if who == _EVERY:
             return "every group"
-        name = self._groups.name if self._groups is not None else ""
-        return ", ".join(self._known.get((name, one), f"group {one}") for one in who or ()) or _NOBODY
+        return ", ".join(self._known.get((self._groups.name, one), f"group {one}") for one in who or ()) or _NOBODY
 
     def _read(self, changes: Iterable[Mapping[str, Any]]) -> None:
         """Look up the records that the differences name."""
@@ -45,13 +44,12 @@ class Labels:
         for change in changes:
             resource = change["resource"]
             if change["id"] is not None:
-                is_group = self._groups is not None and resource == self._groups.name
-                made[resource, change["id"]] = (change["externalId"] if is_group else None) or change["path"]
+                made[resource, change["id"]] = (change["externalId"] if resource == self._groups.name else None) or change["path"]
             for difference in change["differences"]:
                 for value in (difference["before"], difference["after"]):
                     if difference["member"] == PARENT and value is not None:
                         wanted[resource].add(value)
-                    elif isinstance(value, list) and self._groups is not None:
+                    elif isinstance(value, list):
                         wanted[self._groups.name].update(one for one in value if isinstance(one, int))
         for resource, ids in wanted.items():
             self._look_up(resource, sorted(ids))
@@ -59,10 +57,9 @@ class Labels:
             self._known.setdefault(record, label)
 
     def _look_up(self, resource: str, ids: Sequence[int]) -> None:
-        is_group = self._groups is not None and resource == self._groups.name
-        built_in = self._groups.built_in if is_group and self._groups is not None else {}
+        is_group = resource == self._groups.name
         for first in range(0, len(ids), _MOST):
             some = ",".join(map(str, ids[first : first + _MOST]))
             for record in act(self._gate, f"{resource}.list", {"ids": some, "perPage": _MOST}).value["results"]:
-                label = record["externalId"] or built_in.get(record["id"]) if is_group else None
+                label = record["externalId"] or self._groups.built_in.get(record["id"]) if is_group else None
                 self._known[resource, record["id"]] = label or record.get("path") or record["name"]

@@ -7,7 +7,7 @@ from trellis.core.dialect import Dialect, Member
 from trellis.core.operation import Operation
 from trellis.core.verbs import Response
 from trellis.rest.dialect import TRANSLATORS
-from trellis.rest.docs.schemas import Schema, component_of, ref
+from trellis.rest.docs.schemas import Schema, component_of, ref, verb_of
 
 _RECORDS: Final = frozenset((Response.RECORD, Response.PAGE))
 
@@ -28,7 +28,7 @@ def _shapes(operation: Operation) -> list[tuple[str, Dialect, tuple[Member, ...]
     found = []
     for name, translator in TRANSLATORS.items():
         shape = translator.find_shape(operation)
-        is_shown = operation.verb is not None and operation.verb.response in _RECORDS
+        is_shown = verb_of(operation).response in _RECORDS
         members = shape.members if shape is not None and is_shown else translator.dialect.answers.get(operation.name)
         if members is not None:
             found.append((name, translator.dialect, members))

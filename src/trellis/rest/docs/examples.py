@@ -8,7 +8,7 @@ from trellis.core.nodes import NodeKind, serialize_node
 from trellis.core.operation import Operation
 from trellis.core.paging import PER_PAGE, serialize_page
 from trellis.core.verbs import Body, Response
-from trellis.rest.docs.schemas import Schema, writable
+from trellis.rest.docs.schemas import Schema, verb_of, writable
 from trellis.store.nodes import Node
 
 COMMUNITY: Final = "https://community.example"
@@ -100,8 +100,7 @@ def _some(schema: Schema) -> Any:
 
 def answer_of(operation: Operation) -> Any:
     """Return the response to the example of an operation, in a community with no other records."""
-    response = Response.ANSWER if operation.verb is None else operation.verb.response
-    return _ANSWERED[response](operation)
+    return _ANSWERED[verb_of(operation).response](operation)
 
 
 def _null_response(_: Operation) -> None:
@@ -122,7 +121,7 @@ def _example_record(operation: Operation) -> Values:
         given |= {named.name: named.example}
     if operation.kind is None:
         return {field.name: _stored_value(field) for field in (*operation.answers, *operation.once)} | given
-    another = operation.has_target and operation.verb is not None and operation.verb.creates  # it follows the one in the path
+    another = operation.has_target and verb_of(operation).creates  # it follows the one in the path
     return _record(operation.kind, _complete_values(operation.kind.accepted) | given, place=int(another))
 
 
@@ -152,7 +151,7 @@ def plan_of(operation: Operation) -> Any:
             "moved": {"count": 0, "ids": [], "to": None},
             "changed": {"count": 0, "nodes": []},
         }
-    if operation.verb is not None and operation.verb.response is Response.ANSWER:
+    if verb_of(operation).response is Response.ANSWER:
         return answer | {"dryRun": True}
     once = {field.name for field in operation.once}
     return {name: value for name, value in answer.items() if name not in once}

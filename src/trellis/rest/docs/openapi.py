@@ -25,6 +25,7 @@ from trellis.rest.docs.schemas import (
     ref,
     schemas_of,
     takes_body,
+    verb_of,
 )
 
 Json = dict[str, Any]
@@ -198,8 +199,8 @@ def _id(operation: Operation) -> list[Json]:
 
 def request_headers_of(operation: Operation) -> tuple[str, ...]:
     """Return the request headers that an operation uses, besides those for the key and the body."""
-    verb = operation.verb
-    if verb is None or not verb.writes:
+    verb = verb_of(operation)
+    if not verb.writes:
         return ("If-None-Match", "X-Request-Id")
     asked = {"Idempotency-Key": verb.idempotency_key, "If-Match": verb.if_match}
     return (*(name for name, is_asked in asked.items() if is_asked), "Change-Set", "X-Audit-Log-Reason", "X-Request-Id")
@@ -213,7 +214,7 @@ def _body(operation: Operation) -> Json:
     if nested:
         form["encoding"] = {field: {"contentType": "application/json"} for field in nested}
     content = {"application/json": {"schema": ref(name), "examples": examples}, **dict.fromkeys(_FORMS, form)}
-    return {"required": operation.verb is not None and operation.verb.body is not Body.OPTIONS, "content": content}
+    return {"required": verb_of(operation).body is not Body.OPTIONS, "content": content}
 
 
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")

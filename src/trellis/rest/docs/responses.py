@@ -13,7 +13,7 @@ from trellis.http.problems import format_problem
 from trellis.http.routes import Route
 from trellis.rest.docs.examples import answer_of, plan_of
 from trellis.rest.docs.refusals import is_shared, refusals_of
-from trellis.rest.docs.schemas import Schema, component_of, ref
+from trellis.rest.docs.schemas import Schema, component_of, ref, verb_of
 
 Json = dict[str, Any]
 
@@ -108,7 +108,7 @@ def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
     found: Json = {}
     operations = tuple(operations)
     for operation in operations:
-        if operation.resource == _PROPOSALS and operation.verb is not None and operation.verb.response is Response.RECORD:
+        if operation.resource == _PROPOSALS and verb_of(operation).response is Response.RECORD:
             description = "The key may only propose this. Nothing was changed; this is the proposal, which somebody has to approve."
             headers = (*_PROPOSAL_HEADERS, *_LIMITS)
             example = {"answer": {"summary": "The proposal", "value": answer_of(operation)}}
@@ -164,7 +164,7 @@ def problem_of(refused: Refused, base_url: str) -> Json:
 
 def answer_schema(operation: Operation) -> Schema:
     """Return a reference to the schema of an operation's response."""
-    response = Response.ANSWER if operation.verb is None else operation.verb.response
+    response = verb_of(operation).response
     if response is Response.NULL:
         return {"oneOf": [{"type": "null"}, ref("DeletionPlan")]}
     name = component_of(operation)

@@ -10,7 +10,7 @@ from trellis.core.events import EVENT_LIST
 from trellis.core.fields import MAX_ID, Anything, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
-from trellis.core.verbs import Body, Response
+from trellis.core.verbs import Body, Response, Verb
 from trellis.refusals import REFUSALS, Member
 
 Schema = dict[str, Any]
@@ -21,11 +21,16 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def verb_of(operation: Operation) -> Verb:
+    """Return the verb of an operation that is served over REST, which each of them has."""
+    if operation.verb is None:
+        raise LookupError(f"{operation.name} has no verb")
+    return operation.verb
+
+
 def schemas_of(operation: Operation) -> dict[str, Schema]:
     """Return the component schemas that an operation needs for its requests and responses over REST."""
-    verb = operation.verb
-    if verb is None:
-        return {}
+    verb = verb_of(operation)
     taken = {} if verb.body is None else {input_component(operation): _input(operation, verb.body)}
     return _ANSWERED[verb.response](operation) | taken
 
@@ -69,18 +74,16 @@ _OWN: Final = frozenset((Response.FEED, Response.ANSWER))  # schemas named after
 
 def component_of(operation: Operation) -> str:
     """Return the name of an operation's response: its record (`Forum`, `Webhook`) or a form of its own (`CoreHello`)."""
-    if operation.verb is not None and operation.verb.response in _OWN:
-        return capitals(operation.name)
-    return capitals(operation.singular)
+    return capitals(operation.name if verb_of(operation).response in _OWN else operation.singular)
 
 
 def input_component(operation: Operation) -> str:
     """Return the name of an operation's body: `ForumInput`, `ForumChanges`, `EventsRestoreInput`."""
-    verb, name = operation.verb, component_of(operation)
-    if verb is not None and operation.path_field is not None:  # without the field in the path
+    verb, name = verb_of(operation), component_of(operation)
+    if operation.path_field is not None:  # without the field in the path
         return name + capitals(verb.name)
-    if verb is None or verb.body is not Body.OPTIONS:
-        return name + ("Changes" if verb is not None and verb.body is Body.CHANGES else "Input")
+    if verb.body is not Body.OPTIONS:
+        return name + ("Changes" if verb.body is Body.CHANGES else "Input")
     return name + ("" if verb.response in _OWN else verb.name.capitalize()) + "Input"
 
 
@@ -140,7 +143,7 @@ def writable(fields: Iterable[Field]) -> list[Field]:
 
 def takes_body(operation: Operation) -> bool:
     """Return whether the parameters of an operation are sent in a body."""
-    return operation.verb is not None and operation.verb.body is not None
+    return verb_of(operation).body is not None
 
 
 def body_fields(operation: Operation) -> list[Field]:

@@ -128,7 +128,7 @@ def plan(
     options = _gather_options(prune, max_deletes, allow_empty, adopt)
     settings, documents = Settings.load(), read_files(files, KINDS)
     with community(settings) as gate:
-        found = _plan(gate, documents, options)
+        found = _run(gate, "structure.plan", documents, options).value
         if output is not None:
             write_whole(output, dumps(found, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode())
         if json:
@@ -171,7 +171,7 @@ def apply(  # noqa: PLR0917  # Typer needs one parameter per option
     documents = read_files(files, KINDS)
     with open_keys_file(keys_to) as keys_file, community(settings) as gate:
         if token is None:
-            planned = _plan(gate, documents, options)
+            planned = _run(gate, "structure.plan", documents, options).value
             token = planned["plan"]
             if not json:
                 _show_plan(gate, planned, options)
@@ -185,11 +185,6 @@ def apply(  # noqa: PLR0917  # Typer needs one parameter per option
 
 def _gather_options(prune: bool, max_deletes: int, allow_empty: bool, adopt: bool) -> dict[str, Any]:
     return {"prune": prune, "maxDeletes": max_deletes, "allowEmpty": allow_empty, "adopt": adopt}
-
-
-def _plan(gate: Gate, documents: Documents, options: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = _run(gate, "structure.plan", documents, options).value
-    return found
 
 
 def _run(gate: Gate, operation: str, documents: Documents, options: Mapping[str, Any], reason: str | None = None) -> Result:

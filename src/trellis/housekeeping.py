@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from trellis.core.admins import FORGOTTEN_AFTER, REMEMBERED_FOR, find_failed_sign_ins
-from trellis.core.fields import format_timestamp
+from trellis.core.fields import format_timestamp, shift_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.proposals import find_overdue
@@ -210,36 +210,28 @@ class Purges:
 
     def _list_purges(self) -> tuple[Purge, ...]:
         """Return all rows that are not kept for ever."""
-        settings = self._settings
-        now = self._gate.now()
-        successes, failures, uses, a_day, kept_snapshots, kept_events, kept_deliveries = (
-            self._gate.ago(timedelta(days=days))
-            for days in (
-                settings.keep_successes,
-                settings.keep_failures,
-                _USES_KEPT,
-                1,
-                settings.keep_snapshots,
-                settings.keep_events,
-                settings.keep_deliveries,
-            )
-        )
-        forgotten, remembered = self._gate.ago(FORGOTTEN_AFTER), self._gate.ago(REMEMBERED_FOR)
+        settings, now = self._settings, self._gate.now()
+
+        def before(days: int) -> str:  # the clock may jump while rows are deleted
+            return shift_timestamp(now, timedelta(days=-days))
+
+        successes, failures, kept_events = map(before, (settings.keep_successes, settings.keep_failures, settings.keep_events))
+        forgotten, remembered = shift_timestamp(now, -FORGOTTEN_AFTER), shift_timestamp(now, -REMEMBERED_FOR)
         return (
             Purge(
                 "requests",
-                lambda tx: requests.purge(tx, successes_before=successes, failures_before=failures, uses_before=uses),
+                lambda tx: requests.purge(tx, successes_before=successes, failures_before=failures, uses_before=before(_USES_KEPT)),
             ),
             Purge("counts of requests without a key", lambda tx: requests.purge_keyless(tx, failures)),
-            Purge("counts of grants' uses", lambda tx: keys.uses.purge(tx, a_day[:10])),
-            Purge("idempotent responses", lambda tx: idempotency.purge(tx, a_day)),
-            Purge("snapshots", lambda tx: snapshots.purge(tx, kept_snapshots)),
+            Purge("counts of grants' uses", lambda tx: keys.uses.purge(tx, before(1)[:10])),
+            Purge("idempotent responses", lambda tx: idempotency.purge(tx, before(1))),
+            Purge("snapshots", lambda tx: snapshots.purge(tx, before(settings.keep_snapshots))),
             Purge("change sets", lambda tx: events.purge_change_sets(tx, kept_events)),
             Purge("events", lambda tx: events.purge(tx, kept_events), quiet=False),  # the feed reports how far back it reaches
             Purge("alarms", lambda tx: alarms.purge(tx, kept_events)),
-            Purge("mail", lambda tx: mail.purge(tx, kept_deliveries)),
+            Purge("mail", lambda tx: mail.purge(tx, before(settings.keep_deliveries))),
             Purge("changes", lists.trim_journal),
-            Purge("webhook deliveries", lambda tx: deliveries.purge(tx, kept_deliveries, _MOST_DELIVERIES)),
+            Purge("webhook deliveries", lambda tx: deliveries.purge(tx, before(settings.keep_deliveries), _MOST_DELIVERIES)),
             Purge("proposals", lambda tx: proposals.purge(tx, kept_events, _MOST_PROPOSALS)),
             Purge("sessions", lambda tx: sessions.purge(tx, now)),
             Purge("invitations", lambda tx: invitations.purge(tx, now)),

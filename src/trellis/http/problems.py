@@ -8,12 +8,12 @@ from trellis.http.json_body import encode_body
 from trellis.http.routes import REFERENCE
 
 
-def format_problem(refused: Refused, base_url: str, request_id: str, *, pretty: bool = False) -> tuple[int, bytes]:
-    """Return the status and the problem document of a refusal, with errorCode and errorMessage as the 4.2 API has them.
+def format_problem(refused: Refused, base_url: str, request_id: str, *, pretty: bool = False) -> bytes:
+    """Return the problem document of a refusal, with errorCode and errorMessage as the 4.2 API has them.
 
     Details quote the request. Keys in them are hidden, since callers may log responses.
     """
-    return refused.status, encode_body(_serialize_problem(refused, base_url, request_id), pretty=pretty)
+    return encode_body(_serialize_problem(refused, base_url, request_id), pretty=pretty)
 
 
 def _serialize_problem(refused: Refused, base_url: str, request_id: str) -> dict[str, Any]:

@@ -203,8 +203,8 @@ class Mcp:
     def _fail(self, request: ApiRequest, raised: Exception) -> ProtocolError:
         """Return the error of the protocol that reports an exception."""
         refused = self.service.explain(request, raised)
-        status, problem = format_problem(refused, request.base, request.request_id)
-        return ProtocolError(status, refused.detail, orjson.Fragment(problem), status)
+        problem = format_problem(refused, request.base, request.request_id)
+        return ProtocolError(refused.status, refused.detail, orjson.Fragment(problem), refused.status)
 
     # --- tools --------------------------------------------------------------------------------------------------------
 
@@ -228,8 +228,8 @@ class Mcp:
             return read.body
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a result
             refused = self.service.explain(request, raised)
-            status, problem = format_problem(refused, request.base, request.request_id)
-            request.outcome = (status, refused.code)
+            problem = format_problem(refused, request.base, request.request_id)
+            request.outcome = (refused.status, refused.code)
             return results.encode_refusal(problem, has_schema=build_output_schema(operation) is not None)
 
     @cached_property
@@ -319,6 +319,6 @@ def _take_meta(meta: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Mappi
 
 def _refuse(request: ApiRequest, refused: Refused) -> tuple[ApiResponse, str]:
     """Return the response to a request that was refused before its message was read, and the code of the error."""
-    status, problem = format_problem(refused, request.base, request.request_id)
-    body = encode_error(None, status, refused.detail, orjson.Fragment(problem))
-    return ApiResponse(status, body, encode_problem_headers(refused)), refused.code
+    problem = format_problem(refused, request.base, request.request_id)
+    body = encode_error(None, refused.status, refused.detail, orjson.Fragment(problem))
+    return ApiResponse(refused.status, body, encode_problem_headers(refused)), refused.code

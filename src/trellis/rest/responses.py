@@ -69,7 +69,7 @@ def respond_to_write(verb: Verb, result: Result, shown: Any, collection: str, *,
 def respond_to_refusal(request: ApiRequest, refused: Refused, translator: Translator | None = None) -> ApiResponse:
     """Return a problem document (RFC 9457), or the error document of a dialect."""
     if translator is None:
-        kind, (status, body) = _PROBLEM, format_problem(refused, request.base, request.request_id, pretty=request.pretty)
-    else:
-        kind, (status, body) = translator.dialect.error_type.encode(), translator.format_refusal(refused, pretty=request.pretty)
-    return ApiResponse(status, body, encode_problem_headers(refused), kind)
+        body = format_problem(refused, request.base, request.request_id, pretty=request.pretty)
+        return ApiResponse(refused.status, body, encode_problem_headers(refused), _PROBLEM)
+    status, body = translator.format_refusal(refused, pretty=request.pretty)
+    return ApiResponse(status, body, encode_problem_headers(refused), translator.dialect.error_type.encode())

@@ -155,7 +155,7 @@ def shared_examples(operations: Iterable[Operation], base_url: str) -> Json:
 
 def problem_of(refused: Refused, base_url: str) -> Json:
     """Return the problem document of a refusal."""
-    written: Json = orjson.loads(format_problem(refused, base_url, REQUEST_ID)[1])
+    written: Json = orjson.loads(format_problem(refused, base_url, REQUEST_ID))
     return written
 
 

@@ -26,7 +26,7 @@ from trellis.core.gate import Gate
 from trellis.core.mail import Draft, settle, take
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.mail import Mailer, MailServer, find_mailer, worker
+from trellis.mail import Mailer, MailServer, worker
 from trellis.settings import Settings
 
 MIRA: Final = "mira@lantern.example"
@@ -57,9 +57,7 @@ def settings(new_settings: NewSettings, receiver: MailReceiver) -> Settings:
 @pytest.fixture
 def send(gate: Gate, settings: Settings) -> Send:
     """Do once what the worker does again and again; return how many mails were sent."""
-    mailer = find_mailer(gate, settings)
-    assert mailer is not None
-    return mailer.work
+    return Mailer(gate, MailServer(settings)).work
 
 
 def add(run: Run, name: str, **raw: Any) -> int:
@@ -344,8 +342,7 @@ def test_a_process_that_does_not_know_where_the_service_is_leaves_invitations_to
 ) -> None:
     elsewhere = replace(settings, public_url=None)
     other = compose(elsewhere, clock=clock)
-    mailer = find_mailer(other, elsewhere)
-    assert mailer is not None
+    mailer = Mailer(other, MailServer(elsewhere))
     invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ada@lantern.example")
     assert (mailer.work(), receiver.received) == (0, [])
     other.store.close()

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import signal
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from trellis.cli.community import community
 from trellis.core.gate import Gate
 from trellis.logs import configure_logs
-from trellis.mail import find_mailer
+from trellis.mail import Mailer, MailServer
 from trellis.settings import Settings
 from trellis.traces import load_traces
 from trellis.webhooks import Worker
@@ -19,20 +19,16 @@ log = logging.getLogger(__name__)
 def work() -> None:
     """Deliver webhooks and mail until SIGTERM. Several of them share the work with each other and with `trellis serve`."""
     configure_logs(settings := Settings.load())
-    traces = load_traces()
-    try:
-        with community(settings, traces=traces) as gate, suppress(KeyboardInterrupt):
-            mailer = find_mailer(gate, settings)
-            if mailer is not None:
-                mailer.start()
-            try:
-                asyncio.run(_work(gate))
-            finally:
-                if mailer is not None:
-                    mailer.stop()
-    finally:
-        if traces is not None:
-            traces.stop()
+    with ExitStack() as ending:
+        if (traces := load_traces()) is not None:
+            ending.callback(traces.stop)
+        gate = ending.enter_context(community(settings, traces=traces))
+        if settings.smtp_host is not None:
+            mailer = Mailer(gate, MailServer(settings))
+            mailer.start()
+            ending.callback(mailer.stop)
+        with suppress(KeyboardInterrupt):
+            asyncio.run(_work(gate))
 
 
 async def _work(gate: Gate) -> None:

@@ -1,6 +1,6 @@
 """Sending mail: `server` talks to the mail server, `worker` sends the mail in the outbox, in a thread beside the event loop."""
 
 from trellis.mail.server import MailServer, NotSent
-from trellis.mail.worker import Mailer, find_mailer
+from trellis.mail.worker import Mailer
 
-__all__ = ["MailServer", "Mailer", "NotSent", "find_mailer"]
+__all__ = ["MailServer", "Mailer", "NotSent"]

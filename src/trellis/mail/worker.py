@@ -10,7 +10,6 @@ from trellis.core.mail import Draft, fill, has_work, settle, take
 from trellis.errors import Refused
 from trellis.languages import load_offered
 from trellis.mail.server import MailServer, NotSent
-from trellis.settings import Settings
 from trellis.store.engine import Transaction
 
 log = logging.getLogger(__name__)
@@ -89,8 +88,3 @@ class Mailer:
             except Refused:  # the store has logged why
                 if self._stopping.wait(_WRITE_AGAIN):
                     raise
-
-
-def find_mailer(gate: Gate, settings: Settings) -> Mailer | None:
-    """Return a mailer; None if no mail server is set."""
-    return None if settings.smtp_host is None else Mailer(gate, MailServer(settings))

@@ -1,8 +1,8 @@
-"""Confirmation pages for operations on one record, and forms that must not take effect twice."""
+"""Confirmation pages for operations on one record."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.responses import Response
 
@@ -108,31 +108,3 @@ async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int)
     made = [one for one in webhooks if one["enabled"] and one["maker"]]
     made = [one for one in made if (one["maker"]["type"], one["maker"]["id"]) == (actor_type, actor)]
     return [{**one, "name": one["description"] or say("Webhook {id}", id=one["id"])} for one in made]
-
-
-class SettingsForm(Protocol):
-    """A form with `settings` for an operation that creates something."""
-
-    title: str
-
-    def settings(self) -> dict[str, Any]:
-        """Return the typed values. Raises Refused."""
-
-    def add_refusal(self, refused: Refused) -> Any:
-        """Add a refusal to the form."""
-
-
-async def create_once(
-    request: PageRequest,
-    operation: str,
-    form: SettingsForm,
-    show: Callable[[int], Response],
-    respond: Callable[[Mapping[str, Any]], Response],
-) -> Response:
-    """Create a record with a secret; the same form sent again creates no second one. `show` shows the form after a refusal."""
-    try:
-        created = await request.perform_once(operation, form.settings())
-    except Refused as refused:
-        form.add_refusal(refused)
-        return show(find_form_status(refused))
-    return respond(created.value)

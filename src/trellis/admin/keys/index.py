@@ -1,13 +1,11 @@
 """API keys: the list, and creating one."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from trellis.admin.chart import build_use_line
-from trellis.admin.confirm import create_once
 from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form, read_id, read_ids
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
@@ -17,9 +15,10 @@ from trellis.admin.keys.many import find_key_actions
 from trellis.admin.keys.presets import fetch_running
 from trellis.admin.keys.recipes import RECIPES, describe_copy
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, find_last_page
+from trellis.admin.submitted import Submitted, find_form_status, find_last_page
 from trellis.core.fields import isolate
 from trellis.core.keys import FILTERS, MOST, PRESET
+from trellis.errors import Refused
 from trellis.sentences import say
 
 _HERE: Final = "/keys"
@@ -94,10 +93,14 @@ async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
     form = KeyForm(Grid(request.catalogue), typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock)
-    show = partial(_show_form, request, form, form.preset, await fetch_key_names(request))
+    names = await fetch_key_names(request)
     if pressed_button(request.form) is not None:
-        return show(200)
-    return await create_once(request, "keys.create", form, show, lambda key: show_secret(request, key, "created"))
+        return _show_form(request, form, form.preset, names, 200)
+    try:
+        created = await request.perform_once("keys.create", form.settings())
+    except Refused as refused:
+        return _show_form(request, form.add_refusal(refused), form.preset, names, find_form_status(refused))
+    return show_secret(request, created.value, "created")
 
 
 def _show_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping[int, str], status: int) -> Response:

@@ -1,16 +1,16 @@
 """Webhooks: the list, and creating one."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.confirm import create_once
 from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import find_form_status
 from trellis.admin.webhooks.form import WebhookForm, describe_webhook
 from trellis.core.fields import isolate
 from trellis.core.webhooks import MOST
+from trellis.errors import Refused
 from trellis.sentences import say
 
 _HERE: Final = "/webhooks"
@@ -37,8 +37,11 @@ async def new(request: PageRequest) -> Response:
 async def create(request: PageRequest) -> Response:
     """Create a webhook and show its secret, once."""
     form = WebhookForm(request.gate.environment, typed=request.form)
-    show = partial(_show_form, request, form)
-    return await create_once(request, "webhooks.create", form, show, lambda webhook: show_secret(request, webhook, "created"))
+    try:
+        created = await request.perform_once("webhooks.create", form.settings())
+    except Refused as refused:
+        return _show_form(request, form.add_refusal(refused), find_form_status(refused))
+    return show_secret(request, created.value, "created")
 
 
 def _show_form(request: PageRequest, form: WebhookForm, status: int) -> Response:

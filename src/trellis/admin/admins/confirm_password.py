@@ -9,7 +9,7 @@ from trellis.admin.admins.resuming import go_on, turn_away, way_back
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
 from trellis.admin.runner import SignInNeeded
 from trellis.errors import Refused
-from trellis.sentences import format_seconds, say
+from trellis.sentences import say
 
 _FORM: Final = "confirm_password.html"
 _TITLE: Final = say("Enter your password")
@@ -36,8 +36,7 @@ async def confirm_password(request: PageRequest) -> Response:
     wrong = _WRONG_PASSKEY if evidence.passkey else _WRONG_TOGETHER if me.has_factor else _WRONG
     attempt = await check_again(request)
     if attempt.proven is None:
-        wait = say("There were too many attempts. Wait {wait}.", wait=format_seconds(attempt.wait))
-        return turn_away(request, _FORM, attempt.wait, context, wait if attempt.wait else wrong)
+        return turn_away(request, _FORM, context, wrong, attempt.wait)
     try:
         raw = {"session": me.session_id, "address": request.address, "agent": request.agent, **evidence.raw}
         confirmed = await request.perform("admins.confirm_password", raw, me.id)
@@ -45,7 +44,7 @@ async def confirm_password(request: PageRequest) -> Response:
         return request.redirect(SIGN_IN)  # the form was sent twice, or the session has ended meanwhile
     except Refused as refused:
         if refused.status == 403:
-            return turn_away(request, _FORM, 0, context, wrong)  # the same code was used at the same time
+            return turn_away(request, _FORM, context, wrong)  # the same code was used at the same time
         if refused.status != 404:
             raise
         return request.redirect(SIGN_IN)  # the session has ended meanwhile

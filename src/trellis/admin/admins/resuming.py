@@ -1,12 +1,16 @@
 """Continuing where somebody was before they were asked who they are: at a page, or with a form that was kept meanwhile."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted, show_typed
+from trellis.sentences import format_seconds, mark, say
+
+_WAITS: Final = mark("There were too many attempts. Wait {wait}.")
 
 
 def way_back(form: Submitted) -> dict[str, Any]:
@@ -14,11 +18,14 @@ def way_back(form: Submitted) -> dict[str, Any]:
     return {"next": form.get("next", ""), "carried": _unpack(form), "replay": form.get("replay") == "1"}
 
 
-def turn_away(request: PageRequest, template: str, wait: int, context: dict[str, Any], fault: str) -> Response:
-    """Show a form again to somebody whose attempt was wrong or who has to wait."""
-    response = request.page(template, status=429 if wait else 403, **context, fault=fault)
-    if wait:
-        response.headers["retry-after"] = str(wait)
+def turn_away(
+    request: PageRequest, template: str, context: Mapping[str, Any], wrong: str, wait: int = 0, waits: str = _WAITS
+) -> Response:
+    """Show a form again to somebody whose attempt was `wrong`, or who has to wait so many seconds, as the text `waits` says."""
+    if not wait:
+        return request.page(template, status=403, **context, fault=wrong)
+    response = request.page(template, status=429, **context, fault=say(waits, wait=format_seconds(wait)))
+    response.headers["retry-after"] = str(wait)
     return response
 
 

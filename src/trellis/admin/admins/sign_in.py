@@ -4,6 +4,7 @@ Nobody is signed in, not even partly, before both steps are right: the form of t
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from trellis.core.admins import SET_BY_ANOTHER, Proven, SignedIn, has_administra
 from trellis.core.factors import Evidence, begin_pending, has_second_step, is_expired, load, options_of_passkey, was_taken
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.sentences import format_seconds, mark, say
+from trellis.sentences import mark, say
 
 SIGNED_OUT: Final = "/signed-out"
 _FORM: Final = "sign_in.html"
@@ -49,23 +50,23 @@ async def sign_in(request: PageRequest) -> Response:
     """Check login and password, and begin a session, or ask for the second factor."""
     login, context = request.form.get("login", ""), _context(request)
     if request.stale:
-        return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
+        return _receive_late(request, context)
     goes_on = await request.runner.read(has_second_step, login)
     attempt = await check_login(request, login, request.form.get("password", ""), counts=not goes_on)
     if attempt.wait:
-        return turn_away(request, _FORM, attempt.wait, context, say(_WAIT, wait=format_seconds(attempt.wait)))
+        return turn_away(request, _FORM, context, _WRONG, attempt.wait, _WAIT)
     if goes_on:
         mark = "" if attempt.proven is None else attempt.proven.mark
         pending = await request.runner.read(begin_pending, request.csrf, mark)
         return request.page(_SECOND_STEP, **context, pending=pending, fault="")
     if attempt.proven is None:
-        return turn_away(request, _FORM, 0, context, _WRONG)
+        return turn_away(request, _FORM, context, _WRONG)
     try:
         return await _welcome(request, attempt.proven, login, Evidence())
     except Refused as refused:
         if refused.status not in (403, 404, _NOT_HERE):  # the password was changed meanwhile, or the account disabled
             raise
-        return turn_away(request, _FORM, 0, context, refused.detail if refused.status == _NOT_HERE else _WRONG)
+        return turn_away(request, _FORM, context, refused.detail if refused.status == _NOT_HERE else _WRONG)
 
 
 async def take_second_factor(request: PageRequest) -> Response:
@@ -73,42 +74,39 @@ async def take_second_factor(request: PageRequest) -> Response:
     login, pending = request.form.get("login", ""), request.form.get("pending", "")
     context = {**_context(request), "pending": pending}
     if request.stale or is_expired(request.now, pending):
-        return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
+        return _receive_late(request, context)
     attempt = await check_both_steps(request, login, pending)
     if attempt.proven is None:
         taken = await request.runner.read(was_taken, login, request.csrf, pending, read_evidence(request))
         if taken and not attempt.wait and not _carries(request):
             return _go_where_the_first_led(request)
-        fault = say(_WAIT, wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_CODE
-        return turn_away(request, _SECOND_STEP, attempt.wait, context, fault)
+        return turn_away(request, _SECOND_STEP, context, _WRONG_CODE, attempt.wait, _WAIT)
     try:
         return await _welcome(request, attempt.proven, login, read_evidence(request))
     except Refused as refused:
         if refused.status == _NOT_HERE:
-            return turn_away(request, _FORM, 0, context, refused.detail)
+            return turn_away(request, _FORM, context, refused.detail)
         if refused.status not in (403, 404):
             raise
         # The same code was used at the same time, the password was changed meanwhile, or the account was disabled.
-        return turn_away(request, _SECOND_STEP, 0, context, _WRONG_CODE) if _carries(request) else _go_where_the_first_led(request)
+        return turn_away(request, _SECOND_STEP, context, _WRONG_CODE) if _carries(request) else _go_where_the_first_led(request)
 
 
 async def sign_in_with_passkey(request: PageRequest) -> Response:
     """Check a passkey, and begin a session."""
     context = _context(request)
     if request.stale:
-        return _welcome_again(request) or request.page(_FORM, status=409, **context, fault=_STALE)
+        return _receive_late(request, context)
     login, attempt = await check_passkey(request)
     if attempt.proven is None:
-        return turn_away(
-            request, _FORM, attempt.wait, context, say(_WAIT, wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_PASSKEY
-        )
+        return turn_away(request, _FORM, context, _WRONG_PASSKEY, attempt.wait, _WAIT)
     try:
         return await _welcome(request, attempt.proven, login, read_evidence(request), alone=True)
     except Refused as refused:
         if refused.status not in (403, 404, _NOT_HERE):  # used at the same time, or the account was disabled
             raise
         fault = refused.detail if refused.detail == SET_BY_ANOTHER or refused.status == _NOT_HERE else _WRONG_PASSKEY
-        return turn_away(request, _FORM, 0, context, fault)
+        return turn_away(request, _FORM, context, fault)
 
 
 async def passkey_options(request: PageRequest) -> Response:
@@ -122,11 +120,11 @@ def _context(request: PageRequest) -> dict[str, Any]:
     return {"title": say("Sign in"), **way_back(request.form), "login": request.form.get("login", ""), "note": ""}
 
 
-def _welcome_again(request: PageRequest) -> Response | None:
-    """Continue if this form was sent twice, and the first request has signed this browser in; otherwise return None."""
+def _receive_late(request: PageRequest, context: Mapping[str, Any]) -> Response:
+    """Continue if this form was sent twice, and the first request has signed this browser in; otherwise ask to sign in again."""
     visitor = request.read_cookie("visitor")  # forms had the token of this cookie until then
     is_one = request.me is not None and visitor != "" and is_equal(request.form.get(CSRF, ""), csrf_token(visitor))
-    return _go_on(request) if is_one else None
+    return _go_on(request) if is_one else request.page(_FORM, status=409, **context, fault=_STALE)
 
 
 def _carries(request: PageRequest) -> bool:

@@ -4,6 +4,8 @@ People go to the provider by a link and not by a form, since the content securit
 another site. The response to a form that needs a token, such as linking an account, is a page that redirects by itself.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -69,51 +71,42 @@ def find_provider(request: PageRequest) -> Provider:
 
 async def begin(request: PageRequest) -> Response:
     """Send somebody to the provider to sign in."""
-    return await _send(request, Purpose.SIGN_ON)
+    return await _leave(request, Purpose.SIGN_ON, _path_after(request))
 
 
 async def begin_again(request: PageRequest) -> Response:
     """Send somebody who is signed in to the provider, to confirm there who they are."""
-    return await _send(request, Purpose.CONFIRM)
+    return await _leave(request, Purpose.CONFIRM, _path_after(request))
 
 
 async def begin_link(request: PageRequest) -> Response:
     """Send somebody who has entered their password recently to the provider, to link their account there for signing in."""
     request.require_fresh_form()
-    address = await _find_address(request, Purpose.LINK)
-    if isinstance(address, Response):
-        return address
-    return request.page(
-        "sign_on_leave.html", title=say("Redirecting to {name}", name=isolate(find_provider(request).name)), address=address
-    )
+    return await _leave(request, Purpose.LINK, {})
 
 
 async def leave_with_invitation(request: PageRequest, link: str) -> Response:
-    """Send an invited person to the provider, whose account there will sign them in. A cookie keeps the invitation's link."""
-    address = await _find_address(request, Purpose.ACCEPT)
-    if isinstance(address, Response):
-        return address
-    request.cookies.append((_NEXT, seal(request.token, {"link": link}), _HOLDS))
-    return request.page(
-        "sign_on_leave.html", title=say("Redirecting to {name}", name=isolate(find_provider(request).name)), address=address
-    )
+    """Send an invited person to the provider, whose account there will sign them in."""
+    return await _leave(request, Purpose.ACCEPT, {"link": link})
 
 
-async def _send(request: PageRequest, purpose: Purpose) -> Response:
-    address = await _find_address(request, purpose)
-    if isinstance(address, Response):
-        return address
-    request.cookies.append((_NEXT, seal(request.token, {"path": find_panel_path(request.query.get("next", ""))}), _HOLDS))
-    return RedirectResponse(address, 303)
+def _path_after(request: PageRequest) -> dict[str, str]:
+    return {"path": find_panel_path(request.query.get("next", ""))}
 
 
-async def _find_address(request: PageRequest, purpose: Purpose) -> str | Response:
+async def _leave(request: PageRequest, purpose: Purpose, kept: Mapping[str, str]) -> Response:
+    """Send somebody to the provider. A cookie keeps what is needed when they come back, if anything."""
     provider = find_provider(request)
     sign_on = await request.runner.read(begin_sign_on, purpose, request.csrf)
     try:
-        return await provider.build_address(sign_on)
+        address = await provider.build_address(sign_on)
     except ProviderUnavailable as error:
         return _fail(request, purpose, _unavailable(provider, error), 503)
+    if kept:
+        request.cookies.append((_NEXT, seal(request.token, kept), _HOLDS))
+    if request.http.method != "POST":
+        return RedirectResponse(address, 303)
+    return request.page("sign_on_leave.html", title=say("Redirecting to {name}", name=isolate(provider.name)), address=address)
 
 
 def _unavailable(provider: Provider, error: ProviderUnavailable) -> str:
@@ -156,10 +149,7 @@ async def take_second_factor(request: PageRequest) -> Response:
         return _fail(request, None, _LATE, 409)
     attempt = await check_factor(request, known.id, known.login)
     if attempt.proven is None:
-        fault = (
-            say("There were too many attempts. Wait {wait}.", wait=format_seconds(attempt.wait)) if attempt.wait else _WRONG_CODE
-        )
-        return turn_away(request, "second_step.html", attempt.wait, _second_step(found[0], pending), fault)
+        return turn_away(request, "second_step.html", _second_step(found[0], pending), _WRONG_CODE, attempt.wait)
     return await _go_on(request, *found, read_evidence(request))
 
 
@@ -316,10 +306,8 @@ async def signed_out(request: PageRequest) -> Response:
     """Tell somebody who is signed out here how to sign out at the provider, too."""
     address = None
     if (provider := request.sessions.provider) is not None:
-        try:
+        with suppress(ProviderUnavailable):
             address = await provider.build_sign_out_address()
-        except ProviderUnavailable:
-            address = None
     return request.page("signed_out.html", title=say("You are signed out"), address=address)
 
 

@@ -15,6 +15,7 @@ TEXTS: Final = {
         "Your language, time zone and theme are saved.": "Sprache, Zeitzone und Farben sind gespeichert.",
         "Same as browser: {language}": "Wie der Browser: {language}",
         "Language": "Sprache",
+        "Continue": "Weiter",
     },
     "signing-in": {"Sign in": "Anmelden", "Login": "Benutzername"},
     "core": {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.admin.conftest import MakeVisitor, Visitor, page_text
+from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from trellis.admin.languages import choose_language
 from trellis.languages import catalogues
 
@@ -60,6 +60,12 @@ def test_administrators_choose_a_language_which_stays_with_them(german: Path, ad
     assert "There is no such language." in admin.get("/account").text
     admin.post("/account/view", {"zone": "", "theme": "", "language": ""})
     assert "Sign out" in admin.get("/account").text
+
+
+def test_the_page_with_a_kept_form_has_its_heading_in_the_language_of_the_page(german: Path, admin: Visitor) -> None:
+    typed = {"next": "/admin/groups/new", "replay": "1", "carried-name": "name", "carried-value": "Typed with care"}
+    ready = admin.post("/confirm-password", {"password": PASSWORD, **typed}, headers={"accept-language": "de"})
+    assert (ready.status_code, "<h1>Weiter</h1>" in ready.text) == (200, True)
 
 
 def test_a_refusal_of_the_core_is_in_the_language_of_the_page_and_over_the_api_in_english(german: Path, admin: Visitor) -> None:

@@ -50,7 +50,7 @@ async def confirm_password(request: PageRequest) -> Response:
         return request.redirect(SIGN_IN)  # the session has ended meanwhile
     await settle(request, me.login)
     request.take_session(confirmed.value["token"])
-    return go_on(request, "Continue", say("Thank you. The form that you were about to send is ready."), with_token=True)
+    return go_on(request, say("Continue"), say("Thank you. The form that you were about to send is ready."), with_token=True)
 
 
 PAGES: Final = (

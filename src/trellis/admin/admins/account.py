@@ -1,12 +1,12 @@
 """One's own account: the password, the mail about alarms, and the sessions with a sign-out for each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from trellis.admin.admins.appearance import build_view_form
-from trellis.admin.admins.checking import check_own_password, settle
+from trellis.admin.admins.checking import check_login, settle
 from trellis.admin.admins.sessions import end_session as end_one
 from trellis.admin.admins.sessions import fetch_sessions
 from trellis.admin.forms import Form
@@ -41,31 +41,24 @@ async def show(request: PageRequest) -> Response:
 
 
 async def _show(request: PageRequest, status: int, form: Form, mail: Form | None = None) -> Response:
-    about: dict[str, Any] = {
-        "sessions": await fetch_sessions(request, request.signed_in.id),
-        "mail": None,
-        "identities": [],
-        "view": build_view_form(request),
-    }
-    has_mail = request.gate.environment.has_mail
-    if not (has_mail or request.sessions.provider):
-        return request.page("account.html", status=status, title=say("Your account"), form=form, **about)
     me = await request.fetch("admins.get", target=request.signed_in.id)
-    if request.sessions.provider:
-        about["identities"] = me["identities"]
-    if has_mail:
-        wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
-        about |= {"mail": mail or _mail_form(me), "mailed": [(rule.name, rule.label, _wants(wanted, rule.name)) for rule in ALARMS]}
-    return request.page("account.html", status=status, title=say("Your account"), form=form, **about)
+    wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
+    return request.page(
+        "account.html",
+        status=status,
+        title=say("Your account"),
+        form=form,
+        sessions=await fetch_sessions(request, request.signed_in.id),
+        view=build_view_form(request),
+        identities=me["identities"],
+        mail=(mail or _mail_form(me)) if request.gate.environment.has_mail else None,
+        mailed=[(rule.name, rule.label, rule.name in wanted or ALL in wanted) for rule in ALARMS],
+    )
 
 
 def _mail_form(values: Mapping[str, Any] | Submitted) -> Form:
     told = say("Use an address that you can read even if somebody else signs in as you.")
     return Form((EMAIL,), values, labels={"email": say("E-mail address")}, help={"email": told}, id="mail")
-
-
-def _wants(wanted: Sequence[str], name: str) -> bool:
-    return name in wanted or ALL in wanted
 
 
 async def set_mail(request: PageRequest) -> Response:
@@ -91,7 +84,7 @@ async def set_password(request: PageRequest) -> Response:
         request.require_fresh_form()
         if me.has_factor or not me.has_password:
             request.require_recent_password()
-        attempt = await check_own_password(request, current) if me.has_password else Attempt(Proven(me.id))
+        attempt = await check_login(request, me.login, current) if me.has_password else Attempt(Proven(me.id))
         if attempt.wait:
             return await _show(
                 request,
@@ -128,7 +121,6 @@ async def end_session(request: PageRequest) -> Response:
 
 async def end_others(request: PageRequest) -> Response:
     """Sign out all of one's own sessions but this one."""
-    request.require_fresh_form()
     me = request.signed_in
     await request.perform("admins.sign_out", {"everywhere": True, "but": me.session_id}, me.id)
     return request.redirect(_HERE, say("You are signed out everywhere else."))

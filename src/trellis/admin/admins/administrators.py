@@ -42,7 +42,7 @@ async def show(request: PageRequest) -> Response:
 
 
 async def _show(request: PageRequest, status: int, form: Form | None, password: Form | None) -> Response:
-    admin = await request.fetch("admins.get", target=request.number("id"))
+    admin = await fetch_admin(request)
     events = await request.fetch("events.list", {"resource": "admins", "resourceId": admin["id"], "order": "newest", "limit": 10})
     may_list = is_allowed(request.catalogue.find("admins.sessions"), request.actor, admin["id"])
     return request.page(
@@ -98,9 +98,15 @@ async def set_password(request: PageRequest) -> Response:
     return request.redirect(f"{_HERE}/{request.number('id')}", message)
 
 
+async def fetch_admin(request: PageRequest) -> dict[str, Any]:
+    """Return the administrator whom a path names. Raises Refused."""
+    admin: dict[str, Any] = await request.fetch("admins.get", target=request.number("id"))
+    return admin
+
+
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
     """Return an administrator with the webhooks that they have made and that are on."""
-    return {**await _fetch_one(request), "webhooks": await fetch_made_webhooks(request, "admin", request.number("id"))}
+    return {**await fetch_admin(request), "webhooks": await fetch_made_webhooks(request, "admin", request.number("id"))}
 
 
 def _build_disable_form(typed: Submitted | None) -> Form:
@@ -113,11 +119,6 @@ def _go_on_after_disabling(request: PageRequest, admin: Mapping[str, Any], _resu
     return request.redirect(
         f"{_HERE}/{admin['id']}", say("{name} was signed out and can no longer sign in.", name=isolate(admin["name"]))
     )
-
-
-async def _fetch_one(request: PageRequest) -> dict[str, Any]:
-    admin: dict[str, Any] = await request.fetch("admins.get", target=request.number("id"))
-    return admin
 
 
 def _go_on_after_unlinking(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
@@ -154,7 +155,7 @@ _UNLINK: Final = Confirmation(
     title=mark("Unlink the account of {name} at the provider"),
     button=say("Unlink"),
     tone="danger",
-    fetch=_fetch_one,
+    fetch=fetch_admin,
     respond=_go_on_after_unlinking,
     confirms=True,
     find_objection=lambda admin: "" if admin["identities"] else _NONE_LINKED,

@@ -60,11 +60,6 @@ async def check_again(request: PageRequest) -> Attempt:
     return await request.sessions.attempt(credentials, check)
 
 
-async def check_own_password(request: PageRequest, password: str) -> Attempt:
-    """Check the password of the administrator who is signed in."""
-    return await check_login(request, request.signed_in.login, password)
-
-
 async def settle(request: PageRequest, login: str) -> None:
     """Clear the failed attempts of somebody who has passed all checks."""
     await request.sessions.settle(_credentials(request, login))

@@ -6,6 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin import PREFIX
+from trellis.admin.admins.administrators import fetch_admin
 from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, list_kinds
 from trellis.admin.admins.sign_in import end_session, start_session
 from trellis.admin.admins.sign_on import leave_with_invitation
@@ -76,7 +77,6 @@ async def invite(request: PageRequest) -> Response:
 
 async def renew(request: PageRequest) -> Response:
     """Make a new link for somebody who has chosen no password yet. The link is mailed, or shown once."""
-    request.require_fresh_form()
     raw = {BY_MAIL.name: request.form.get("show") != "1"}
     return _show_link(request, (await request.perform_once("admins.renew_invitation", raw, request.number("id"))).value)
 
@@ -87,11 +87,6 @@ def _show_link(request: PageRequest, invited: Mapping[str, Any]) -> Response:
     return request.page(
         "administrators/invited.html", title=say("{name} is invited", name=isolate(invited["name"])), invited=invited, link=link
     )
-
-
-async def _fetch_invited(request: PageRequest) -> dict[str, Any]:
-    admin: dict[str, Any] = await request.fetch("admins.get", target=request.number("id"))
-    return admin
 
 
 def _go_on_after_withdrawing(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
@@ -107,7 +102,7 @@ _WITHDRAW: Final = Confirmation(
     title=mark("Withdraw the invitation of {name}"),
     button=say("Withdraw the invitation"),
     tone="danger",
-    fetch=_fetch_invited,
+    fetch=fetch_admin,
     respond=_go_on_after_withdrawing,
     confirms=True,
     find_objection=lambda admin: "" if admin["invitedUntil"] else _NONE,

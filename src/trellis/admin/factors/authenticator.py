@@ -67,7 +67,6 @@ async def set_up(request: PageRequest) -> Response:
 
 async def remove(request: PageRequest) -> Response:
     """Remove the app, so that its codes are no longer required."""
-    request.require_fresh_form()
     me = request.signed_in
     await request.perform("admins.remove_authenticator", {"session": me.session_id}, me.id)
     return request.redirect(FACTORS, say("Your authenticator app was removed, and you are signed out everywhere else."))

@@ -92,7 +92,6 @@ async def rename(request: PageRequest) -> Response:
 
 async def remove(request: PageRequest) -> Response:
     """Remove a passkey."""
-    request.require_fresh_form()
     me = request.signed_in
     raw = {"passkey": request.number("id"), "session": me.session_id}
     try:

@@ -42,6 +42,14 @@ def test_a_filter_is_saved_opened_changed_and_deleted(admin: Visitor) -> None:
     assert admin.get("/filters/1").status_code == 404
 
 
+def test_a_filter_of_proposals_that_names_no_state_is_open_as_it_was_saved(admin: Visitor, run: Run) -> None:
+    run("filters.create", name="New forums", list="proposals", query="operation=forums.create", shared=True)
+    opened = admin.get("/filters/1").headers["location"].removeprefix("/admin")
+    current = 'href="/admin/filters/1" aria-current="true"'
+    assert current in admin.get(opened).text
+    assert current not in admin.get(f"{opened}&state=any").text
+
+
 def test_a_filter_that_is_not_understood_any_more_says_so(admin: Visitor, run: Run) -> None:
     run("filters.create", name="Of a field", list="requests", query="colour=red", shared=True)
     run("filters.create", name="Of an operation", list="requests", query="operation=forums.fold", shared=True)

@@ -8,11 +8,10 @@ from starlette.responses import Response
 
 from trellis.admin.events.diff import event_changes
 from trellis.admin.filters import fetch_filtered
-from trellis.admin.forms import Form, read_ids
+from trellis.admin.forms import read_ids
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
 from trellis.core.events import FILTERS, list_types
 from trellis.core.fields import Field, Text, isolate
 from trellis.errors import Refused
@@ -32,9 +31,31 @@ _FILTERS: Final = (_ACTOR, *(field for field in FILTERS if not field.name.starts
 
 async def index(request: PageRequest) -> Response:
     """Search the log."""
-    query = Submitted.filters(request.query, request.clock)
-    form = _form(request, query, await _fetch_actors(request, query.get("actor", "")))
-    listed = await fetch_filtered(request, _SECTION, form, query, "events.search", _split_actor)
+    writes = sorted(operation.name for operation in request.catalogue.values() if operation.writes and not operation.is_plan)
+    resources = sorted({operation.resource for operation in request.catalogue.values() if operation.writes})
+    actors = await _fetch_actors(request, request.query.get("actor", ""))
+    listed = await fetch_filtered(
+        request,
+        "events.search",
+        _FILTERS,
+        choices={
+            "actor": [("", say("Anybody")), *actors],
+            "type": [("", say("Anything")), *((name, name) for name in sorted(list_types(request.catalogue.values())))],
+            "operation": [("", say("Any operation")), *((name, name) for name in writes)],
+            "resource": [("", say("Anything")), *((name, name) for name in resources)],
+        },
+        labels={
+            "actor": say("Who"),
+            "type": say("What happened"),
+            "resource": say("Record type"),
+            "resourceId": say("Record id"),
+            "requestId": say("Request id"),
+            "changeSet": say("Change set"),
+            "from": say("From"),
+            "to": say("To"),
+        },
+        adjust=_split_actor,
+    )
     return request.page("events/index.html", title=say("Events"), **listed)
 
 
@@ -67,33 +88,6 @@ async def _fetch_admins(request: PageRequest, chosen: str) -> list[Mapping[str, 
             with suppress(Refused):  # there is none with this id
                 found.append(await request.fetch("admins.get", target=number))
     return found
-
-
-def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]]) -> Form:
-    writes = sorted(operation.name for operation in request.catalogue.values() if operation.writes and not operation.is_plan)
-    resources = sorted({operation.resource for operation in request.catalogue.values() if operation.writes})
-    return Form(
-        _FILTERS,
-        query,
-        choices={
-            "actor": [("", say("Anybody")), *actors],
-            "type": [("", say("Anything")), *((name, name) for name in sorted(list_types(request.catalogue.values())))],
-            "operation": [("", say("Any operation")), *((name, name) for name in writes)],
-            "resource": [("", say("Anything")), *((name, name) for name in resources)],
-        },
-        labels={
-            "actor": say("Who"),
-            "type": say("What happened"),
-            "resource": say("Record type"),
-            "resourceId": say("Record id"),
-            "requestId": say("Request id"),
-            "changeSet": say("Change set"),
-            "from": say("From"),
-            "to": say("To"),
-        },
-        help=dict.fromkeys((field.name for field in _FILTERS), ""),
-        clock=request.clock,
-    )
 
 
 async def show(request: PageRequest) -> Response:

@@ -1,12 +1,14 @@
 """A list with filters: what its page shows of what was found, of the filters, and of those that are saved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from trellis.admin.filters.saved import PLACES, fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
+from trellis.core.fields import Field
 from trellis.errors import Refused
 
 _NOTHING: Final[dict[str, Any]] = {  # in each kind of list
@@ -21,26 +23,39 @@ _NOTHING: Final[dict[str, Any]] = {  # in each kind of list
 }
 
 
-async def fetch_filtered(
-    request: PageRequest, name: str, form: Form, query: Submitted, operation: str, adjust: Callable[[dict[str, Any]], Any] = dict
+async def fetch_filtered(  # noqa: PLR0913  # a list is declared in one call
+    request: PageRequest,
+    operation: str,
+    fields: Sequence[Field],
+    *,
+    choices: Mapping[str, Sequence[tuple[Any, str]]],
+    labels: Mapping[str, str],
+    query: Submitted | None = None,
+    usual: Mapping[str, str] = MappingProxyType({}),
+    adjust: Callable[[dict[str, Any]], Any] = dict,
 ) -> dict[str, Any]:
-    """Read a list by the filters of a form; return the `status` and the context of its page.
+    """Read a list by the filters in the address; return the `status` and the context of its page.
 
-    `name` is that of the list for saved filters, `query` what the address contains, and `adjust` turns what the form says into what
-    the operation takes. If a filter is refused, nothing is found, and the form says why.
+    The filters are `fields`, which the form shows without help. `query` is what the address says, if it is not read like other
+    addresses; `usual` are the values of filters that it leaves out. `adjust` turns what the form says into what the operation
+    takes. If a filter is refused, nothing is found, and the form says why.
     """
+    query = query or Submitted.filters(request.query, request.clock)
+    typed = Submitted((*usual.items(), *query.pairs))
+    help_texts = dict.fromkeys((field.name for field in fields), "")
+    form = Form(fields, typed, choices=choices, labels=labels, help=help_texts, clock=request.clock)
     found, status = dict(_NOTHING), 200
     try:
         found = await request.fetch(operation, adjust(form.raw()), slow=True)
     except Refused as refused:
         form.add_refusal(refused)
         status = 400
-    saved = await fetch_saved(request, name, form, query)
+    saved = await fetch_saved(request, request.catalogue.find(operation).resource, form, query)
     return {
         "status": status,
         "form": form,
         "found": found,
         "query": dict(query) | saved.carried,
-        "filtered": bool(set(query) - PLACES),
+        "filtered": any(typed[name] != usual.get(name) for name in typed if name not in PLACES),
         "saved": saved,
     }

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from trellis.admin.chart import build_use_line
 from trellis.admin.filters import fetch_filtered
-from trellis.admin.forms import Form, read_id, read_ids
+from trellis.admin.forms import read_id, read_ids
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
@@ -15,7 +15,7 @@ from trellis.admin.keys.many import find_key_actions
 from trellis.admin.keys.presets import fetch_running
 from trellis.admin.keys.recipes import RECIPES, describe_copy
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, find_form_status, find_last_page
+from trellis.admin.submitted import find_form_status, find_last_page
 from trellis.core.fields import isolate
 from trellis.core.keys import FILTERS, MOST, PRESET
 from trellis.errors import Refused
@@ -28,14 +28,25 @@ _DAYS: Final = 14  # covered by the usage line of a key
 _RECIPE: Final = "recipe"  # in the address of the form: the recipe that it begins with
 _COPY: Final = "copy"  # in the address of the form: the id of a key to copy
 _OF: Final = "of"  # in the address of the description: the id of the key that the form changes
+_STATES: Final = (
+    ("", say("Any state")),
+    ("active", say("Active")),
+    ("paused", say("Paused")),
+    ("expired", say("Expired")),
+    ("revoked", say("Revoked")),
+)
 
 
 async def index(request: PageRequest) -> Response:
     """List the keys."""
     grid = Grid(request.catalogue)
-    query = Submitted.filters(request.query, request.clock)
     listed = await fetch_filtered(
-        request, _SECTION, _filters(grid, query), query, "keys.list", lambda raw: {**raw, "order": "newest"}
+        request,
+        "keys.list",
+        [field for field in FILTERS if field.name not in {"order", PRESET.name}],
+        choices={"state": _STATES, "operation": [("", say("Any operation")), *((box.name, box.name) for box in grid.boxes)]},
+        labels={"search": say("Name, owner or key"), "operation": say("May do")},
+        adjust=lambda raw: {**raw, "order": "newest"},
     )
     if (last := find_last_page(request.query, listed["found"])) is not None:
         return request.redirect(_HERE + last)
@@ -51,24 +62,6 @@ async def index(request: PageRequest) -> Response:
         many=find_key_actions(request),
         most=MOST,
         **listed,
-    )
-
-
-def _filters(grid: Grid, query: Submitted) -> Form:
-    operations = (("", say("Any operation")), *((box.name, box.name) for box in grid.boxes))
-    states = (
-        ("", say("Any state")),
-        ("active", say("Active")),
-        ("paused", say("Paused")),
-        ("expired", say("Expired")),
-        ("revoked", say("Revoked")),
-    )
-    return Form(
-        [field for field in FILTERS if field.name not in {"order", PRESET.name}],
-        query,
-        choices={"state": states, "operation": operations},
-        labels={"search": say("Name, owner or key"), "operation": say("May do")},
-        help=dict.fromkeys(("search", "state", "operation"), ""),
     )
 
 

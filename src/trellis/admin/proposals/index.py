@@ -63,20 +63,30 @@ async def _show(
     fault: str = "",
     missing: str = "",
 ) -> Response:
-    chosen = {_STATE: "open"} | {name: value.strip() for name, value in request.query.items() if not name.startswith("_")}
-    chosen[_STATE] = chosen[_STATE] or _ANY
-    query = Submitted((name, value) for name, value in chosen.items() if value)
-    form = await _build_filters(request, query)
+    asked = {**request.query, _STATE: _ANY} if request.query.get(_STATE) == "" else request.query
+    names = await fetch_key_names(request, asked.get("keyId", ""))
+    keys = [(str(number), f"{isolate(name)} ({number})") for number, name in names.items()]
+    operations = [(operation.name, operation.summary) for operation in request.catalogue.values() if operation.is_proposable]
     listed = await fetch_filtered(
-        request, _SECTION, form, query if request.query else Submitted(), "proposals.list", _leave_out_any_state
+        request,
+        "proposals.list",
+        (*FILTERS, *PAGING),
+        choices={
+            _STATE: _STATES,
+            "operation": [("", say("Any operation")), *operations],
+            "keyId": [("", say("Anybody")), *keys],
+        },
+        labels=_LABELS,
+        query=Submitted.filters(asked, request.clock),
+        usual={_STATE: "open"},
+        adjust=_leave_out_any_state,
     )
     if request.http.method == "GET" and (last := find_last_page(request.query, listed["found"])) is not None:
         return request.redirect(_HERE + last)
-    filtered = bool(set(query) - {_STATE, "page"}) or query[_STATE] != "open"
     return request.page(
         "proposals/index.html",
         title=say("Proposals"),
-        **listed | {"filtered": filtered, "status": max(status, listed["status"])},
+        **listed | {"status": max(status, listed["status"])},
         chosen=frozenset(request.form.all(_CHOSEN)),
         reason=build_reason(request, fault),
         missing=missing,
@@ -93,23 +103,6 @@ def build_reason(request: PageRequest, fault: str = "") -> Form:
     """Build the form with the reason of a decision."""
     form = Form((REASON,), Submitted([(REASON.name, request.form.get(REASON.name, ""))]), labels=_LABELS, id="decision")
     return form.add_fault(REASON.name, fault) if fault else form
-
-
-async def _build_filters(request: PageRequest, query: Submitted) -> Form:
-    names = await fetch_key_names(request, query.get("keyId", ""))
-    keys = [(str(number), f"{isolate(name)} ({number})") for number, name in names.items()]
-    operations = [(operation.name, operation.summary) for operation in request.catalogue.values() if operation.is_proposable]
-    return Form(
-        (*FILTERS, *PAGING),
-        query,
-        choices={
-            _STATE: _STATES,
-            "operation": [("", say("Any operation")), *operations],
-            "keyId": [("", say("Anybody")), *keys],
-        },
-        labels=_LABELS,
-        help=dict.fromkeys((field.name for field in FILTERS), ""),
-    )
 
 
 async def decide_on_several(request: PageRequest) -> Response:

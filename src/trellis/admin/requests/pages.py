@@ -6,10 +6,8 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.filters import fetch_filtered
-from trellis.admin.forms import Form
 from trellis.admin.keys import Grid, MissingGrant, fetch_key_names, find_refused_grant
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.hello import HELLO
 from trellis.core.requests import FILTERS, METHODS
@@ -35,29 +33,19 @@ _CLASS_LABELS: Final = {
 
 async def index(request: PageRequest) -> Response:
     """Search the log."""
-    query = Submitted.filters(request.query, request.clock)
-    names = await fetch_key_names(request, query.get("key", ""))
-    form = _form(request, query, names)
-    listed = await fetch_filtered(request, _SECTION, form, query, "requests.list")
-    keyless: list[dict[str, Any]] = []
-    if listed["status"] == 200 and query.get("key") == _NO_KEY and "before" not in query:
-        counted = {name: text for name, text in form.raw().items() if name in _COUNTED_BY}
-        keyless = (await request.fetch("requests.keyless", counted | {"limit": _COUNTS}))["results"]
-    return request.page("requests/index.html", title=say("Requests"), names=names, keyless=keyless, **listed)
-
-
-def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form:
     asked = dict.fromkeys(route.operation.name for route in build_routes(request.catalogue))
     asked |= dict.fromkeys(box.name for box in Grid(request.catalogue).boxes)  # also those that an address with a fork leads to
+    names = await fetch_key_names(request, request.query.get("key", ""))
     keys = [(number, f"{isolate(name)} ({number})") for number, name in names.items()]
-    return Form(
+    listed = await fetch_filtered(
+        request,
+        "requests.list",
         (*FILTERS, _BEFORE),
-        query,
         choices={
             "key": [("", say("Any key")), (_NO_KEY, say("Without a valid key")), *keys],
             "operation": [("", say("Any operation")), *((name, name) for name in asked)],
             "method": [("", say("Any method")), *((name, name) for name in METHODS)],
-            "status": [("", say("Any status")), *_CLASS_LABELS.items(), *_statuses(query)],
+            "status": [("", say("Any status")), *_CLASS_LABELS.items(), *_list_statuses(request.query.get("status", ""))],
         },
         labels={
             "method": say("Method"),
@@ -66,14 +54,16 @@ def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form
             "from": say("From"),
             "to": say("To"),
         },
-        help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
-        clock=request.clock,
     )
+    keyless: list[dict[str, Any]] = []
+    if listed["status"] == 200 and listed["query"].get("key") == _NO_KEY and "before" not in listed["query"]:
+        counted = {name: text for name, text in listed["form"].raw().items() if name in _COUNTED_BY}
+        keyless = (await request.fetch("requests.keyless", counted | {"limit": _COUNTS}))["results"]
+    return request.page("requests/index.html", title=say("Requests"), names=names, keyless=keyless, **listed)
 
 
-def _statuses(query: Submitted) -> list[tuple[str, str]]:
+def _list_statuses(chosen: str) -> list[tuple[str, str]]:
     common = ["200", "201", "304", "400", "401", "403", "404", "405", "409", "412", "415", "422", "429", "500", "503"]
-    chosen = query.get("status", "")
     return [(one, one) for one in common + ([chosen] if chosen.isdecimal() and chosen not in common else [])]
 
 

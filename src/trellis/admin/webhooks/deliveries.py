@@ -27,10 +27,19 @@ _MAX_BODY: Final = 65_536  # characters shown
 
 async def index(request: PageRequest) -> Response:
     """Search the deliveries."""
-    query = Submitted.filters(request.query, request.clock)
     names = await _fetch_names(request)
-    listed = await fetch_filtered(request, "deliveries", _form(request, query, names), query, "deliveries.list")
-    webhook = number if (number := parse_whole_number(query.get("webhook", ""))) in names else None
+    listed = await fetch_filtered(
+        request,
+        "deliveries.list",
+        (*FILTERS, _BEFORE),
+        choices={
+            "webhook": [("", say("Any webhook")), *((number, f"{isolate(name)} ({number})") for number, name in names.items())],
+            "state": _STATES,
+            "type": [("", say("Anything")), *((name, name) for name in (*request.gate.environment.event_types, TEST))],
+        },
+        labels={"type": say("Event type"), "event": say("Event number"), "from": say("From"), "to": say("To")},
+    )
+    webhook = number if (number := parse_whole_number(listed["query"].get("webhook", ""))) in names else None
     return request.page("deliveries/index.html", title=say("Deliveries"), names=names, webhook=webhook, **listed)
 
 
@@ -38,22 +47,6 @@ async def _fetch_names(request: PageRequest) -> dict[int, str]:
     """Return the names of all webhooks, by id."""
     listed = (await request.fetch("webhooks.list", {"perPage": MOST}))["results"]
     return {webhook["id"]: webhook_name(webhook) for webhook in listed}
-
-
-def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form:
-    types = (*request.gate.environment.event_types, TEST)
-    return Form(
-        (*FILTERS, _BEFORE),
-        query,
-        choices={
-            "webhook": [("", say("Any webhook")), *((number, f"{isolate(name)} ({number})") for number, name in names.items())],
-            "state": _STATES,
-            "type": [("", say("Anything")), *((name, name) for name in types)],
-        },
-        labels={"type": say("Event type"), "event": say("Event number"), "from": say("From"), "to": say("To")},
-        help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
-        clock=request.clock,
-    )
 
 
 async def show(request: PageRequest) -> Response:

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from trellis.core.fields import format_timestamp
+from trellis.core.requests import CLASSES
 
-CLASSES: Final[Mapping[str, str]] = {"2xx": "Answered", "3xx": "Unchanged", "4xx": "Refused", "5xx": "Failed"}
 WIDTH: Final = 720
 HEIGHT: Final = 160
 _GAP: Final = 4

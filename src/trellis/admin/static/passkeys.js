@@ -1,8 +1,8 @@
 // Passkeys: asks the browser for one and sends its answer with the form. Without this script, passwords and codes still work.
 import { t } from "./language.js";
 import { say } from "./messages.js";
+import { askJson, Failure } from "./requests.js";
 
-const ASK = { get: "get", create: "create" };
 const encode = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 const decode = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
 const decodeIds = (list = []) => list.map((one) => ({ ...one, id: decode(one.id) }));
@@ -25,8 +25,8 @@ async function ask(form) {
   if (button.disabled) return;
   button.disabled = true; // the browser accepts one request at a time
   try {
-    const options = await fetchOptions(form.dataset.options);
-    const made = await navigator.credentials[ASK[form.dataset.passkey]]({ publicKey: options });
+    const options = decodeOptions(await askJson(form, form.dataset.options));
+    const made = await navigator.credentials[form.dataset.passkey]({ publicKey: options }); // "get" or "create"
     form.elements.passkey.value = JSON.stringify(describe(made));
     button.disabled = false;
     form.requestSubmit(button);
@@ -37,20 +37,13 @@ async function ask(form) {
   }
 }
 
-async function fetchOptions(address) {
-  const response = await fetch(address, { headers: { accept: "application/json" } }).catch(() => {
-    throw new Refused(t("The service cannot be reached. Try again."));
-  });
-  const told = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Refused(told.detail ?? t("The service refused this. Reload the page."));
+function decodeOptions(told) {
   const options = { ...told, challenge: decode(told.challenge) };
   if (told.user) options.user = { ...told.user, id: decode(told.user.id) };
   if (told.excludeCredentials) options.excludeCredentials = decodeIds(told.excludeCredentials);
   if (told.allowCredentials) options.allowCredentials = decodeIds(told.allowCredentials);
   return options;
 }
-
-class Refused extends Error {}
 
 function describe(made) {
   const response = { clientDataJSON: encode(made.response.clientDataJSON) };
@@ -61,7 +54,7 @@ function describe(made) {
 }
 
 function explain(error, form) {
-  if (error instanceof Refused) return error.message;
+  if (error instanceof Failure) return error.message;
   if (error.name === "InvalidStateError") return t("You already have a passkey on that device.");
   if (error.name === "SecurityError") return t("Passkeys work only at {origin}. Open the panel there.", { origin: form.dataset.origin });
   if (error.name === "NotAllowedError") return t("The browser returned no passkey: the request was cancelled or timed out, or there is no passkey here.");

@@ -1,6 +1,7 @@
 """The list of proposals, with filters; several can be decided on at once."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
@@ -166,13 +167,9 @@ async def _ask_for_password(request: PageRequest, numbers: Sequence[int]) -> Non
     if request.signed_in.has_confirmed(request.now):
         return
     for number in numbers:
-        proposal: Mapping[str, Any] | None = None
-        try:
-            proposal = await request.fetch("proposals.get", target=number)
-        except Refused:
-            continue  # it is reported when the proposal is decided on
-        if proposal is not None and needs_password(request, proposal):
-            request.require_recent_password()
+        with suppress(Refused):  # it is reported when the proposal is decided on
+            if needs_password(request, await request.fetch("proposals.get", target=number)):
+                request.require_recent_password()
 
 
 PAGES: Final = (

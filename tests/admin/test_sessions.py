@@ -11,7 +11,7 @@ import pytest
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.fixture_types import Clock, Events, Run
-from trellis.admin import sessions
+from trellis.admin.admins import checking
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.admins import Credentials, count_attempt, find_failed_sign_ins
@@ -407,7 +407,7 @@ def test_an_attempt_is_not_counted_unless_it_is_checked_even_if_its_lane_fills_m
         return count_attempt(gate, credentials)
 
     address = "192.0.2.66"
-    monkeypatch.setattr(sessions, "count_attempt", fill_and_count)
+    monkeypatch.setattr(checking, "count_attempt", fill_and_count)
     response = visitor(address=address).sign_in()
     go.set()
     for future in waiting:

@@ -27,7 +27,7 @@ from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, LANGUAGE, SIGN_IN, Page
 from trellis.admin.reading import read_form
 from trellis.admin.runner import Runner, SignInNeeded
 from trellis.admin.sections import pages_of
-from trellis.admin.sessions import Sessions, is_equal
+from trellis.admin.sessions import find_signed_in, is_equal, set_cookie
 from trellis.admin.static import Static
 from trellis.admin.submitted import CSRF, StaleForm, show_typed
 from trellis.admin.view import View
@@ -94,7 +94,7 @@ class Panel:
         self.counts = counts
         self.runner = Runner(gate, settings)
         self.headers = (*_HEADERS, *settings.transport_headers)
-        self.sessions = Sessions(self.runner, Provider(settings) if settings.sso_issuer else None)
+        self.provider = Provider(settings) if settings.sso_issuer else None
         self.watcher = Watcher(self.runner)
         self.static = Static(f"{PREFIX}/static")
         self.pages = pages_of(gate.catalogue, gate.environment.kinds) if pages is None else pages
@@ -171,7 +171,7 @@ class Panel:
         return PageRequest(
             runner=self.runner.serving(http.receive),
             watcher=self.watcher,
-            sessions=self.sessions,
+            provider=self.provider,
             view=self.view,
             http=http,
             request_id=sent if valid else os.urandom(12).hex(),
@@ -239,7 +239,7 @@ class Panel:
         Return whether the request came with a session or such a token.
         """
         if token := request.read_cookie("session"):
-            request.me = await self.sessions.find(token, request.address, records=records)
+            request.me = await find_signed_in(self.runner, token, request.address, records=records)
             request.token = token
         return request.me is not None or await self._welcome_visitor(request)
 
@@ -350,7 +350,9 @@ def _finish(request: PageRequest, response: Response) -> Response:
     if len(list_languages()) > 1 and response.media_type == "text/html":
         response.headers["content-language"] = request.language.code
         response.headers["vary"] = "Accept-Language"
-    return request.set_cookies(response)
+    for name, value, age in request.cookies:
+        set_cookie(response, request.cookie(name), value, age, secure=request.is_secure)
+    return response
 
 
 async def _choose_language(request: PageRequest) -> None:

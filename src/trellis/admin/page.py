@@ -36,7 +36,7 @@ from starlette.responses import RedirectResponse, Response
 from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
-from trellis.admin.sessions import Sessions, csrf_token, cut_to_cookie, read_cookie, seal, set_cookie, unseal
+from trellis.admin.sessions import csrf_token, cut_to_cookie, read_cookie, seal, unseal
 from trellis.admin.submitted import SentBefore, StaleForm, Submitted
 from trellis.admin.times import Clock, find_clock
 from trellis.core.actor import Actor
@@ -49,6 +49,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.languages import ENGLISH, Language
+from trellis.openid import Provider
 from trellis.sentences import say
 from trellis.traces import find_traceparent, log_fields
 
@@ -84,14 +85,15 @@ class Renderer(Protocol):
 class PageRequest:
     """One request for a page, and everything that a page may do.
 
-    `http` is Starlette's request, `form` the form of a POST. `me` is None only on pages that are open to all. Texts are in
-    `language`. `cookies` are set on the response. `waiting` is the number of things that wait for somebody, by section of the menu.
-    `live` are the topics of the news that keep the page up to date, and `position` is the position of the news that it includes.
+    `provider` is the OpenID provider for single sign-on, if there is one. `http` is Starlette's request, `form` the form of a POST.
+    `me` is None only on pages that are open to all. Texts are in `language`. `cookies` are set on the response. `waiting` is the
+    number of things that wait for somebody, by section of the menu. `live` are the topics of the news that keep the page up to
+    date, and `position` is the position of the news that it includes.
     """
 
     runner: Runner
     watcher: Watcher
-    sessions: Sessions
+    provider: Provider | None
     view: Renderer
     http: Request
     request_id: str
@@ -365,12 +367,6 @@ class PageRequest:
     def read_cookie(self, name: str) -> str:
         """Return one of the panel's cookies; "" if it was not sent."""
         return read_cookie(self.http.headers, self.cookie(name))
-
-    def set_cookies(self, response: Response) -> Response:
-        """Put the cookies on a response."""
-        for name, value, age in self.cookies:
-            set_cookie(response, self.cookie(name), value, age, secure=self.is_secure)
-        return response
 
 
 Handler = Callable[[PageRequest], Awaitable[Response]]

@@ -6,12 +6,11 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins.appearance import build_view_form
-from trellis.admin.admins.checking import check_login, settle
+from trellis.admin.admins.checking import Attempt, check_login, settle
 from trellis.admin.admins.sessions import end_session as end_one
 from trellis.admin.admins.sessions import fetch_sessions
 from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, Page, PageRequest
-from trellis.admin.sessions import Attempt
 from trellis.admin.submitted import Submitted
 from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD, Proven
 from trellis.core.alarms import ALARMS

@@ -1,9 +1,29 @@
 """Checking what somebody has entered to prove who they are: a password, a second factor, or both. All guesses are slowed alike."""
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from trellis.admin.page import PageRequest
-from trellis.admin.sessions import Attempt
-from trellis.core.admins import Credentials, Proven, check_password
+from trellis.core.admins import (
+    Credentials,
+    Proven,
+    check_password,
+    clear_attempts,
+    count_attempt,
+    count_failure,
+    find_lane,
+    find_wait,
+)
 from trellis.core.factors import Evidence, check_evidence, check_second_step, find_login_of_passkey
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The outcome of an attempt: who it is, or how many seconds to wait before the next one is checked; neither if it failed."""
+
+    proven: Proven | None = None
+    wait: int = 0
 
 
 def read_evidence(request: PageRequest) -> Evidence:
@@ -14,7 +34,7 @@ def read_evidence(request: PageRequest) -> Evidence:
 async def check_login(request: PageRequest, login: str, password: str, *, counts: bool = True) -> Attempt:
     """Check a login and its password."""
     credentials = _credentials(request, login, password)
-    return await request.sessions.attempt(credentials, lambda: check_password(request.gate, credentials), counts=counts)
+    return await _attempt(request, credentials, lambda: check_password(request.gate, credentials), counts=counts)
 
 
 async def check_both_steps(request: PageRequest, login: str, pending: str) -> Attempt:
@@ -25,7 +45,7 @@ async def check_both_steps(request: PageRequest, login: str, pending: str) -> At
         found = check_second_step(gate, login, request.csrf, pending, evidence)
         return None if found is None else Proven(*found)
 
-    return await request.sessions.attempt(_credentials(request, login), check)
+    return await _attempt(request, _credentials(request, login), check)
 
 
 async def check_factor(request: PageRequest, admin: int | None, login: str) -> Attempt:
@@ -36,7 +56,7 @@ async def check_factor(request: PageRequest, admin: int | None, login: str) -> A
         found = check_evidence(gate, admin, evidence)
         return None if found is None else Proven(found)
 
-    return await request.sessions.attempt(_credentials(request, login), check)
+    return await _attempt(request, _credentials(request, login), check)
 
 
 async def check_passkey(request: PageRequest) -> tuple[str, Attempt]:
@@ -57,12 +77,36 @@ async def check_again(request: PageRequest) -> Attempt:
         proven = check_password(gate, credentials)
         return proven if has_shown else None
 
-    return await request.sessions.attempt(credentials, check)
+    return await _attempt(request, credentials, check)
+
+
+async def _attempt(
+    request: PageRequest, credentials: Credentials, check: Callable[[], Proven | None], *, counts: bool = True
+) -> Attempt:
+    """Check what was typed, unless there were too many failures lately. Raises Refused (TOO_MANY_PASSWORDS).
+
+    The first of two steps does not count as an attempt: its outcome is not revealed, and somebody who has to wait between attempts
+    could never complete both steps.
+
+    A correct password does not clear the failures: somebody who knows it could then guess the second factor for ever. `settle`
+    clears them.
+    """
+    gate, lane = request.gate, await request.runner.read(find_lane, credentials)
+
+    def count_and_check() -> Attempt:
+        wait = count_attempt(gate, credentials).result() if counts else find_wait(gate, credentials)
+        return Attempt(wait=wait) if wait else Attempt(check())
+
+    # It is counted in its lane, which may be full: an attempt that is not checked is no failure.
+    attempt = await asyncio.wrap_future(gate.lanes.submit(lane, count_and_check))
+    if attempt.proven is None and not attempt.wait:
+        await request.runner.write(count_failure, credentials)
+    return attempt
 
 
 async def settle(request: PageRequest, login: str) -> None:
     """Clear the failed attempts of somebody who has passed all checks."""
-    await request.sessions.settle(_credentials(request, login))
+    await request.runner.write(clear_attempts, _credentials(request, login))
 
 
 def _credentials(request: PageRequest, login: str, password: str = "") -> Credentials:

@@ -60,7 +60,7 @@ _SERVICE: Final = Actor("service", None, "single sign-on", frozenset(("admins.jo
 
 def find_provider(request: PageRequest) -> Provider:
     """Return the provider. Raises Refused if there is none."""
-    provider = request.sessions.provider
+    provider = request.provider
     if provider is None:
         raise Refused("NO_ENDPOINT", say("Single sign-on is not set up here."))
     return provider
@@ -305,7 +305,7 @@ async def resume(request: PageRequest) -> Response:
 async def signed_out(request: PageRequest) -> Response:
     """Tell somebody who is signed out here how to sign out at the provider, too."""
     address = None
-    if (provider := request.sessions.provider) is not None:
+    if (provider := request.provider) is not None:
         with suppress(ProviderUnavailable):
             address = await provider.build_sign_out_address()
     return request.page("signed_out.html", title=say("You are signed out"), address=address)

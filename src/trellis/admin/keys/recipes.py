@@ -1,18 +1,18 @@
 """Recipes for keys: initial settings for the form of a new key, which can be changed before it is made. Each is one row here."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from trellis.admin.keys.grants import Grid
-from trellis.core.keys import PRESETS, describe_preset
+from trellis.core.keys import PRESETS
 from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The operations and other settings that one type of program needs.
+    """The operations that one type of program needs, and the name that its key begins with.
 
     `words` is its name within a sentence. A recipe that `reads_nodes` also grants the operations that read nodes, of every kind. A
     recipe with a `preset` has its name and begins with its settings, and the preset stays with the key; see core/keys/presets.py.
@@ -22,17 +22,14 @@ class Recipe:
     words: str
     summary: str
     grants: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
     preset: str = ""
     reads_nodes: bool = False
 
     def describe(self, grid: Grid) -> dict[str, Any]:
-        """Return the settings of the recipe, as they are entered in the form."""
-        if self.preset:
-            return describe_preset(PRESETS[self.preset], grid.operations) | {"preset": self.preset, **self.settings}
+        """Return the settings that the recipe adds to those of its preset, or of an empty form, as they are entered in the form."""
         wanted = {*self.grants, *(grid.reads_of_nodes if self.reads_nodes else ())}
-        chosen = [box.name for box in grid.boxes if box.name in wanted]
-        return {"expires": "90d", "bounds": {}, **self.settings, "grants": chosen}
+        return {} if self.preset else {"name": self.name, "grants": [box.name for box in grid.boxes if box.name in wanted]}
 
 
 RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
@@ -45,7 +42,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
                 "creates and changes calendars. It deletes nothing."
             ),
             ("groups.list", "groups.get", "calendars.list", "calendars.get", "calendars.create", "calendars.update"),
-            MappingProxyType({"name": "Calendar sync"}),
+            "Calendar sync",
         ),
         "mirror": Recipe(
             say("Mirror"),
@@ -55,14 +52,14 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
                 "event feed, which shows all changes, including those to keys."
             ),
             ("structure.export", "events.list"),
-            MappingProxyType({"name": "Mirror"}),
+            "Mirror",
             reads_nodes=True,
         ),
         "read-only": Recipe(
             say("Read-only"),
             say("read only"),
             say("For a program that only displays data: it reads every part of the community."),
-            settings=MappingProxyType({"name": "Reader"}),
+            name="Reader",
             reads_nodes=True,
         ),
         "agent": Recipe(say("An agent"), say("agent"), PRESETS["agent"].summary, preset="agent"),

@@ -23,11 +23,16 @@ class Conflict(Exception):
         self.record = record
 
 
+async def fetch_last_events(request: PageRequest, resource: str, number: int, limit: int) -> list[dict[str, Any]]:
+    """Return the last events of a record, the newest first. Raises Refused."""
+    about = {"resource": resource, "resourceId": number, "order": "newest", "limit": limit}
+    events: list[dict[str, Any]] = (await request.fetch("events.list", about))["results"]
+    return events
+
+
 async def fetch_last_event(request: PageRequest, resource: str, number: int) -> dict[str, Any] | None:
     """Return the last event of a record; None if none is left. Raises Refused."""
-    about = {"resource": resource, "resourceId": number, "order": "newest", "limit": 1}
-    last: dict[str, Any] | None = next(iter((await request.fetch("events.list", about))["results"]), None)
-    return last
+    return next(iter(await fetch_last_events(request, resource, number, 1)), None)
 
 
 async def update_if_unchanged(

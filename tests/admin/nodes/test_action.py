@@ -42,13 +42,6 @@ def test_a_forum_is_copied_with_what_is_under_it_and_the_notice_offers_to_undo_i
     assert run("forums.list", parentId=event["resourceId"])["totalResults"] == 2
 
 
-def test_the_same_form_sent_twice_copies_once(admin: Visitor, community: Community, run: Run) -> None:
-    sent = find_form(admin.get(f"/calendars/{community.meetups}/copy"), "/copy").filled(name="Copied", _action="save")
-    for _ in range(2):
-        assert admin.post(f"/calendars/{community.meetups}/copy", sent).status_code == 303
-    assert run("calendars.list", search="Copied")["totalResults"] == 1
-
-
 def test_a_fault_stands_at_its_field_with_what_was_typed(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     sent = find_form(admin.get(f"/forums/{community.help}/copy"), "/copy").filled(

@@ -54,11 +54,13 @@ class BoundRow:
 def split_bounds(typed: Submitted) -> tuple[Submitted, dict[str, dict[str, str]]]:
     """Split a sent form into its fields without the bounds, and the bounds by operation and member."""
     bounds: dict[str, dict[str, str]] = {}
+    rest: list[tuple[str, str]] = []
     for name, value in typed.pairs:
         operation, _, member = name.removeprefix(PREFIX).rpartition(".")
         if name.startswith(PREFIX) and member in _NAMES:
             bounds.setdefault(operation, {})[member] = value.strip()
-    rest = (pair for pair in typed.pairs if not (pair[0].startswith(PREFIX) and pair[0].rpartition(".")[2] in _NAMES))
+        else:
+            rest.append((name, value))
     return Submitted(rest, typed.size), bounds
 
 

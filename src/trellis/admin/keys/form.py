@@ -75,7 +75,8 @@ def build_reason_form(fields: Iterable[Field], typed: Submitted | None, keeps: t
 class KeyForm(Form):
     """The settings of a key: `KeyForm(grid, typed=request.form)`, `KeyForm(grid, key=record)`.
 
-    `preset` is the name of the preset of a new key; an unknown name is ignored. `begun` are further initial settings of a new key.
+    `preset` is the name of the preset of a new key, which a sent form contains; an unknown name is ignored. `begun` are further
+    initial settings of a new key.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class KeyForm(Form):
         clock: Clock = UTC_CLOCK,
     ) -> None:
         self.grid = grid
+        preset = preset if typed is None else typed.get(PRESET.name, "")
         self.preset = preset if key is None and preset in PRESETS else ""
         from_preset = describe_preset(PRESETS[self.preset], grid.operations) if self.preset else _NEW
         begun = {**from_preset, **(begun or {})}

@@ -85,7 +85,7 @@ async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
 
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
-    form = KeyForm(Grid(request.catalogue), typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock)
+    form = KeyForm(Grid(request.catalogue), typed=request.form, clock=request.clock)
     names = await fetch_key_names(request)
     if pressed_button(request.form) is not None:
         return _show_form(request, form, form.preset, names, 200)
@@ -113,9 +113,7 @@ async def describe(request: PageRequest) -> Response:
     request.require_fresh_form()
     number = read_id(request.query.get(_OF, ""))
     key = await request.fetch("keys.get", target=number) if number else None
-    form = KeyForm(
-        Grid(request.catalogue), key=key, typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock
-    )
+    form = KeyForm(Grid(request.catalogue), key=key, typed=request.form, clock=request.clock)
     return request.page("keys/abilities.html", form=form)
 
 

@@ -162,17 +162,12 @@ def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record]
             continue
         with_them += others
         count += 1
-        told.append([_read_version(step.record), step.operation, step.body, changes, [result.get(name) for name in _DELETED]])
+        told.append([node_version(step.record), step.operation, step.body, changes, [result.get(name) for name in _DELETED]])
         path = str(step.record.get("path", step.record["name"]))
         rows.setdefault(changes, []).append((path, f"/{kind.name}/{step.record['id']}"))
     version = compute_version(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
     shown = tuple(PlannedRow(changes, tuple(nodes[:_LISTED]), len(nodes)) for changes, nodes in list(rows.items())[:_SHOWN])
     return Plan(tuple(needed), shown, count, with_them, version, len(rows) - len(shown))
-
-
-def _read_version(record: Record) -> list[Any]:
-    """Return the id of a node and its version, without the nodes below it and what other steps may change in it."""
-    return [record["id"], node_version({name: value for name, value in record.items() if name != _CHILDREN})]
 
 
 def require_few(kind: NodeKind, count: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.conflicts import Conflict, fetch_last_event, update_if_unchanged
+from trellis.admin.conflicts import Conflict, fetch_last_event, fetch_last_events, update_if_unchanged
 from trellis.admin.nodes.form import NodeForm, build_form, build_new_form
 from trellis.admin.nodes.names import fetch_line
 from trellis.admin.nodes.tree import tree_address
@@ -66,7 +66,6 @@ async def _show(
     kind: NodeKind, request: PageRequest, record: Mapping[str, Any], node_form: NodeForm, status: int, **context: Any
 ) -> Response:
     node_form.ask_for_secrets()
-    raw = {"resource": kind.name, "resourceId": record["id"], "order": "newest", "limit": _MAX_EVENTS}
     return request.page(
         "nodes/show.html",
         status=status,
@@ -77,7 +76,7 @@ async def _show(
         node_form=node_form,
         version=content_version(record),
         tree_address=await tree_address(request, kind, record),
-        events=(await request.fetch("events.list", raw))["results"],
+        events=await fetch_last_events(request, kind.name, record["id"], _MAX_EVENTS),
         **{"conflict": None, "change": None} | context,
     )
 

@@ -6,20 +6,20 @@ from typing import Any, Final
 
 import orjson
 
-from trellis.admin.conflicts import VERSION
+from trellis.admin.conflicts import VERSION, fetch_last_events
 from trellis.admin.page import PageRequest
 from trellis.core.actor import describe_actor
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
 
 _MAX_EVENTS: Final = 50
-# Members of a record that change with its siblings, its ancestors or the community's address.
-_SET_BY_OTHERS: Final = frozenset({"position", "path", "url"})
+# Members of a record that change with its siblings, its ancestors, the nodes below it or the community's address.
+_SET_BY_OTHERS: Final = frozenset({"position", "path", "url", "children"})
 _PLACE: Final = _SET_BY_OTHERS | {"parentId", "updatedAt"}
 
 
 def node_version(record: Mapping[str, Any]) -> str:
-    """Return a version that stays the same when siblings shift the node, or a node above it is renamed."""
+    """Return a version that stays the same when siblings shift the node, a node above it is renamed, or nodes below it change."""
     return _version(record, _SET_BY_OTHERS)
 
 
@@ -44,8 +44,7 @@ class LastChange:
 
 async def last_change(request: PageRequest, kind: NodeKind, node: int) -> LastChange | None:
     """Return who changed a record last, and its state when the sent form was made; None if no event is about it."""
-    raw = {"resource": kind.name, "resourceId": node, "order": "newest", "limit": _MAX_EVENTS}
-    events = (await request.fetch("events.list", raw))["results"]
+    events = await fetch_last_events(request, kind.name, node, _MAX_EVENTS)
     if not events:
         return None
     shown = request.form.get(VERSION, "")

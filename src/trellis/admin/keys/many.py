@@ -158,32 +158,27 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
         return request.redirect(back, _find_objection(ids, found), "note")
     sent = request.form.get(ACTION, "")
     is_planned = pressed_button(request.form) is None and (sent in {"plan", "do"} or not action.asks)
-    rows: list[PlannedKey] = []
 
     async def make_plan() -> Plan | None:
         if not is_planned:
             return None
-        plan, planned = await _plan(action, request, keys)
-        rows[:] = planned
-        if sent == "do" and any(row.gains for row in planned):
+        plan = await _plan(action, request, keys)
+        if sent == "do" and any(row.gains for row in plan.rows):
             request.require_recent_password()
         return plan
 
-    def build_context() -> dict[str, Any]:
-        return {
-            "title": say_many(len(keys), *action.title),
-            "action": action,
-            "keys": keys,
-            "revoked": [key["name"] for key in found if key["state"] == "revoked"],
-            "rows": rows,
-            "days": _DAYS,
-            "detailed": _DETAILED,
-            "form": _build_grants_form(request) if action.asks else _build_revoke_form(request.form, rows),
-            "how": request.form.get(_HOW, "give"),
-            "came_from": request.form.get(FROM, "")[:2000],
-        }
-
-    return await settle(request, make_plan, action.describe, back, "keys/many.html", build_context, action.write)
+    context = {
+        "title": say_many(len(keys), *action.title),
+        "action": action,
+        "keys": keys,
+        "revoked": [key["name"] for key in found if key["state"] == "revoked"],
+        "days": _DAYS,
+        "detailed": _DETAILED,
+        "form": _build_grants_form(request) if action.asks else _build_revoke_form(request.form),
+        "how": request.form.get(_HOW, "give"),
+        "came_from": request.form.get(FROM, "")[:2000],
+    }
+    return await settle(request, make_plan, action.describe, back, "keys/many.html", context, action.write)
 
 
 def _find_objection(ids: Sequence[int], found: Sequence[Key]) -> str:
@@ -192,17 +187,16 @@ def _find_objection(ids: Sequence[int], found: Sequence[Key]) -> str:
     return say("Revoked keys stay as they are.") if found else say("Tick at least one key.")
 
 
-def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
-    fields = (REASON, KEEP_WEBHOOKS) if any(row.webhooks for row in rows) else (REASON,)
+def _build_revoke_form(typed: Submitted) -> Form:
     note = say("The webhooks continue to send events to the addresses set by the keys.")
-    return build_reason_form(fields, typed, keeps=(say("Keep their webhooks on"), note))
+    return build_reason_form((REASON, KEEP_WEBHOOKS), typed, keeps=(say("Keep their webhooks on"), note))
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------
 
 
-async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) -> tuple[Plan, list[PlannedKey]]:
-    """Return the plan of an action, from a dry run, and what would change for each key. Raises Refused."""
+async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) -> Plan:
+    """Return the plan of an action, from a dry run; its rows are `PlannedKey`s. Raises Refused."""
     chosen = action.read(request)
     raw = {IDS: [key["id"] for key in keys], **chosen}
     # The dry run ignores the choice to keep webhooks on, so that the page lists them whether or not its box is ticked.
@@ -218,7 +212,7 @@ async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) ->
         for key in changing[:_DETAILED]
         if key["logRequests"]
     }
-    rows = [
+    rows = tuple(
         PlannedKey(
             key,
             gains,
@@ -228,10 +222,10 @@ async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) ->
             ran.get(key["id"]),
         )
         for key, (gains, loses, off) in zip(changing, told, strict=True)
-    ]
+    )
     version = compute_version(orjson.dumps([[key["id"], key["name"], *one] for key, one in zip(changing, told, strict=True)]))
     raw[IDS] = [key["id"] for key in changing]
-    return Plan((), (), len(changing), 0, version, raw=raw, reason=tidy_reason(chosen.get(REASON.name, ""))), rows
+    return Plan((), rows, len(changing), 0, version, raw=raw, reason=tidy_reason(chosen.get(REASON.name, "")))
 
 
 def _sort_uses(summary: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

@@ -47,16 +47,14 @@ async def run(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) ->
             raise Refused("PRECONDITION_FAILED", _CHANGED)
         return await plan_steps(request, about, _build_steps(about, request, found, group["id"]), await fetch_groups(request))
 
-    def build_context() -> dict[str, Any]:
-        return {
-            "title": say("Rights of {name}", name=isolate(group["name"])),
-            "kind": about,
-            "groups": kind,
-            "group": group,
-            "carried": _carry(about, request),
-        }
-
-    return await settle(request, make_plan, describe, back, "many/access.html", build_context)
+    context = {
+        "title": say("Rights of {name}", name=isolate(group["name"])),
+        "kind": about,
+        "groups": kind,
+        "group": group,
+        "carried": _carry(about, request),
+    }
+    return await settle(request, make_plan, describe, back, "many/access.html", context)
 
 
 def _build_steps(kind: NodeKind, request: PageRequest, records: Sequence[Mapping[str, Any]], group: int) -> list[Step]:

@@ -44,15 +44,13 @@ async def run(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -
             raise Refused("PRECONDITION_FAILED", problem)
         return await _plan(kind, request, record, raw)
 
-    def build_context() -> dict[str, Any]:
-        return {
-            "title": say("Apply to everything below {name}", name=isolate(record["name"])),
-            "kind": kind,
-            "record": record,
-            "carried": tuple(_carry(request, node_form)),
-        }
-
-    return await settle(request, make_plan, describe, back, "many/below.html", build_context)
+    context = {
+        "title": say("Apply to everything below {name}", name=isolate(record["name"])),
+        "kind": kind,
+        "record": record,
+        "carried": tuple(_carry(request, node_form)),
+    }
+    return await settle(request, make_plan, describe, back, "many/below.html", context)
 
 
 def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> str:

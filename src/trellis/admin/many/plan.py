@@ -100,13 +100,14 @@ BATCHED: Final = Write(BATCH)
 class Plan:
     """What a batch would do to `count` nodes. `with_them` is how many other nodes are deleted with them.
 
-    `more` is the number of rows that are not among the `rows`. `version` differs if any of the nodes or what is done to them does.
-    `steps` are the steps that are needed for this. An operation other than a batch is sent `raw`. `reason` is recorded in the
-    events. `check` refuses results of the steps that differ from those of the dry run.
+    `rows` are the first `PlannedRow`s, or what the page of another operation lists, and `more` is the number of others. `version`
+    differs if any of the nodes or what is done to them does. `steps` are the steps that are needed for this. An operation other
+    than a batch is sent `raw`. `reason` is recorded in the events. `check` refuses results of the steps that differ from those of
+    the dry run.
     """
 
     steps: tuple[Step, ...]
-    rows: tuple[PlannedRow, ...]
+    rows: tuple[Any, ...]
     count: int
     with_them: int
     version: str
@@ -294,7 +295,7 @@ async def settle(
     describe: Callable[[int], str],
     back: str,
     template: str,
-    build_context: Callable[[], Mapping[str, Any]],
+    context: Mapping[str, Any],
     write: Write = BATCHED,
 ) -> Response:
     """Make a plan, and carry it out if the form confirms it; otherwise show it in a template, with the reason for any failure.
@@ -320,7 +321,7 @@ async def settle(
         plan=plan,
         problem=problem,
         back=back,
-        **build_context(),
+        **context,
     )
 
 

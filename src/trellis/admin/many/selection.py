@@ -79,20 +79,18 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         steps = await action.build_steps(request, kind, chosen.records, groups)
         return replace(await plan_steps(request, kind, steps, groups), reason=request.reason)
 
-    def build_context() -> dict[str, Any]:
-        return {
-            "title": say(action.title, nodes=kind.counted(len(chosen.records))),
-            "kind": kind,
-            "action": action,
-            "chosen": chosen,
-            "group_choices": [(EVERYONE, say("Every group")), *((str(number), name) for number, name in groups.items())],
-            "form": build_fields(kind, request.form, chosen.records) if action.sets_fields else None,
-            "came_from": request.form.get(FROM, "")[:2000],
-        }
-
+    context = {
+        "title": say(action.title, nodes=kind.counted(len(chosen.records))),
+        "kind": kind,
+        "action": action,
+        "chosen": chosen,
+        "group_choices": [(EVERYONE, say("Every group")), *((str(number), name) for number, name in groups.items())],
+        "form": build_fields(kind, request.form, chosen.records) if action.sets_fields else None,
+        "came_from": request.form.get(FROM, "")[:2000],
+    }
     operation = request.catalogue.find(kind.operation(action.verb))
     form = Form(operation.fields, labels={"parentId": say("Under"), "position": say("Where")})
-    return await settle(request, make_plan, describe, back, "many/selection.html", build_context, replace(BATCHED, form=form))
+    return await settle(request, make_plan, describe, back, "many/selection.html", context, replace(BATCHED, form=form))
 
 
 async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selection:

@@ -56,9 +56,10 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     back, describe = find_way_back(request, f"/{kind.name}"), partial(action.describe, kind, request.form)
     if (done := await find_done(request, describe, back)) is not None:
         return done
-    if len(read_ids(request.form.all(IDS))) > MOST_PER_PAGE:  # more than can be read at once
+    ids = read_ids(request.form.all(IDS))
+    if len(ids) > MOST_PER_PAGE:  # more than can be read at once
         return request.redirect(back, tell_limit(kind), "note")
-    chosen = await _select(action, kind, request)
+    chosen = await _select(action, kind, request, ids)
     if not chosen.records:
         if request.stale:
             raise StaleForm
@@ -93,9 +94,8 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     return await settle(request, make_plan, describe, back, "many/selection.html", context, replace(BATCHED, form=form))
 
 
-async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selection:
+async def _select(action: Action, kind: NodeKind, request: PageRequest, ids: Sequence[int]) -> Selection:
     """Read the ticked nodes, without nodes that no longer exist or that go along with another one because they are below it."""
-    ids = read_ids(request.form.all(IDS))
     found: Sequence[Mapping[str, Any]] = ()
     if ids:
         found = (await request.fetch(kind.operation("list"), {"ids": ids, "perPage": MOST_PER_PAGE}))["results"]

@@ -5,7 +5,7 @@
 
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
@@ -13,7 +13,7 @@ from trellis.admin.forms import read_ids
 from trellis.admin.nodes import access, action, delete, move, node
 from trellis.admin.nodes.form import format_value
 from trellis.admin.nodes.names import fetch_by_name, fetch_groups
-from trellis.admin.nodes.node import of_node, show_missing
+from trellis.admin.nodes.node import KindPage, of_node, show_missing
 from trellis.admin.nodes.picker import clean_search, find_options
 from trellis.admin.nodes.tree import TreeQuery, read_level
 from trellis.admin.page import Page, PageRequest
@@ -28,41 +28,33 @@ _MAX_COLUMNS: Final = 3
 def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
     """Return the pages of one kind."""
     here, one = f"/{kind.name}", f"/{kind.name}/{{id:int}}"
-    rows: list[tuple[str, str, Any, str]] = [
-        ("GET", here, index, "list"),
-        ("GET", f"{here}/find", find, "list"),
-        ("GET", f"{here}/new", node.new, "create"),
-        ("POST", f"{here}/new", node.create, "create"),
-        ("GET", one, of_node(node.show), "get"),
-        ("POST", one, of_node(node.update, partial(show_missing, keeps=True)), "update"),
-        ("GET", f"{one}/delete", of_node(delete.show, delete.redirect_if_deleted), "delete"),
-        ("POST", f"{one}/delete", of_node(delete.delete, delete.redirect_if_deleted), "delete"),
+
+    def page(method: str, path: str, run: KindPage, verb: str, *more: str, live: tuple[str, ...] = ()) -> Page:
+        return Page(method, path, partial(run, kind), kind.name, live=live, needs=(kind.operation(verb), *more))
+
+    found = [
+        page("GET", here, index, "list", live=(f"events/{kind.name}",)),
+        page("GET", f"{here}/find", find, "list"),
+        page("GET", f"{here}/new", node.new, "create"),
+        page("POST", f"{here}/new", node.create, "create"),
+        page("GET", one, of_node(node.show), "get"),
+        page("POST", one, of_node(node.update, partial(show_missing, keeps=True)), "update"),
+        page("GET", f"{one}/delete", of_node(delete.show, delete.redirect_if_deleted), "delete"),
+        page("POST", f"{one}/delete", of_node(delete.delete, delete.redirect_if_deleted), "delete"),
     ]
     if kind.ordered:
-        rows += [
-            ("GET", f"{here}/level", level, "list"),
-            ("GET", f"{one}/move", of_node(move.show), "update"),
-            ("POST", f"{one}/move", of_node(move.move), "update"),
+        found += [
+            page("GET", f"{here}/level", level, "list"),
+            page("GET", f"{one}/move", of_node(move.show), "update"),
+            page("POST", f"{one}/move", of_node(move.move), "update"),
         ]
-    for one_action in action.find_actions(catalogue, kind):
-        path, name = f"{one}/{one_action.verb.name}", one_action.verb.name
-        pairs = (("GET", action.show), ("POST", action.run))
-        rows += [(method, path, of_node(partial(run, one_action)), name) for method, run in pairs]
+    for its in action.find_actions(catalogue, kind):
+        path, verb = f"{one}/{its.verb.name}", its.verb.name
+        found.append(page("GET", path, of_node(partial(action.show, its)), verb))
+        found.append(page("POST", path, of_node(partial(action.run, its)), verb))
     if kind.is_group:
-        rows.append(("GET", f"{one}/access", of_node(access.show), "get"))
-    more = {f"{one}/access": ("access.view",)}
-    fed = {here: (f"events/{kind.name}",)}
-    return tuple(
-        Page(
-            method,
-            path,
-            partial(run, kind),
-            kind.name,
-            live=fed.get(path, ()),
-            needs=(kind.operation(name), *more.get(path, ())),
-        )
-        for method, path, run, name in rows
-    )
+        found.append(page("GET", f"{one}/access", of_node(access.show), "get", "access.view"))
+    return tuple(found)
 
 
 async def index(kind: NodeKind, request: PageRequest) -> Response:

@@ -80,7 +80,7 @@ def _read_revocation(request: PageRequest) -> dict[str, Any]:
 
 
 def _read_grants(request: PageRequest) -> dict[str, Any]:
-    chosen = _build_grants_form(request).chosen
+    chosen = GrantsForm(request).chosen
     if not chosen:
         raise refuse_faults(Fault("grants", "MISSING_VALUE", say("Tick at least one operation.")))
     return {"ungrant" if request.form.get(_HOW) == "take" else "grant": list(chosen)}
@@ -119,19 +119,15 @@ ACTIONS: Final = (
 class GrantsForm(Form):
     """The grid of the grants to add or remove."""
 
-    def __init__(self, grid: Grid, typed: Submitted) -> None:
-        self.grid = grid
-        sent = Submitted(pair for pair in press_button(grid, typed).pairs if pair[0] == _GRANTS.name)
+    def __init__(self, request: PageRequest) -> None:
+        self.grid = Grid(request.catalogue)
+        sent = Submitted(pair for pair in press_button(self.grid, request.form).pairs if pair[0] == _GRANTS.name)
         super().__init__((_GRANTS,), sent, widgets={_GRANTS.name: "groups"}, labels={_GRANTS.name: say("Operations")})
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """The operations that are ticked."""
         return tuple(name for name in self[_GRANTS.name].chosen if name in self.grid.names)
-
-
-def _build_grants_form(request: PageRequest) -> GrantsForm:
-    return GrantsForm(Grid(request.catalogue), request.form)
 
 
 def find_key_actions(request: PageRequest) -> tuple[KeyAction, ...]:
@@ -174,7 +170,7 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
         "revoked": [key["name"] for key in found if key["state"] == "revoked"],
         "days": _DAYS,
         "detailed": _DETAILED,
-        "form": _build_grants_form(request) if action.asks else _build_revoke_form(request.form),
+        "form": GrantsForm(request) if action.asks else _build_revoke_form(request.form),
         "how": request.form.get(_HOW, "give"),
         "came_from": request.form.get(FROM, "")[:2000],
     }

@@ -81,6 +81,7 @@ def live(older: str, newer: str, old_database: str) -> None:
     raise_loopback()
     Path("/usr/sbin/policy-rc.d").unlink(missing_ok=True)  # with which container images keep packages from starting anything
     Path("/sbin/init").touch()  # where there is none, packages do not stop anything either
+    Path("/var/lib/man-db/auto-update").unlink(missing_ok=True)  # or all manual pages of the machine are gone through three times
     run("dpkg", "--force-unsafe-io", "--install", older)
     start()
     assert all("/usr/bin/trellis serve" in program for program in running().values())

@@ -33,6 +33,8 @@ _ARGUMENTS: Final = (
     # Every page is of this machine: no process is kept ready for another site, and none of its own draws what nobody sees.
     "--disable-site-isolation-trials",
     "--in-process-gpu",
+    # What a page runs, it runs once: to compile it well, as for a program that goes on for long, takes longer than that saves.
+    "--js-flags=--no-opt --no-maglev --single-threaded-gc",
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
 _TOLD: Final = 2_000  # characters of a page that a failed test tells

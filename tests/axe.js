@@ -3,11 +3,14 @@
 //
 // To measure the contrast of texts takes axe longer than everything else together. It depends on nothing but the colour and the
 // font of a text and on what its element and those around it are painted with: where these are `known` to be right, it is not
-// measured again. It is measured wherever an element was moved out of its place, and could be over something else.
+// measured again. It is measured wherever an element was moved out of its place, and could be over something else. What has no text
+// of its own is left out at once: axe comes to that too, but only when it knows where the element is and whether it is to be seen.
 async ({runOnly, known}) => {
     if (!("axe" in window)) return null;
     const right = new Set(known), grounds = new Map([[null, ""]]), read = new WeakMap();
 
+    const canHaveText = element => element.matches("input, select, textarea")
+        || [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.nodeValue.trim() !== "");
     const groundOf = element => {
         if (!grounds.has(element)) {
             const {position, transform, backgroundColor, backgroundImage, opacity, filter, mixBlendMode} = getComputedStyle(element);
@@ -29,7 +32,7 @@ async ({runOnly, known}) => {
     const rule = axe._audit.rules.find(rule => rule.id === "color-contrast");
     rule.everywhere ??= rule.matches;
     rule.matches = function (element, ...more) {
-        return !right.has(coloursOf(element)) && this.everywhere(element, ...more);
+        return canHaveText(element) && !right.has(coloursOf(element)) && this.everywhere(element, ...more);
     };
     const wasMeasured = node => node.any.some(check => check.data?.contrastRatio && check.data.bgColor);
     const report = (results, _options, done) => done({

@@ -45,6 +45,28 @@ def _paths_compiled_once(_known_beforehand: None) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _pages_listed_once(_paths_compiled_once: None) -> Iterator[None]:
+    """Let all panels share pages and routes: to make them anew takes longer than to respond to a request, and leaves garbage."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("pages_of", "build_routes", "Allowed"):
+            patch.setattr(app, name, _once_for_each(getattr(app, name)))
+        yield
+
+
+def _once_for_each(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Make something once for the same objects; that others are equal to them is not asked, since it takes longer."""
+    made: dict[tuple[int, ...], tuple[Any, Any]] = {}  # with what it was made of, whose numbers no other objects get then
+
+    def find_or_make(*given: Any) -> Any:
+        numbers = tuple(map(id, given))
+        if numbers not in made:
+            made[numbers] = given, make(*given)
+        return made[numbers][1]
+
+    return find_or_make
+
+
 @dataclass
 class Visitor:
     """Somebody in front of the panel: a client that keeps cookies, and reads the token of each page it has seen."""

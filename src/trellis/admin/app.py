@@ -85,6 +85,21 @@ _HEADERS: Final = (
 )
 
 
+def build_routes(pages: tuple[Page, ...]) -> list[Route]:
+    """Return the routes of pages. Each request finds the panel that it is for in its application, so that panels can share them."""
+    return [Route(PREFIX + page.path, _endpoint(page), methods=[page.method]) for page in pages]
+
+
+def _endpoint(page: Page) -> Callable[[Request], Awaitable[Response]]:
+    path = PREFIX + (compile_path(page.path)[1] or "/")
+
+    async def serve(http: Request) -> Response:
+        panel: Panel = http.app.state.panel
+        return await panel.serve(page, path, http)
+
+    return serve
+
+
 class Panel:
     """The panel, served under /admin."""
 
@@ -103,10 +118,11 @@ class Panel:
         self.app = Starlette(
             routes=[
                 Route(f"{PREFIX}/static/{{digest}}/{{name}}", self.static.serve, methods=["GET"]),
-                *(Route(PREFIX + page.path, self._endpoint(page), methods=[page.method]) for page in self.pages),
+                *build_routes(self.pages),
             ],
             exception_handlers={HTTPException: self._no_such_page},
         )
+        self.app.state.panel = self
         self.app.router.redirect_slashes = False
 
     def end(self) -> None:
@@ -144,26 +160,20 @@ class Panel:
 
     # --- one page -------------------------------------------------------------------------------------------------
 
-    def _endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
-        path = PREFIX + (compile_path(page.path)[1] or "/")
-
-        async def serve(http: Request) -> Response:
-            http.scope[PAGE] = path
-            request = self._page_request(http, page.section)
-            try:
-                response = await self._run(page, request)
-            except Refused as refused:
-                response = self._refusal(request, refused)
-            except ClientDisconnect:
-                response = Response(status_code=400)
-            except Exception:
-                log.exception("Request %s to the panel failed.", request.request_id, extra=request.log_fields)
-                response = self._refusal(
-                    request, Refused("INTERNAL_ERROR", say("The panel ran into an error. Nothing was changed."))
-                )
-            return _finish(request, response)
-
-        return serve
+    async def serve(self, page: Page, path: str, http: Request) -> Response:
+        """Respond to a request for a page; `path` is that of its route, as it is counted."""
+        http.scope[PAGE] = path
+        request = self._page_request(http, page.section)
+        try:
+            response = await self._run(page, request)
+        except Refused as refused:
+            response = self._refusal(request, refused)
+        except ClientDisconnect:
+            response = Response(status_code=400)
+        except Exception:
+            log.exception("Request %s to the panel failed.", request.request_id, extra=request.log_fields)
+            response = self._refusal(request, Refused("INTERNAL_ERROR", say("The panel ran into an error. Nothing was changed.")))
+        return _finish(request, response)
 
     def _page_request(self, http: Request, section: str = "") -> PageRequest:
         sent = http.headers.get("x-request-id", "")

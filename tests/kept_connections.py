@@ -2,7 +2,8 @@
 
 For each new connection PostgreSQL starts a process, which reads the catalogue before it answers: that takes it longer than most
 tests take. A connection that is kept has been reset as DISCARD ALL would, but for its prepared statements, which the next one goes
-on to use: PostgreSQL takes longer to parse and to plan a statement than to run it for the few rows of a test.
+on to use: PostgreSQL takes longer to parse and to plan a statement than to run it for the few rows of a test. Until then it has
+another name, so that a test which looks for listeners finds none that is kept.
 """
 
 from collections import defaultdict
@@ -16,8 +17,9 @@ from psycopg.pq import ExecStatus, PGconn, TransactionStatus
 
 from trellis.store.engine.limited import LimitedConnection
 
-_MOST: Final = 2  # of one database, at one time: a reader and the writer
-_MOST_OF_ALL: Final = 6
+_MOST: Final = 3  # of one database, at one time: a reader, the writer and the listener
+_MOST_OF_ALL: Final = 9
+_LISTENER: Final = "trellis listener"
 _RESET: Final = b"; ".join(
     (
         b"CLOSE ALL",
@@ -27,8 +29,10 @@ _RESET: Final = b"; ".join(
         b"DISCARD TEMP",
         b"DISCARD SEQUENCES",
         b"SELECT pg_stat_force_next_flush()",  # what it has written is told as if it had ended
+        b"SET application_name = 'kept'",
     )
 )
+_TAKE: Final = b"RESET application_name"
 _DONE: Final = {ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK}
 _RESTING: Final = {TransactionStatus.IDLE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
 
@@ -54,6 +58,8 @@ class KeptConnections:
             connection.exec_(b"ROLLBACK")
         if connection.exec_(_RESET).status not in _DONE:
             return False
+        while connection.notifies() is not None:
+            pass  # it was told of a commit, and nobody has asked
         with self._lock:
             kept = self._kept[_database_of(made)]
             if len(kept) == _MOST or sum(map(len, self._kept.values())) == _MOST_OF_ALL:
@@ -69,7 +75,7 @@ class KeptConnections:
                 if (found := next((one for one in kept if one.made == made), None)) is None:
                     return None
                 kept.remove(found)
-            if found.connection.exec_(b"").status == ExecStatus.EMPTY_QUERY:
+            if found.connection.exec_(_TAKE).status == ExecStatus.COMMAND_OK:
                 return found
             found.connection.finish()
 
@@ -98,7 +104,7 @@ def _database_of(made: str) -> str:
 
 
 def keep_connections(patch: pytest.MonkeyPatch) -> None:
-    """Let the connections of stores in this process be kept, but for those that have a name, for which tests look."""
+    """Let the connections of stores in this process be kept, but for those that have a name of their own, for which tests look."""
     connect, close = LimitedConnection._connect_gen.__func__, LimitedConnection.close  # type: ignore[attr-defined]
 
     def connect_or_take(cls: type[LimitedConnection], made: str) -> Any:
@@ -107,7 +113,7 @@ def keep_connections(patch: pytest.MonkeyPatch) -> None:
         else:
             connection = cls(kept.connection)
             connection._prepared = kept.prepared
-        connection.made = made if "application_name" not in _read(made) else None
+        connection.made = made if _read(made).get("application_name", _LISTENER) == _LISTENER else None
         return connection
 
     def keep_or_close(connection: Any) -> None:

@@ -13,7 +13,7 @@ from trellis.admin.admins.sign_on import leave_with_invitation
 from trellis.admin.confirm import Confirmation
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, find_form_status
+from trellis.admin.submitted import find_form_status
 from trellis.core.admins import (
     BY_MAIL,
     EMAIL,
@@ -115,11 +115,7 @@ _WITHDRAW: Final = Confirmation(
 async def show(request: PageRequest) -> Response:
     """Ask the invited person for a password."""
     invited = await _find_invited(request)
-    return _show(request, invited, _form()) if invited else await _turn_away(request)
-
-
-def _form(typed: Submitted | None = None) -> Form:
-    return Form((PASSWORD,), typed)
+    return _show(request, invited, Form((PASSWORD,))) if invited else await _turn_away(request)
 
 
 def _show(request: PageRequest, invited: Invited, form: Form, status: int = 200) -> Response:
@@ -136,7 +132,7 @@ async def accept(request: PageRequest) -> Response:
     invited = await _find_invited(request)
     if invited is None:
         return await _turn_away(request)
-    form, before = _form(request.form), request.me
+    form, before = Form((PASSWORD,), request.form), request.me
     try:
         raw = {**form.raw(), "link": _link(request)}
         accepted = (await request.perform("admins.accept_invitation", raw, invited.id, actor=invited.actor)).value

@@ -22,11 +22,7 @@ _NEW: Final = say("Add a passkey")
 
 async def new(request: PageRequest) -> Response:
     """Ask for a name; a script asks the browser for the passkey."""
-    return request.page("factors/new_passkey.html", title=_NEW, form=_form())
-
-
-def _form(typed: Submitted | None = None, passkey: dict[str, Any] | None = None) -> Form:
-    return Form((PASSKEY_NAME,), typed if passkey is None else typed or passkey)
+    return request.page("factors/new_passkey.html", title=_NEW, form=Form((PASSKEY_NAME,)))
 
 
 async def options(request: PageRequest) -> Response:
@@ -41,7 +37,7 @@ async def add(request: PageRequest) -> Response:
     """Add the passkey that the browser has made."""
     request.require_fresh_form()
     me = request.signed_in
-    form = _form(Submitted(pair for pair in request.form.pairs if pair[0] != _ANSWER))
+    form = Form((PASSKEY_NAME,), Submitted(pair for pair in request.form.pairs if pair[0] != _ANSWER))
     await asyncio.to_thread(load)  # here rather than in the writer
     try:
         answer = {_ANSWER: request.form.get(_ANSWER, ""), "binding": request.csrf, "session": me.session_id}
@@ -63,7 +59,7 @@ async def show(request: PageRequest) -> Response:
 
 async def _show(request: PageRequest, status: int, typed: Form | None) -> Response:
     passkey = await _fetch(request)
-    form = typed or _form(None, passkey)
+    form = typed or Form((PASSKEY_NAME,), passkey)
     return request.page("factors/passkey.html", status=status, title=passkey["name"], passkey=passkey, form=form)
 
 
@@ -78,7 +74,7 @@ async def _fetch(request: PageRequest) -> dict[str, Any]:
 
 async def rename(request: PageRequest) -> Response:
     """Rename a passkey."""
-    form = _form(request.form)
+    form = Form((PASSKEY_NAME,), request.form)
     request.require_fresh_form()
     try:
         raw = {**form.raw(), "passkey": request.number("id")}

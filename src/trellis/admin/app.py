@@ -103,16 +103,14 @@ def _endpoint(page: Page) -> Callable[[Request], Awaitable[Response]]:
 class Panel:
     """The panel, served under /admin."""
 
-    def __init__(
-        self, gate: Gate, settings: Settings, pages: tuple[Page, ...] | None = None, counts: RequestCounts | None = None
-    ) -> None:
+    def __init__(self, gate: Gate, settings: Settings, counts: RequestCounts | None = None) -> None:
         self.counts = counts
         self.runner = Runner(gate, settings)
         self.headers = (*_HEADERS, *settings.transport_headers)
         self.provider = Provider(settings) if settings.sso_issuer else None
         self.watcher = Watcher(self.runner)
         self.static = Static(f"{PREFIX}/static")
-        self.pages = pages_of(gate.catalogue, gate.environment.kinds) if pages is None else pages
+        self.pages = pages_of(gate.catalogue, gate.environment.kinds)
         allowed = Allowed(self.pages)
         self.view = View(gate.catalogue, gate.environment.kinds, gate.environment.community_name, self.static, allowed)
         self.app = Starlette(

@@ -19,7 +19,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
 
 
-async def read_form(http: Request, most_multipart: int = 0) -> Submitted:
+async def read_form(http: Request, most_multipart: int) -> Submitted:
     """Read a form of at most 1 MiB, or a multipart form of at most `most_multipart` bytes. Raises Refused.
 
     A larger form is read to its end, within limits, and refused. Percent-encoded forms stay small on every page, because decoding

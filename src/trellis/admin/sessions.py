@@ -22,7 +22,7 @@ _MOST_BYTES: Final = 1200  # of a text in a cookie; quotes double there, and Bas
 _PATIENCE: Final = 2.0  # seconds that a page waits until the use of its session is recorded
 
 
-async def find_signed_in(runner: Runner, token: str, address: str, *, records: bool = True) -> SignedIn | None:
+async def find_signed_in(runner: Runner, token: str, address: str, *, records: bool) -> SignedIn | None:
     """Return who is signed in with the live session of a cookie, and record, at most once a minute, that it was used.
 
     If the use cannot be recorded soon, that is left to the next request: pages can be read while others write, or while nobody can.

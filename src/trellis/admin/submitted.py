@@ -54,7 +54,7 @@ class StaleForm(Refused):
 class SentBefore(Refused):
     """A form that already took effect: with other values, or by creating what is gone. Its page shows it again with a new token."""
 
-    def __init__(self, *, is_gone: bool = False) -> None:
+    def __init__(self, *, is_gone: bool) -> None:
         super().__init__(
             "IDEMPOTENCY_KEY_REUSED",
             say("This form was already sent. What it created has been deleted since. Send it again to create it once more.")

@@ -22,7 +22,7 @@ _READ_EVERY: Final = 1.0  # seconds, where not every commit is announced
 _REST: Final = 10.0  # seconds to wait after an unexpected error
 _JUDGE_EVERY: Final = 60.0  # seconds between two checks that the sessions are live
 _SESSIONS_CHANGE_BY: Final = frozenset((ANYTHING, "events/admins"))
-PER_ADMINISTRATOR: Final = 4  # a browser opens six connections to one address; the others are for pages
+_PER_ADMINISTRATOR: Final = 4  # a browser opens six connections to one address; the others are for pages
 _SHARE: Final = 8  # at most one in this many connections may be a stream
 
 
@@ -58,9 +58,8 @@ class Stream:
 class Watcher:
     """The streams of one process. It belongs to one event loop."""
 
-    def __init__(self, runner: Runner, per_administrator: int = PER_ADMINISTRATOR) -> None:
+    def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._per_administrator = per_administrator
         self._most = max(1, runner.settings.connections // _SHARE)
         self._streams: set[Stream] = set()
         self._held: Counter[int] = Counter()
@@ -84,7 +83,7 @@ class Watcher:
         """Open a stream with the news since a position. The caller has to close it. Raises Refused if there are too many."""
         if self._is_ended:
             raise Refused("BUSY", say("The service is shutting down. Try again."))
-        if self._held[me.id] >= self._per_administrator or self.count >= self._most:
+        if self._held[me.id] >= _PER_ADMINISTRATOR or self.count >= self._most:
             raise Refused(
                 "TOO_MANY_WAITING",
                 say("Too many pages are receiving live updates already. This page checks for changes now and then instead."),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.admin.conftest import Visitor, page_text
 from tests.fixture_types import Clock, Events, MakeKey, Run
+from trellis.admin.keys import index as keys_index
 from trellis.core.actor import Actor
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
@@ -52,6 +53,21 @@ def test_a_row_tells_everything_at_a_glance(admin: Visitor, log: Log, run: Run) 
     assert re.search(r"2026-01-31 09:30:00 UTC 404 DELETE / ?api/ ?forums/ ?forums/ ?3 Calendar sync 192\.0\.2\.7 12\.3 s", page)
     assert "No valid key" in page
     assert "The log has about 2." in page
+
+
+def test_a_request_is_told_with_the_name_of_its_key_however_old_that_is(
+    admin: Visitor, log: Log, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_index, "_MAX_NAMES", 1)
+    for name in ("Calendar sync", "Importer", "Search index"):
+        run("keys.create", name=name)
+    log(0, key_id=1)
+    log(1, key_id=2)
+    log(2, key_id=9)
+    page = page_text(admin.get("/requests"))
+    assert [name in page for name in ("Calendar sync", "Importer", "Key 9")] == [True, True, True]
+    assert "Calendar sync" in page_text(admin.get("/requests/1"))
+    assert "Key 9" in page_text(admin.get("/requests/3"))
 
 
 @pytest.mark.parametrize(

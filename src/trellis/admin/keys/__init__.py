@@ -4,7 +4,7 @@ from typing import Final
 
 from trellis.admin.keys import activity, index, key, many, presets, trying, ungrant
 from trellis.admin.keys.grants import Grid
-from trellis.admin.keys.index import fetch_key_names
+from trellis.admin.keys.index import add_key_names, fetch_key_names
 from trellis.admin.keys.key import RESTORE_OF_KEY, MissingGrant, build_selection_form, find_refused_grant
 from trellis.admin.keys.recipes import RECIPES
 from trellis.admin.page import Page
@@ -15,6 +15,7 @@ __all__ = [
     "RESTORE_OF_KEY",
     "Grid",
     "MissingGrant",
+    "add_key_names",
     "build_selection_form",
     "fetch_key_names",
     "find_refused_grant",

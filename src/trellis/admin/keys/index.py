@@ -1,6 +1,6 @@
 """API keys: the list, and creating one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -149,9 +149,16 @@ async def fetch_key_names(request: PageRequest, chosen: str = "") -> dict[int, s
     if not request.actor.may("keys.list"):
         return {}
     found = (await request.fetch("keys.list", {"perPage": _MAX_NAMES, "order": "newest"}))["results"]
-    if ids := [one for one in read_ids([chosen])[:1] if all(one != key["id"] for key in found)]:
-        found += (await request.fetch("keys.list", {"ids": ids}))["results"]
-    return {key["id"]: key["name"] for key in found}
+    return await add_key_names(request, {key["id"]: key["name"] for key in found}, read_ids([chosen])[:1])
+
+
+async def add_key_names(request: PageRequest, names: dict[int, str], ids: Iterable[int | None]) -> dict[int, str]:
+    """Return names of keys by id, and those of the keys with these ids; none of them for a role that may not list keys."""
+    missing = [one for one in dict.fromkeys(ids) if one is not None and one not in names]
+    if not missing or not request.actor.may("keys.list"):
+        return names
+    found = (await request.fetch("keys.list", {"ids": missing, "perPage": len(missing)}))["results"]
+    return names | {key["id"]: key["name"] for key in found}
 
 
 PAGES: Final = (

@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.filters import fetch_filtered
-from trellis.admin.keys import Grid, MissingGrant, fetch_key_names, find_refused_grant
+from trellis.admin.keys import Grid, MissingGrant, add_key_names, fetch_key_names, find_refused_grant
 from trellis.admin.page import Page, PageRequest
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.hello import HELLO
@@ -59,6 +59,7 @@ async def index(request: PageRequest) -> Response:
     if listed["status"] == 200 and listed["query"].get("key") == _NO_KEY and "before" not in listed["query"]:
         counted = {name: text for name, text in listed["form"].raw().items() if name in _COUNTED_BY}
         keyless = (await request.fetch("requests.keyless", counted | {"limit": _COUNTS}))["results"]
+    names = await add_key_names(request, names, (one["keyId"] for one in listed["found"]["results"]))
     return request.page("requests/index.html", title=say("Requests"), names=names, keyless=keyless, **listed)
 
 
@@ -70,7 +71,7 @@ def _list_statuses(chosen: str) -> list[tuple[str, str]]:
 async def show(request: PageRequest) -> Response:
     """Show one request."""
     found = await request.fetch("requests.get", target=request.number("id"))
-    names = await fetch_key_names(request)
+    names = await add_key_names(request, {}, [found["keyId"]])
     return request.page(
         "requests/show.html",
         title=say("{method} {path}", method=found["method"], path=found["path"]),

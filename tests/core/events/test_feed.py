@@ -1,10 +1,9 @@
 """The feed of changes: cursors, filters, names of events, how far it reaches back, and that no reader ever skips one."""
 
-import subprocess
-import sys
 import threading
 from contextlib import ExitStack
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +11,11 @@ import sqlalchemy as sa
 
 from tests.community import CATALOGUE, Community
 from tests.conftest import runner
+from tests.core.events import writing_process
 from tests.fixture_types import Clock, Events, Run
-from tests.program import running
+from tests.forked import ForkedProcess
 from tests.service_process import environment
+from tests.wait import wait_until
 from trellis.compose import compose
 from trellis.core.events.event import event_type, event_types
 from trellis.core.gate import Gate
@@ -192,37 +193,13 @@ def test_the_type_is_worked_out_in_one_place(gate: Gate, run: Run, five: None, e
 
 # --- many readers, many writers -----------------------------------------------------------------------------------
 
-_WRITER = """if True:
-    import sys
-    from trellis.compose import compose
-    from trellis.core.actor import TERMINAL
-    from trellis.core.operation import Call
-    from trellis.errors import Refused
-    from trellis.settings import Settings
-
-    gate = compose(Settings.load(dotenv=None))
-
-    def act(operation, target=None, **raw):
-        return gate.run(Call(operation, TERMINAL, raw, target)).value
-
-    sys.stdin.readline()
-    for number in range(int(sys.argv[1])):
-        forum = act("forums.create", name=f"{number}")["id"]
-        act("forums.update", forum, name="Again")
-        try:
-            act("forums.update", forum, parentId=forum)
-        except Refused:
-            act("forums.delete", forum)
-    gate.store.close()
-"""
-
 
 @pytest.mark.slow
-def test_readers_see_every_event_once_and_in_order_while_others_write(engine: str, settings: Settings) -> None:
+def test_readers_see_every_event_once_and_in_order_while_others_write(engine: str, settings: Settings, tmp_path: Path) -> None:
     """4 processes write on PostgreSQL and 2 on SQLite; 4 readers with connections of their own follow the feed."""
     writers, each = (4, 40) if engine == "postgresql" else (2, 60)
     total = writers * each * 3
-    command = (sys.executable, "-c", _WRITER, str(each))
+    go, told = tmp_path / "go", [tmp_path / f"writer-{number}" for number in range(writers)]
     seen: list[list[int]] = [[] for _ in range(4)]
     failures: list[BaseException] = []
     ended = threading.Event()
@@ -243,16 +220,16 @@ def test_readers_see_every_event_once_and_in_order_while_others_write(engine: st
     readers = [threading.Thread(target=follow, args=(mine, limit)) for mine, limit in zip(seen, (1, 3, 100, 1000), strict=True)]
     with ExitStack() as open_ones:
         open_ones.callback(ended.set)
-        started = [
-            open_ones.enter_context(running(command, env=environment(settings), stdin=subprocess.PIPE)) for _ in range(writers)
-        ]
+        started = []
+        for output in told:
+            output.touch()
+            started.append(ForkedProcess([str(each), str(go)], tmp_path, environment(settings), output, writing_process.main))
+            open_ones.callback(started[-1].kill)
+        wait_until(lambda: all(output.read_text() == "ready\n" for output in told))
         for reader in readers:
             reader.start()
-        for process in started:
-            assert process.stdin is not None
-            process.stdin.write(b"now\n")
-            process.stdin.close()
-        assert [process.wait(600) for process in started] == [0] * writers
+        go.touch()
+        assert [process.wait(600) for process in started] == [0] * writers, [output.read_text() for output in told]
         for reader in readers:
             reader.join(60)
     assert failures == []

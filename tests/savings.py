@@ -171,8 +171,7 @@ def pause_collecting() -> None:
 
 
 def resume_collecting() -> None:
-    """Search for garbage again, less often than by default, and not among what was collected."""
-    gc.collect()
+    """Search for garbage again, less often than by default, and not among what was collected: little of that is garbage."""
     gc.freeze()
     gc.set_threshold(*_COLLECTIONS)
     gc.enable()

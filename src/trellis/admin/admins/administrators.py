@@ -6,8 +6,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins.roles import describe_role
-from trellis.admin.admins.sessions import fetch_sessions
+from trellis.admin.admins.sessions import fetch_admin, fetch_sessions
 from trellis.admin.confirm import Confirmation, fetch_made_webhooks
+from trellis.admin.conflicts import fetch_last_events
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_last_page
@@ -20,6 +21,7 @@ from trellis.sentences import join, mark, say
 
 _HERE: Final = "/administrators"
 _ROWS: Final = 100  # per page
+_MAX_EVENTS: Final = 10  # that the page of an administrator shows
 
 
 async def index(request: PageRequest) -> Response:
@@ -43,7 +45,6 @@ async def show(request: PageRequest) -> Response:
 
 async def _show(request: PageRequest, status: int, form: Form | None, password: Form | None) -> Response:
     admin = await fetch_admin(request)
-    events = await request.fetch("events.list", {"resource": "admins", "resourceId": admin["id"], "order": "newest", "limit": 10})
     may_list = is_allowed(request.catalogue.find("admins.sessions"), request.actor, admin["id"])
     return request.page(
         "administrators/show.html",
@@ -51,7 +52,7 @@ async def _show(request: PageRequest, status: int, form: Form | None, password: 
         title=admin["name"],
         admin=admin,
         role=_describe_roles(request, [admin])[admin["id"]],
-        events=events["results"],
+        events=await fetch_last_events(request, "admins", admin["id"], _MAX_EVENTS),
         sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
         mails=request.gate.environment.has_mail and request.gate.environment.public_url,
         form=form or _build_form(admin),
@@ -96,12 +97,6 @@ async def set_password(request: PageRequest) -> Response:
         stay = say("Their second factors ({factors}) stay and are still required after the password.", factors=factors)
         message = join((message, stay))
     return request.redirect(f"{_HERE}/{request.number('id')}", message)
-
-
-async def fetch_admin(request: PageRequest) -> dict[str, Any]:
-    """Return the administrator whom a path names. Raises Refused."""
-    admin: dict[str, Any] = await request.fetch("admins.get", target=request.number("id"))
-    return admin
 
 
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:

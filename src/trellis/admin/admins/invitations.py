@@ -6,8 +6,8 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin import PREFIX
-from trellis.admin.admins.administrators import fetch_admin
 from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, list_kinds
+from trellis.admin.admins.sessions import fetch_admin
 from trellis.admin.admins.sign_in import end_session, start_session
 from trellis.admin.admins.sign_on import leave_with_invitation
 from trellis.admin.confirm import Confirmation

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.admins.sessions import fetch_admin
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import KINDS, ROLE
@@ -48,7 +49,7 @@ def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
 
 async def show(request: PageRequest) -> Response:
     """Ask for the role of an administrator. Requires that the password was entered recently."""
-    admin = await request.fetch("admins.get", target=request.number("id"))
+    admin = await fetch_admin(request)
     return _show(request, admin, build_role_form(request, admin), 200)
 
 
@@ -59,7 +60,7 @@ def _show(request: PageRequest, admin: Mapping[str, Any], form: Form, status: in
 
 async def give(request: PageRequest) -> Response:
     """Give an administrator another role."""
-    admin = await request.fetch("admins.get", target=request.number("id"))
+    admin = await fetch_admin(request)
     form = build_role_form(request, request.form)
     try:
         result = await request.perform("admins.set_role", form.raw(), admin["id"])

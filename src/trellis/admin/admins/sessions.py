@@ -53,6 +53,12 @@ def device_name(agent: str) -> str:
     return browser or system or agent[:40] or say("Unknown browser")
 
 
+async def fetch_admin(request: PageRequest) -> dict[str, Any]:
+    """Return the administrator whom a path names. Raises Refused."""
+    admin: dict[str, Any] = await request.fetch("admins.get", target=request.number("id"))
+    return admin
+
+
 async def fetch_sessions(request: PageRequest, admin: int) -> list[dict[str, Any]]:
     """Return the live sessions of an administrator, with the texts that a page shows: the device, and how it was confirmed."""
     return [
@@ -83,10 +89,9 @@ async def end_one(request: PageRequest) -> Response:
     return request.redirect(f"/administrators/{admin}", told)
 
 
-async def _fetch_admin(request: PageRequest) -> dict[str, Any]:
-    number = request.number("id")
-    admin = await request.fetch("admins.get", target=number)
-    return {**admin, "sessions": await fetch_sessions(request, number), "isMe": number == request.signed_in.id}
+async def _fetch_with_sessions(request: PageRequest) -> dict[str, Any]:
+    admin = await fetch_admin(request)
+    return {**admin, "sessions": await fetch_sessions(request, admin["id"]), "isMe": admin["id"] == request.signed_in.id}
 
 
 def _go_on(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
@@ -107,7 +112,7 @@ _EVERYWHERE: Final = Confirmation(
     title=mark("Sign {name} out everywhere"),
     button=say("Sign out everywhere"),
     tone="danger",
-    fetch=_fetch_admin,
+    fetch=_fetch_with_sessions,
     respond=_go_on,
     raw={"everywhere": True},
     confirms=True,

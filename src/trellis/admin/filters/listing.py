@@ -40,7 +40,7 @@ async def fetch_filtered(  # noqa: PLR0913  # a list is declared in one call
     addresses; `usual` are the values of filters that it leaves out. `adjust` turns what the form says into what the operation
     takes. If a filter is refused, nothing is found, and the form says why.
     """
-    query = query or Submitted.filters(request.query, request.clock)
+    query = Submitted.filters(request.query, request.clock) if query is None else query
     typed = Submitted((*usual.items(), *query.pairs))
     help_texts = dict.fromkeys((field.name for field in fields), "")
     form = Form(fields, typed, choices=choices, labels=labels, help=help_texts, clock=request.clock)

@@ -25,7 +25,7 @@ from zxcvbn import zxcvbn
 
 _STATEMENTS: Final = 5_000  # that are kept compiled
 _ADDRESSES: Final = 1_000  # that are kept taken apart
-_COLLECTIONS: Final = (20_000, 20, 50)  # thresholds of the garbage collector; Python's own are for young objects 700 and 10
+_COLLECTIONS: Final = (50_000, 20, 50)  # thresholds of the garbage collector; Python's own are for young objects 700 and 10
 FOLDER: Final = "SAVINGS_OF_TRELLIS"  # names the folder to the services of the tests; not behind TRELLIS_, where the settings are
 
 

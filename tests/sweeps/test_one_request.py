@@ -94,12 +94,14 @@ class OneRequest:
 
 
 @pytest.fixture
-def sweep() -> Iterator[OneRequest]:
-    """A sweep without what the test run has loaded: as in the service, it need not be walked through for garbage each time."""
+def sweep() -> OneRequest:
+    """A sweep without what the test run has loaded: as in the service, it need not be walked through for garbage each time.
+
+    It stays so in the tests that follow, for which it is of no use either.
+    """
     gc.collect()
     gc.freeze()
-    yield OneRequest()
-    gc.unfreeze()
+    return OneRequest()
 
 
 def test_no_body_holds_the_loop(make_api: MakeApiClient, run: Run, community: Community, sweep: OneRequest) -> None:

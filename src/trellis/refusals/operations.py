@@ -74,7 +74,7 @@ ROWS: Final = (
             )),
     Refusal("1T111/3", "CHANGE_SET_TOO_LARGE", 409, "There are too many events to undo at once", Scope.DECLARED,
             when="There are more events than can be undone in one transaction. `detail` says how to undo them in parts.",
-            example="There are 12,000 events to undo, and at most 10,000 can be undone at once. Nothing was changed. "
+            example="There are more than 10,000 events to undo, which is the most that can be undone at once. Nothing was changed. "
                     "Send after=4711 to undo the newest of them, and then the rest.",
             members=(Member("after", COUNT, "the event after which there are few enough.", 4711),)),
     # --- documents ------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Undoing many events: creations together, exactly as one by one; how many at once; and what is said of those that were purged."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from random import Random
@@ -12,12 +13,14 @@ from tests.database_state import DatabaseState, Rows
 from tests.fixture_types import Clock, Run
 from trellis.compose import compose
 from trellis.core.actor import Actor
+from trellis.core.events import find_undoing_events
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.undo import many
 from trellis.errors import Refused
 from trellis.store import events as log
 from trellis.store import snapshots
+from trellis.store.engine import Transaction
 from trellis.store.nodes import rows
 
 ALL = Actor("key", 7, "Plugin", None)
@@ -166,7 +169,8 @@ def test_more_creations_than_there_may_be_other_changes_are_undone_at_once(
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most six events at once, of which three one by one."""
+    """At most six events at once, of which three one by one, and four are looked for at a time."""
+    monkeypatch.setattr(many, "_PAGE", 4)
     monkeypatch.setattr(many, "MOST", 6)
     monkeypatch.setattr(many, "MOST_SINGLY", 3)
 
@@ -198,6 +202,27 @@ def test_changes_are_undone_in_smaller_parts(gate: Gate, run: Run, database: Dat
     assert run("calendars.get", calendar)["name"] == "2"
     assert run("changesets.restore", number)["undoneCount"] == 2
     assert run("calendars.get", calendar)["name"] == "0"
+
+
+@pytest.mark.usefixtures("few")
+def test_of_too_many_no_more_are_looked_at_than_can_be_undone(gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key may have millions of events, and all other writes wait meanwhile."""
+    number, seen = create(gate, 40), list[int]()
+
+    def note(tx: Transaction, seqs: Sequence[int]) -> dict[int, int]:
+        seen.extend(seqs)
+        return find_undoing_events(tx, seqs)
+
+    monkeypatch.setattr(many, "find_undoing_events", note)
+    for name, target, given in (
+        ("changesets.restore", number, {}),
+        ("events.restore_of_key", 7, {"since": "2000-01-01T00:00:00Z"}),
+    ):
+        seen.clear()
+        with pytest.raises(Refused) as refused:
+            run(name, target, **given)
+        assert advice(refused.value) == 40 - 6
+        assert seen == [*range(40, 32, -1)]
 
 
 @pytest.mark.usefixtures("few")

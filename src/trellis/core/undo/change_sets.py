@@ -1,8 +1,8 @@
 """The operations that undo many events at once: those of a change set, or those of a key since a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from trellis.core.events import may_be_purged
 from trellis.core.fields import Boolean, Field, Integer, ListOf, NodeId, Text, Timestamp, invalid_id
@@ -114,21 +114,19 @@ def _restore_change_set(context: Context) -> Outcome:
     actor = context.call.actor
     if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or may_list_all(actor)):
         raise invalid_id(say("change set"), number, _NO_CHANGE_SET)  # only callers who may read all events may know whose it is
-    seqs, purged = _cut(context, found.events, found.purged)
-    return undo_events(context, seqs, purged=purged)
+    return _undo(context, {"change_set": number}, found.purged)
 
 
 def _restore_of_key(context: Context) -> Outcome:
     since = context.input.get("since")
-    found = events.find_of_key(context.tx, context.call.target or 0, since)
-    seqs, purged = _cut(context, found, None if may_be_purged(context, since) else 0)
-    return undo_events(context, seqs, purged=purged)
+    filters = {"actor_type": "key", "actor_id": context.call.target or 0}
+    purged = None if may_be_purged(context, since) else 0
+    return _undo(context, filters, purged, events.find_newest_before(context.tx, since))
 
 
-def _cut(context: Context, found: Sequence[int], purged: int | None) -> tuple[Sequence[int], int | None]:
-    """Leave out the events up to the one that the caller sends as `after`. Purged events are older than all that are kept."""
-    after = context.input.get(_AFTER.name)
-    if after is None:
-        return found, purged
-    oldest, _ = events.find_bounds(context.tx)
-    return [seq for seq in found if seq > after], 0 if after >= oldest - 1 else purged
+def _undo(context: Context, filters: Mapping[str, Any], purged: int | None, last: int = 0) -> Outcome:
+    """Undo events after `last`, and after what the caller sends as `after`. Purged events are older than all that are kept."""
+    after = context.input.get(_AFTER.name) or 0
+    if after and after >= events.find_bounds(context.tx)[0] - 1:
+        purged = 0
+    return undo_events(context, filters, after=max(after, last), purged=purged)

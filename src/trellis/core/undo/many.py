@@ -1,7 +1,7 @@
 """Undoes many events in one transaction, newest first: adjacent events of one sort together, all others one by one."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
@@ -19,6 +19,7 @@ from trellis.store.events import Event
 # All other writes wait while events are undone, and must not wait for more than a few seconds.
 MOST: Final = 10_000
 MOST_SINGLY: Final = 1_000  # events that are not creations of unchanged records: as many as a batch has at most
+_PAGE: Final = 2000  # events that are looked for at a time
 SHOWN: Final = 1000  # conflicts and events that a response lists; the counts include all
 _RAW: Final = {"deleteCreated": True}
 _REACH: Final = "under"  # a member of refusals to reach further than a grant allows
@@ -26,17 +27,19 @@ _REACH: Final = "under"  # a member of refusals to reach further than a grant al
 _PASSING: Final = frozenset({"updatedAt", "position", "path", "url", "lastUsedAt", "state", "oldSecretUntil"})
 
 
-def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) -> Outcome:
-    """Undo events, given newest first. `purged` is how many more were purged; None if that is not known, but some may have been.
+def undo_events(context: Context, filters: Mapping[str, Any], *, after: int, purged: int | None) -> Outcome:
+    """Undo the events after a sequence number that pass filters of `events.build_conditions`, the newest first.
+
+    `purged` is how many more were purged; None if that is not known, but some may have been.
 
     Raises Refused (CHANGE_SET_TOO_LARGE, RESTORE_CONFLICTS), in which case nothing has changed.
     """
     dry, skip = (bool(context.input.get(name)) for name in (DRY_RUN.name, "skipConflicts"))
-    undoing = _Undoing(context, seqs)
+    undoing = _Undoing(context, filters, after)
     undoing.undo()
     undone, conflicts, hidden = undoing.undone, undoing.conflicts, undoing.hidden
     if (conflicts or hidden or purged != 0) and not dry and not skip:
-        raise _refuse(conflicts, hidden, len(seqs), purged)
+        raise _refuse(conflicts, hidden, undoing.count, purged)
     counts = Counter(event.operation for event, _ in undone)
     shown = [{"event": event.seq, "operation": event.operation, "by": None if dry else by} for event, by in undone[:SHOWN]]
     result = {
@@ -77,30 +80,43 @@ class _Undoing:
     `hidden` counts the conflicts of events that the caller's role cannot see, which are not listed.
     """
 
-    def __init__(self, context: Context, seqs: Sequence[int]) -> None:
+    def __init__(self, context: Context, filters: Mapping[str, Any], after: int) -> None:
         self._context = context
-        self._seqs = seqs
-        self._wanted = set(seqs)
+        self._already: dict[int, int] = {}  # events that are undone already, each with the event that undid it
+        self._seqs = self._find_seqs(filters, after)
+        self._wanted = set(self._seqs)
         self._settled: set[int] = set()  # events of which another wanted event has left nothing to undo
         self._again: set[int] = set()  # events to undo once more, since their undo was undone here
-        self._already = find_undoing_events(context.tx, seqs)
         self._kinds = {kind.name: kind for kind in context.environment.kinds}
-        self._progress = Progress(context.call, len(seqs))
+        self._progress = Progress(context.call, len(self._seqs))
         self._others = 0
+        self.count = len(self._seqs)
         self.undone: list[tuple[Event, int | None]] = []
         self.conflicts: list[dict[str, Any]] = []
         self.hidden = 0
 
+    def _find_seqs(self, filters: Mapping[str, Any], after: int) -> list[int]:
+        """Find the events, the newest first. Raises Refused as soon as there are too many that are not undone yet."""
+        seqs: list[int] = []
+        left: list[int] = []
+        before = None
+        while found := events.find_newest_numbers(self._context.tx, filters, _PAGE, after=after, before=before):
+            self._context.call.check_time()
+            self._already |= find_undoing_events(self._context.tx, found)
+            left += (seq for seq in found if seq not in self._already)
+            if len(left) > MOST:
+                told = say(
+                    "There are more than {most:,} events to undo, which is the most that can be undone at once. "
+                    "Nothing was changed.",
+                    most=MOST,
+                )
+                raise _refuse_size(told, left[MOST])
+            seqs += found
+            before = found[-1]
+        return seqs
+
     def undo(self) -> None:
         """Undo the events. Raises Refused if there are too many."""
-        left = [seq for seq in self._seqs if seq not in self._already]
-        if len(left) > MOST:
-            told = say(
-                "There are {count:,} events to undo, and at most {most:,} can be undone at once. Nothing was changed.",
-                count=len(left),
-                most=MOST,
-            )
-            raise _refuse_size(told, left[MOST])
         wanted = [seq for seq in self._seqs if self._already.get(seq, seq) in self._wanted]
         for found in self._read(wanted):
             for (kind, sort), run in groupby(self._choose(found), self._find_sort):

@@ -37,24 +37,17 @@ def open_change_set(tx: Transaction, actor: Mapping[str, Any], name: str | None,
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """A change set: its actor (`actor_id` is 0 for an actor without an id), and the numbers of its events, the newest first.
-
-    `purged` is the number of its events that have been purged.
-    """
+    """A change set: its actor (`actor_id` is 0 for an actor without an id), and how many of its events have been purged."""
 
     actor_type: str
     actor_id: int
-    events: list[int]
     purged: int
 
 
 def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
     """Read a change set; None if it does not exist."""
     row = tx.connection.execute(sa.select(_c.actor_type, _c.actor_id).where(_c.id == number)).first()
-    if row is None:
-        return None
-    found = sa.select(events.c.seq).where(events.c.change_set == number).order_by(events.c.seq.desc())
-    return ChangeSet(row[0], row[1], list(tx.connection.execute(found).scalars()), find_purged(tx, number))
+    return None if row is None else ChangeSet(row[0], row[1], find_purged(tx, number))
 
 
 def count_of_change_set(tx: Transaction, number: int, resources: Collection[str] | None = None) -> int:

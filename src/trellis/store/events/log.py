@@ -190,14 +190,21 @@ def _decode(row: Row, tx: Transaction) -> Event:
     return Event(**values | {name: tx.decode(values[name]) for name in _JSON})
 
 
-def find_of_key(tx: Transaction, key: int, since: str) -> list[int]:
-    """Return the sequence numbers of the events that a key caused at or after a time, the newest first."""
-    found = (
-        sa.select(events.c.seq)
-        .where(*build_conditions({"since": since, "actor_type": "key", "actor_id": key}))
-        .order_by(events.c.seq.desc())
-    )
-    return list(tx.connection.execute(found).scalars())
+def find_newest_numbers(tx: Transaction, filters: Mapping[str, Any], most: int, *, after: int, before: int | None) -> list[int]:
+    """Return the sequence numbers of the newest events that pass filters (see `select_page`), at most `most`, the newest first.
+
+    Only events after `after` are among them, and given `before`, only events before that.
+    """
+    found = sa.select(events.c.seq).where(events.c.seq > after, *build_conditions(filters))
+    if before is not None:
+        found = found.where(events.c.seq < before)
+    return list(tx.connection.execute(found.order_by(events.c.seq.desc()).limit(most)).scalars())
+
+
+def find_newest_before(tx: Transaction, at: str) -> int:
+    """Return the sequence number of the newest event before a time; 0 if there is none."""
+    found = sa.select(events.c.seq).where(events.c.at < at).order_by(events.c.at.desc(), events.c.seq.desc()).limit(1)
+    return int(tx.connection.execute(found).scalar() or 0)
 
 
 def _undoing() -> Statement:

@@ -90,6 +90,20 @@ def test_a_value_is_refused_under_the_message_that_fits(type_: Type, raw: Any, m
     assert refused.value.message == message
 
 
+@pytest.mark.parametrize("beside", ["b", "\u00e9", "\u4e2d"])
+def test_no_control_characters_pass_but_those_that_end_lines_and_tabs(beside: str) -> None:
+    refused = set()
+    for number in range(0x100):
+        text = f"a{chr(number)}{beside}"
+        try:
+            parsed = PAGE.parse(text)
+        except Invalid:
+            refused.add(number)
+        else:
+            assert parsed == text
+    assert refused == {*range(0x20), *range(0x7F, 0xA0)} - set(b"\t\n\r")
+
+
 CHARACTERS = st.text(st.sampled_from("<>/&;#x13 ab\"'=-!pscript\n\r\t\xa0"), max_size=60)
 TAGS = st.sampled_from(["<p>", "<h1>", "<li>", "<dd>", "<a>", "</a>", "<button>", "<select>", "<form>", "<table>", "x"])
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _CONTROLS_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST_ROUNDS: Final = 10  # of sanitising; two or three are enough unless a text was written to take many
-_MARKUP: Final = re.compile("[<>&\u00a0]")  # characters that HTML writes differently from plain text
+_ASCII_CONTROLS_BUT_LINES: Final = bytes({*range(0x20), 0x7F} - {*b"\t\n\r"})
+_MARKUP: Final = "<>&\u00a0"  # characters that HTML writes differently from plain text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Text:
         if not isinstance(raw, str):
             raise Invalid(say("must be text, not {raw}.", raw=quote(raw)), self.missing if raw is None else "INVALID_VALUE")
         value = raw.strip()
-        if found := (_CONTROLS_BUT_LINES if self.lines else CONTROLS).search(value):
+        if found := _find_control_but_lines(value) if self.lines else CONTROLS.search(value):
             raise Invalid(
                 say(
                     "must not contain control characters; there is U+{ord:04X} at offset {start}.",
@@ -66,6 +67,13 @@ class Text:
         return {"type": "string", "maxLength": self.longest} | ({"minLength": self.shortest} if self.shortest else {})
 
 
+def _find_control_but_lines(text: str) -> re.Match[str] | None:
+    """Find the first control character; most texts are in ASCII and have none, which takes a tenth of the time of a search."""
+    if text.isascii() and len(text.encode().translate(None, _ASCII_CONTROLS_BUT_LINES)) == len(text):
+        return None
+    return _CONTROLS_BUT_LINES.search(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Html:
     """HTML, sanitised by nh3 before it is stored: scripts, event handlers and unknown elements are removed."""
@@ -75,7 +83,7 @@ class Html:
 
     def parse(self, raw: Any) -> str:
         text = Text(self.longest, lines=True).parse(raw)
-        if not _MARKUP.search(text):
+        if not any(character in text for character in _MARKUP):
             return text
         value = _sanitize(_clean_page, text, _CONTROLS_BUT_LINES)
         if len(value) > self.longest:

@@ -105,13 +105,25 @@ def before() -> dict[str, Any]:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """Copy what the tests need of the project, with what is compiled of it, but not what is being written there just now."""
-    for folder in ("src", "tests", "docs", "scripts"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc.*", "node_modules"))
-    for file in [*ROOT.glob("*.md"), *ROOT.glob("*.toml"), *ROOT.glob("*.ini"), ROOT / "Makefile"]:
-        shutil.copy(file, tmp_path)
+def package(tmp_path: Path) -> Path:
+    """Copy the package and its settings, with what is compiled of it, but not what is being written there just now."""
+    copy(tmp_path, "src")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def project(package: Path) -> Path:
+    """Copy what the tests need of the project."""
+    copy(package, "tests", "docs", "scripts")
+    for file in [*ROOT.glob("*.md"), *ROOT.glob("*.ini"), ROOT / "Makefile"]:
+        shutil.copy(file, package)
+    return package
+
+
+def copy(project: Path, *folders: str) -> None:
+    for folder in folders:
+        shutil.copytree(ROOT / folder, project / folder, ignore=shutil.ignore_patterns("*.pyc.*", "node_modules"))
 
 
 def follow(page: str, project: Path) -> list[tuple[str, int]]:
@@ -178,11 +190,11 @@ def readable(project: Path, *names: str) -> None:
     run(project, "-m", "ruff", "format", "--check", *names)
 
 
-def test_a_kind_is_added_as_printed(project: Path, before: dict[str, Any]) -> None:
-    touched = follow("add-a-kind.md", project)
+def test_a_kind_is_added_as_printed(package: Path, before: dict[str, Any]) -> None:
+    touched = follow("add-a-kind.md", package)
     assert [name for name, _ in touched] == ["src/trellis/kinds/courses.py", *["src/trellis/kinds/__init__.py"] * 2]
     assert sum(lines for name, lines in touched[1:]) == 2
-    after = appearances(project)
+    after = appearances(package)
     grants = {f"courses.{verb}" for verb in ("list", "get", "create", "update", "delete", "copy")}
     names = grants | {f"courses.{verb}" for verb in ("get_external", "put_external", "delete_external", "order", "tree")}
     for place in ("rest", "openapi", "reference"):
@@ -191,15 +203,15 @@ def test_a_kind_is_added_as_printed(project: Path, before: dict[str, Any]) -> No
     assert {"Course", "CoursePage", "CourseInput", "CourseChanges", "CoursePermissions"} <= set(after["schemas"])
     assert {"GET /courses", "POST /courses/new", "POST /courses/{id:int}/copy"} <= set(after["panel"])
     assert {"course.created", "course.moved", "course.copied", "course.restored"} <= set(after["events"])
-    readable(project, "src/trellis/kinds/courses.py", "src/trellis/kinds/__init__.py")
-    assert '"level": "advanced"' in type_in(project, "add-a-kind.md")
+    readable(package, "src/trellis/kinds/courses.py", "src/trellis/kinds/__init__.py")
+    assert '"level": "advanced"' in type_in(package, "add-a-kind.md")
 
 
-def test_an_operation_is_added_as_printed(project: Path, before: dict[str, Any]) -> None:
-    touched = follow("add-an-operation.md", project)
+def test_an_operation_is_added_as_printed(package: Path, before: dict[str, Any]) -> None:
+    touched = follow("add-an-operation.md", package)
     assert [name for name, _ in touched] == ["src/trellis/core/nodes/touch.py", *["src/trellis/core/nodes/__init__.py"] * 2]
     assert sum(lines for name, lines in touched[1:]) <= 5
-    after = appearances(project)
+    after = appearances(package)
     names = {f"{kind}.touch" for kind in ("forums", "calendars", "categories")}
     for place in ("rest", "openapi", "reference", "grants"):
         assert set(after[place]) - set(before[place]) == names, place
@@ -211,8 +223,8 @@ def test_an_operation_is_added_as_printed(project: Path, before: dict[str, Any])
     assert set(after["events"]) - set(before["events"]) == {
         f"{kind}.touched" for kind in ("forum", "calendar", "category", "group", "blog")
     }
-    assert "forums.touch" in type_in(project, "add-an-operation.md")
-    readable(project, "src/trellis/core/nodes/touch.py", "src/trellis/core/nodes/__init__.py")
+    assert "forums.touch" in type_in(package, "add-an-operation.md")
+    readable(package, "src/trellis/core/nodes/touch.py", "src/trellis/core/nodes/__init__.py")
 
 
 @pytest.mark.slow

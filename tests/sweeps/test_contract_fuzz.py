@@ -39,7 +39,8 @@ def test_the_service_keeps_the_promises_of_its_openapi_document(
     done = subprocess.run(
         [sys.executable, "-m", "schemathesis.cli", *asked],
         cwd=tmp_path,
-        env={**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(storage_directory())},  # which characters there are is kept there
+        # which characters there are is kept there
+        env={**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(storage_directory().path)},
         capture_output=True,
         text=True,
         timeout=1500,

@@ -1,13 +1,16 @@
 """Writes that touch many nodes with very long texts: they read some of them at a time, whatever else they do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.community import Community
-from tests.fixture_types import Run, RunForEvent
+from tests.conftest import runner, settings_for
+from tests.databases import Databases
+from tests.fixture_types import Clock, Run, RunForEvent
 from tests.memory_meter import MemoryMeter
+from trellis.compose import compose
 
 pytestmark = pytest.mark.slow
 
@@ -16,15 +19,31 @@ COUNT = 300
 MOST = 45 * 2**20  # bytes: a hundred nodes as they are read, as they are, and as they are written
 
 
-@pytest.fixture
-def top(run: Run, community: Community) -> int:
-    """A forum with 30 MB of descriptions in its children, which all name a group."""
+@pytest.fixture(scope="module")
+def _filled(databases: Databases, _community_template: tuple[str, Community]) -> Iterator[tuple[str, int]]:
+    """A community with a forum with 30 MB of descriptions in its children, which all name a group."""
+    url, community = databases.new(_community_template[0]), _community_template[1]
+    gate = compose(settings_for(url), clock=Clock())
+    run = runner(gate)
     top = int(run("forums.create", name="Top", permissions={"view": [community.patrons]})["id"])
     part = int(run("forums.create", name="Part", description=LONGEST, permissions={"view": [community.patrons]})["id"])
     operations = [{"operation": "forums.copy", "id": part, "body": {"parentId": top}}] * 60
     for _ in range(COUNT // 60):
         run("core.batch", operations=operations)
-    return top
+    gate.store.close()
+    yield url, top
+    databases.drop(url)
+
+
+@pytest.fixture
+def _template(_filled: tuple[str, int]) -> str:
+    return _filled[0]
+
+
+@pytest.fixture
+def top(_filled: tuple[str, int]) -> int:
+    """The forum that has so much below it."""
+    return _filled[1]
 
 
 @pytest.fixture

@@ -66,6 +66,8 @@ class Seen:
 
     def has_counted(self, requests: int) -> bool:
         """Return whether either worker tells of so many requests; each learns within a second what the other has counted."""
+        if self.read_metrics()["trellis_requests_total"] != requests:
+            return False
         with ThreadPoolExecutor(4) as callers:
             return {told["trellis_requests_total"] for told in callers.map(lambda _: self.read_metrics(), range(8))} == {requests}
 
@@ -79,16 +81,16 @@ class Seen:
 
     def agrees(self, *, ready: bool, database: bool = True) -> bool:
         """Return whether /readyz of whichever worker says this, and the metrics too."""
+        told = self.read_metrics()
+        figures = [told[f"trellis_{name}"] for name in ("workers", "workers_ready", "database_up")]
+        expected: list[float] = [2, 2 if ready else 0, database]
 
         def ask(_number: int) -> int:
             with httpx.Client(trust_env=False) as client:  # on a connection of its own, so that either worker may answer
                 return client.get(f"{self.service.address}/readyz").status_code
 
         with ThreadPoolExecutor(4) as callers:
-            statuses = set(callers.map(ask, range(8)))
-        told = self.read_metrics()
-        figures = (told["trellis_workers"], told["trellis_workers_ready"], told["trellis_database_up"])
-        return statuses == {200 if ready else 503} and figures == (2, 2 if ready else 0, database)
+            return figures == expected and set(callers.map(ask, range(8))) == {200 if ready else 503}
 
 
 @contextmanager

@@ -72,8 +72,17 @@ def _row(page: Page, name: str) -> Locator:
     return page.locator(".node", has=page.locator(":scope > .node-row").get_by_role("link", name=name, exact=True))
 
 
+def _row_of(page: Page, node: int) -> Locator:
+    """Find what `_row` finds, by its number: in a long tree, `_row` asks every node for the names of all links below it."""
+    return page.locator(f"#node-{node}")
+
+
 def _children(page: Page, name: str) -> Locator:
-    return _row(page, name).locator(":scope > ul > .node > .node-row .node-name")
+    return _names_under(_row(page, name))
+
+
+def _names_under(row: Locator) -> Locator:
+    return row.locator(":scope > ul > .node > .node-row .node-name")
 
 
 def _arrow(page: Page, name: str) -> Locator:
@@ -81,7 +90,11 @@ def _arrow(page: Page, name: str) -> Locator:
 
 
 def _middle(page: Page, name: str) -> tuple[float, float]:
-    box = _row(page, name).locator(":scope > .node-row").bounding_box()
+    return _middle_of(_row(page, name))
+
+
+def _middle_of(row: Locator) -> tuple[float, float]:
+    box = row.locator(":scope > .node-row").bounding_box()
     assert box is not None
     return box["x"] + 120, box["y"] + box["height"] / 2
 
@@ -146,9 +159,9 @@ def test_more_rows_come_once(page: Page, line: Line, run: Run) -> None:
     page.goto(f"/admin/forums?open={shelf}")
     line.set(150)
     page.locator("[data-more]").dblclick()
-    expect(_children(page, "Shelf").last).to_have_text("Forum 129")
+    expect(_names_under(_row_of(page, shelf)).last).to_have_text("Forum 129")
     assert page.evaluate(_DUPLICATES) == []
-    assert _children(page, "Shelf").all_inner_texts() == names
+    assert _names_under(_row_of(page, shelf)).all_inner_texts() == names
 
 
 def test_a_drag_opens_nothing_that_the_pointer_has_left(page: Page, community: Community, run: Run) -> None:
@@ -254,22 +267,21 @@ def test_moves_are_sent_one_after_the_other(page: Page, line: Line, community: C
 def test_a_move_that_fails_goes_back_though_more_rows_have_come_meanwhile(page: Page, community: Community, run: Run) -> None:
     names = [f"Forum {number}" for number in range(102)]
     shelf = run("forums.create", name="Shelf")["id"]
-    for name in names:
-        run("forums.create", name=name, parentId=shelf)
+    numbers = [run("forums.create", name=name, parentId=shelf)["id"] for name in names]
     held: list[Route] = []
     page.route("**/forums/*/move", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
     page.goto(f"/admin/forums?open={shelf}")
-    _row(page, "Forum 99").scroll_into_view_if_needed()
+    _row_of(page, numbers[99]).scroll_into_view_if_needed()
     _take(page, "Forum 99")
-    x, y = _middle(page, "Forum 97")
+    x, y = _middle_of(_row_of(page, numbers[97]))
     page.mouse.move(x, y - 12, steps=4)
     page.mouse.up()
     _wait(page, lambda: held)
     page.locator("[data-more]").click()
-    expect(_children(page, "Shelf").last).to_have_text("Forum 101")
+    expect(_names_under(_row_of(page, shelf)).last).to_have_text("Forum 101")
     held.pop().abort()
     expect(_message(page)).to_contain_text("“Forum 99” is back where it was.")
-    assert _children(page, "Shelf").all_inner_texts() == names
+    assert _names_under(_row_of(page, shelf)).all_inner_texts() == names
 
 
 def test_without_a_network_plain_words_and_another_try(page: Page, line: Line, community: Community, run: Run) -> None:

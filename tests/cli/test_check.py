@@ -146,6 +146,31 @@ def test_a_search_index_that_was_rebuilt_is_not_taken_for_damaged(gate: Gate, ru
     assert run("check.list")["problems"] == []
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        *(("api_keys", name, value) for name in ("grants", "addresses", "bounds") for value in ("7", "{bad")),
+        *(("webhooks", name, value) for name in ("events", "maker") for value in ("7", "{bad")),
+    ],
+)
+def test_a_key_or_webhook_that_cannot_be_read_is_told(
+    run: Run, plant: Plant, trellis: Trellis, engine: str, table: str, column: str, value: str
+) -> None:
+    if engine == "postgresql" and value == "{bad":
+        pytest.skip("PostgreSQL stores nothing in such a column that is not JSON.")
+    run("keys.create", name="Importer", grants=["forums.list"])
+    run("webhooks.create", url="https://hooks.example/", events=["*"])
+    plant(f"UPDATE {table} SET {column} = '{value}' WHERE id = 1")  # noqa: S608  # a table of ours
+
+    result = trellis("check", "--repair")
+
+    assert (result.exit_code, type(result.exception)) == (1, SystemExit)
+    assert f"its {column} cannot be read. Restore a backup." in " ".join(result.stdout.split())
+    assert [(one["resource"], one["id"], one["problem"]) for one in run("check.list")["problems"]] == [
+        (table.removeprefix("api_"), 1, "unreadable")
+    ]
+
+
 def test_a_password_in_plain_text_is_told_but_not_shown(community: Community, plant: Plant, trellis: Trellis) -> None:
     plant(
         'UPDATE nodes SET fields = \'{{"description": "", "type": "discussions", "password": "hunter2", "theme": null, '

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam
 from trellis.store import sqlite
 from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
 from trellis.store.nodes import COLUMNS
-from trellis.store.tables import events, keys, nodes
+from trellis.store.tables import events, keys, nodes, webhooks
 
 _BATCH: Final = 100  # nodes to read at a time, with all their texts
 _c = nodes.c
@@ -158,6 +158,25 @@ def find_highest_key(tx: Transaction) -> int:
 def find_last_event(tx: Transaction) -> int:
     """Return the sequence number of the newest event; 0 if there are no events."""
     return int(tx.fetch(_LAST_EVENT)[0][0])
+
+
+_DOCUMENTS: Final = (  # columns with JSON, and what it must be
+    ("keys", keys, {"grants": list, "addresses": list, "bounds": dict}),
+    ("webhooks", webhooks, {"events": list, "maker": dict | None}),
+)
+
+
+def find_unreadable(tx: Transaction) -> Iterator[tuple[str, int, str]]:
+    """Find what is not the JSON that it must be in keys and webhooks: yield the resource, the id and the name of the column."""
+    for resource, table, types in _DOCUMENTS:
+        for number, *values in tx.fetch(Statement(sa.select(table.c.id, *(table.c[name] for name in types)).order_by(table.c.id))):
+            for (name, type_), value in zip(types.items(), values, strict=True):
+                try:
+                    is_sound = isinstance(Transaction.decode(value), type_)
+                except orjson.JSONDecodeError:
+                    is_sound = False
+                if not is_sound:
+                    yield resource, number, name
 
 
 def _missing_events() -> Statement:

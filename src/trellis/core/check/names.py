@@ -3,7 +3,7 @@
 Such characters are refused today, but older records may still contain them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -41,9 +41,9 @@ _NAMES: Final = (
 )
 
 
-def check_names(context: Context) -> Iterator[Finding]:
-    """Find names with invisible characters, and what they would be without these characters."""
-    for names in _NAMES:
+def check_names(context: Context, without: Container[str]) -> Iterator[Finding]:
+    """Find names with invisible characters, and what they would be without these characters, `without` those of some resources."""
+    for names in (names for names in _NAMES if names.resource not in without):
         for record in walk_pages(context, names.read_page):
             yield from _check(context, names, record)
 

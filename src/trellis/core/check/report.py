@@ -128,8 +128,7 @@ def _findings(context: Context) -> Generator[Finding]:
     yield from _check_log_size(context)
     yield from _check_lists(context)
     yield from _check_log(context)
-    yield from _check_grants(context)
-    yield from check_names(context)
+    yield from _check_programs(context)
 
 
 def _check_file(context: Context) -> Iterator[Finding]:
@@ -300,6 +299,17 @@ def _check_log(context: Context) -> Iterator[Finding]:
             else say("events {first} to {last} are missing from the log", first=first, last=last)
         )
         yield build_finding(_EVENTS, None, "gap", detail)
+
+
+def _check_programs(context: Context) -> Iterator[Finding]:
+    """Check keys and webhooks, and their names and those of administrators; of a resource that cannot be read, nothing else."""
+    unreadable = [*check.find_unreadable(context.tx)]
+    for resource, number, column in unreadable:
+        yield build_finding(resource, number, "unreadable", say("its {column} cannot be read. Restore a backup.", column=column))
+    without = {resource for resource, _, _ in unreadable}
+    if _KEYS not in without:
+        yield from _check_grants(context)
+    yield from check_names(context, without)
 
 
 def _check_grants(context: Context) -> Iterator[Finding]:

@@ -408,6 +408,10 @@ def test_a_key_that_others_can_read_is_told(bring: Import, key_file: Path) -> No
     brought = bring()
     complete(brought)
     assert f"chmod 600 {key_file}" in brought.stderr.replace("\n", "")
+    key_file.write_bytes(b"\xff")
+    told = bring()
+    assert told.exit_code == 1
+    assert f"chmod 600 {key_file}" in told.stderr.replace("\n", "")
 
 
 @pytest.mark.parametrize("arguments", [(), ("https://old.example/",), ("--key-file", "old.key")])

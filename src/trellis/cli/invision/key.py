@@ -13,9 +13,9 @@ _KEY: Final = re.compile(r"[!-9;-~]{8,200}", re.ASCII)  # no colon: Basic ends t
 def read_key(file: Path) -> str:
     """Return the key, the first line of a file, or of standard input for `-`. Raises Failure, which does not repeat the key."""
     try:
-        line = read_line(str(file))
         if str(file) != STDIN and stat.S_IMODE(file.stat().st_mode) & 0o077:
             say(f"Others on this machine can read {file}: chmod 600 {file}", style="yellow")
+        line = read_line(str(file))
     except OSError as error:
         raise Failure(f"{file} could not be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:

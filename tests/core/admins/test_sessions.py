@@ -159,6 +159,9 @@ def test_sessions_are_listed_and_ended_by_their_ids(gate: Gate, mira: int, run: 
 def test_whoever_signs_somebody_out_says_from_where(run: Run, mira: int) -> None:
     with pytest.raises(Refused, match="sessions is needed"):
         run("admins.sign_out", mira)
+    with pytest.raises(Refused) as refused:
+        run("admins.sign_out", mira, but=7)
+    assert [fault.field for fault in refused.value.faults] == ["sessions", "but"]
 
 
 def test_only_the_right_password_of_an_enabled_administrator_fits(gate: Gate, mira: int, run: Run) -> None:

@@ -213,6 +213,7 @@ def operations() -> tuple[Operation, ...]:
             (_SESSIONS, _EVERYWHERE, _BUT),
             writes=True,
             has_target=True,
+            judges_input=True,
         ),
     )
 

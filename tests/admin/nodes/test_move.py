@@ -181,6 +181,7 @@ def test_a_script_is_told_what_is_wrong(admin: Visitor, community: Community, ru
     run("forums.delete", community.staff)
     gone = admin.post(f"{path}/move", {"_version": seen}, headers=_JSON)
     assert (gone.status_code, gone.json()["message"]) == (404, "INVALID_ID")
+    assert gone.json()["detail"] == "This forum does not exist or has been deleted. Reload the page."
 
 
 def test_flat_kinds_are_reordered(admin: Visitor, community: Community, run: Run) -> None:

@@ -115,7 +115,9 @@ async def show_missing(kind: NodeKind, request: PageRequest, *, keeps: bool = Fa
     `keeps`: what was typed describes a whole node, and another one can be created from it.
     """
     if request.wants_json:
-        raise Refused("INVALID_ID", say("This {singular} has already been deleted.", singular=kind.singular))
+        raise Refused(
+            "INVALID_ID", say("This {singular} does not exist or has been deleted. Reload the page.", singular=kind.singular)
+        )
     number = request.number("id")
     event = await fetch_last_event(request, kind.name, number)
     last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": number})

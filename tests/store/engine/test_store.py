@@ -1,5 +1,6 @@
 """The database's door: one writer whose waiting writes share a commit, snapshots for readers, and an answer in every trouble."""
 
+import gc
 import threading
 import time
 import weakref
@@ -444,13 +445,14 @@ def test_lost_connections_are_replaced(store: Store, settings: Settings, first: 
 @pytest.mark.parametrize("fails", [False, True], ids=["written", "failed"])
 def test_garbage_that_refers_to_itself_is_collected_only_after_the_write_that_has_made_it(store: Store, *, fails: bool) -> None:
     garbage: list[weakref.ref[threading.Event]] = []
+    enough = 2 * gc.get_threshold()[0]  # objects: more than the collector lets pass without looking
 
     def has_left(tx: Transaction) -> bool:
         event = threading.Event()
         event.itself = event  # type: ignore[attr-defined]
         garbage.append(weakref.ref(event))
         del event
-        objects = [[number] for number in range(30_000)]  # more than the collector lets pass without looking
+        objects = [[number] for number in range(enough)]
         if fails:
             raise KeyError(len(objects))
         return garbage[0]() is not None
@@ -460,7 +462,7 @@ def test_garbage_that_refers_to_itself_is_collected_only_after_the_write_that_ha
             store.write(has_left).result(30)
     else:
         assert store.write(has_left).result(30)
-    objects = [[number] for number in range(30_000)]
+    objects = [[number] for number in range(enough)]
     assert garbage[0]() is None, len(objects)
 
 

@@ -1,5 +1,6 @@
 """A real Chromium: opening pages of the panel and the reference, signing in, and asking axe what is wrong with a page."""
 
+import re
 import shutil
 from asyncio import AbstractEventLoop, _set_running_loop, get_running_loop
 from collections.abc import Iterable, Iterator
@@ -135,6 +136,12 @@ def opened(
     )
     context.set_default_timeout(_GIVE_UP)
     return context
+
+
+def search_picker(page: Page, label: str, text: str) -> None:
+    """Type into the search of a picker, and wait for what it finds: the list gets shorter, and what is below it moves."""
+    page.get_by_label(f"{label}: search by name").fill(text)
+    expect(page.get_by_role("status").filter(has_text=re.compile(r"^\s*\d+ found\.\s*$"))).to_have_count(1)
 
 
 def sign_in(page: Page, login: str, password: str) -> None:

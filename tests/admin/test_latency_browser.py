@@ -338,6 +338,18 @@ def test_a_picker_and_the_grid_offer_another_try(page: Page, line: Line, communi
     expect(page.get_by_role("checkbox", name="Every group: view")).not_to_be_checked()
 
 
+def test_what_is_typed_before_the_scripts_have_come_is_searched_for(page: Page, community: Community) -> None:
+    held: list[Route] = []
+    page.route("**/searches.js*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.goto(f"/admin/forums/{community.help}", wait_until="commit")
+    page.get_by_text("Same as another forum…").click()
+    page.get_by_label("Same as another forum: search by name").fill("staff")
+    _wait(page, lambda: held)
+    for asked in held:
+        asked.continue_()
+    expect(page.get_by_role("group", name="Same as another forum").get_by_role("status")).to_have_text("1 found.")
+
+
 def test_an_edited_form_is_not_left_without_a_word(page: Page, community: Community, run: Run) -> None:
     asked: list[str] = []
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.admin.conftest import LetIn
-from tests.browser import bring_axe, faults, list_complaints, opened
+from tests.browser import bring_axe, faults, list_complaints, opened, search_picker
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Events, MakeKey, Run, RunForEvent
 from tests.service_process import Service
@@ -93,7 +93,7 @@ def test_one_whose_parent_is_gone_finds_another(
     page.goto("/admin/events")
     page.locator("tr", has_text="Betas").locator("td.when a").first.click()
     page.get_by_role("dialog").get_by_role("link", name="Undo…").click()
-    page.get_by_label("New parent: search by name").fill("hel")
+    search_picker(page, "New parent", "hel")
     page.get_by_role("radio", name="Help").check()
     page.get_by_role("button", name="Undo").last.click()
     expect(page.locator(".flash")).to_contain_text("Betas was restored.")

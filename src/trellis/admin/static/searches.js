@@ -20,10 +20,12 @@ function search(picker) {
     const found = await askJson(input, `${picker.dataset.source}&search=${encodeURIComponent(wanted)}`, { newest: true });
     if (found) show(picker, found, status, wanted);
   };
-  input.addEventListener("input", () => {
+  const findSoon = () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => attempt(find), 120);
-  });
+  };
+  input.addEventListener("input", findSoon);
+  if (input.value !== input.defaultValue) findSoon(); // typed before this script had come
   picker.querySelector(`input[name^="_searched."]`).disabled = true; // otherwise the service would answer with a search instead of saving
 }
 

@@ -59,11 +59,16 @@ def _decode(row: Row) -> StoredNode:
 
 
 def _decode_object(column: Any) -> dict[str, Any] | None:
-    try:
-        value = Transaction.decode(column)
-    except orjson.JSONDecodeError:
-        return None
+    value = _decode_json(column)
     return value if isinstance(value, dict) else None
+
+
+def _decode_json(column: Any) -> Any:
+    """Return the value of a JSON column; of one that is not JSON, the exception."""
+    try:
+        return Transaction.decode(column)
+    except orjson.JSONDecodeError as error:
+        return error
 
 
 _COUNTS = Statement(sa.select(_c.kind, sa.func.count(), sa.func.max(_c.id)).group_by(_c.kind))
@@ -160,22 +165,31 @@ def find_last_event(tx: Transaction) -> int:
     return int(tx.fetch(_LAST_EVENT)[0][0])
 
 
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_object_of_objects(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())
+
+
+def _is_maker(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and value.keys() >= {"type", "id"})
+
+
 _DOCUMENTS: Final = (  # columns with JSON, and what it must be
-    ("keys", keys, {"grants": list, "addresses": list, "bounds": dict}),
-    ("webhooks", webhooks, {"events": list, "maker": dict | None}),
+    ("keys", keys, {"grants": _is_list_of_texts, "addresses": _is_list_of_texts, "bounds": _is_object_of_objects}),
+    ("webhooks", webhooks, {"events": _is_list_of_texts, "maker": _is_maker}),
 )
 
 
 def find_unreadable(tx: Transaction) -> Iterator[tuple[str, int, str]]:
     """Find what is not the JSON that it must be in keys and webhooks: yield the resource, the id and the name of the column."""
-    for resource, table, types in _DOCUMENTS:
-        for number, *values in tx.fetch(Statement(sa.select(table.c.id, *(table.c[name] for name in types)).order_by(table.c.id))):
-            for (name, type_), value in zip(types.items(), values, strict=True):
-                try:
-                    is_sound = isinstance(Transaction.decode(value), type_)
-                except orjson.JSONDecodeError:
-                    is_sound = False
-                if not is_sound:
+    for resource, table, checks in _DOCUMENTS:
+        columns = (table.c[name] for name in checks)
+        for number, *values in tx.fetch(Statement(sa.select(table.c.id, *columns).order_by(table.c.id))):
+            for (name, is_sound), value in zip(checks.items(), values, strict=True):
+                if not is_sound(_decode_json(value)):
                     yield resource, number, name
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from nh3 import Cleaner
 
 _CONTROLS_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_ASCII_CONTROLS_BUT_LINES: Final = bytes(number for number in range(0x80) if _CONTROLS_BUT_LINES.match(chr(number)))
 _MOST_ROUNDS: Final = 10  # of sanitising; two or three are enough unless a text was written to take many
-_ASCII_CONTROLS_BUT_LINES: Final = bytes({*range(0x20), 0x7F} - {*b"\t\n\r"})
 _MARKUP: Final = "<>&\u00a0"  # characters that HTML writes differently from plain text
 
 

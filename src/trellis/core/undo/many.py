@@ -28,7 +28,7 @@ _PASSING: Final = frozenset({"updatedAt", "position", "path", "url", "lastUsedAt
 
 
 def undo_events(context: Context, filters: Mapping[str, Any], *, after: int, purged: int | None) -> Outcome:
-    """Undo the events after a sequence number that pass filters of `events.build_conditions`, the newest first.
+    """Undo the events after a sequence number that pass filters of `events.select_page`, the newest first.
 
     `purged` is how many more were purged; None if that is not known, but some may have been.
 
@@ -39,7 +39,7 @@ def undo_events(context: Context, filters: Mapping[str, Any], *, after: int, pur
     undoing.undo()
     undone, conflicts, hidden = undoing.undone, undoing.conflicts, undoing.hidden
     if (conflicts or hidden or purged != 0) and not dry and not skip:
-        raise _refuse(conflicts, hidden, undoing.count, purged)
+        raise _refuse(conflicts, hidden, len(undoing.seqs), purged)
     counts = Counter(event.operation for event, _ in undone)
     shown = [{"event": event.seq, "operation": event.operation, "by": None if dry else by} for event, by in undone[:SHOWN]]
     result = {
@@ -75,22 +75,22 @@ def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged
 
 
 class _Undoing:
-    """Undoes events. `undone` are the undone events, each with the event that undid it; `conflicts` lists the others.
+    """Undoes events, the newest first: `seqs` are their numbers.
 
+    `undone` are the undone events, each with the event that undid it; `conflicts` lists the others.
     `hidden` counts the conflicts of events that the caller's role cannot see, which are not listed.
     """
 
     def __init__(self, context: Context, filters: Mapping[str, Any], after: int) -> None:
         self._context = context
         self._already: dict[int, int] = {}  # events that are undone already, each with the event that undid it
-        self._seqs = self._find_seqs(filters, after)
-        self._wanted = set(self._seqs)
+        self.seqs = self._find_seqs(filters, after)
+        self._wanted = set(self.seqs)
         self._settled: set[int] = set()  # events of which another wanted event has left nothing to undo
         self._again: set[int] = set()  # events to undo once more, since their undo was undone here
         self._kinds = {kind.name: kind for kind in context.environment.kinds}
-        self._progress = Progress(context.call, len(self._seqs))
+        self._progress = Progress(context.call, len(self.seqs))
         self._others = 0
-        self.count = len(self._seqs)
         self.undone: list[tuple[Event, int | None]] = []
         self.conflicts: list[dict[str, Any]] = []
         self.hidden = 0
@@ -117,7 +117,7 @@ class _Undoing:
 
     def undo(self) -> None:
         """Undo the events. Raises Refused if there are too many."""
-        wanted = [seq for seq in self._seqs if self._already.get(seq, seq) in self._wanted]
+        wanted = [seq for seq in self.seqs if self._already.get(seq, seq) in self._wanted]
         for found in self._read(wanted):
             for (kind, sort), run in groupby(self._choose(found), self._find_sort):
                 if kind is None or sort is None:

@@ -195,10 +195,8 @@ def find_newest_numbers(tx: Transaction, filters: Mapping[str, Any], most: int, 
 
     Only events after `after` are among them, and given `before`, only events before that.
     """
-    found = sa.select(events.c.seq).where(events.c.seq > after, *build_conditions(filters))
-    if before is not None:
-        found = found.where(events.c.seq < before)
-    return list(tx.connection.execute(found.order_by(events.c.seq.desc()).limit(most)).scalars())
+    found = select_page(tx, filters, before, newest_first=True).where(events.c.seq > after).limit(most)
+    return list(tx.connection.execute(found.with_only_columns(events.c.seq)).scalars())
 
 
 def find_newest_before(tx: Transaction, at: str) -> int:

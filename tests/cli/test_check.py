@@ -152,7 +152,7 @@ def test_a_search_index_that_was_rebuilt_is_not_taken_for_damaged(gate: Gate, ru
         *(("api_keys", name, value) for name in ("grants", "addresses") for value in ("7", "[1]", "{bad")),
         *(("api_keys", "bounds", value) for value in ("7", '{"forums.list": 7}', "{bad")),
         *(("webhooks", "events", value) for value in ("7", "[[]]", "{bad")),
-        *(("webhooks", "maker", value) for value in ("7", "{}", "{bad")),
+        *(("webhooks", "maker", value) for value in ("7", '{"type": "key", "id": 1}', "{bad")),
     ],
 )
 def test_a_key_or_webhook_that_cannot_be_read_is_told(

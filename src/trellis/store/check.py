@@ -16,6 +16,7 @@ from trellis.store import sqlite
 from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
 from trellis.store.nodes import COLUMNS
 from trellis.store.tables import events, keys, nodes, webhooks
+from trellis.store.webhooks import endpoints
 
 _BATCH: Final = 100  # nodes to read at a time, with all their texts
 _c = nodes.c
@@ -174,7 +175,7 @@ def _is_object_of_objects(value: Any) -> bool:
 
 
 def _is_maker(value: Any) -> bool:
-    return value is None or (isinstance(value, dict) and value.keys() >= {"type", "id"})
+    return value is None or (isinstance(value, dict) and value.keys() >= set(endpoints.MAKER))
 
 
 _DOCUMENTS: Final = (  # columns with JSON, and what it must be

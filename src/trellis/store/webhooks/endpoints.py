@@ -54,7 +54,7 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Webhook))
 _PROGRESS: Final = ("failures", "failing_since", "attempted_at", "paused_until", "tried_since")
 _BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", *_PROGRESS})
 _SETTINGS: Final = tuple(f.name for f in fields(Webhook) if f.name not in _BOOKKEEPING)
-_MAKER: Final = ("type", "id", "name")
+MAKER: Final = ("type", "id", "name")
 _ENABLED = Statement(sa.select(*_COLUMNS).where(_c.enabled == sa.true()).order_by(_c.id))
 _MOVE = Statement(sa.update(webhooks).where(IdIn(_c.id, "ids")).values(cursor=bindparam("cursor")))
 _FIND = Statement(sa.select(*_COLUMNS).where(_c.id == bindparam("id")))
@@ -76,7 +76,7 @@ def _webhook(row: Sequence[Any], tx: Transaction) -> Webhook:
     webhook.events, webhook.enabled = tx.decode(webhook.events), bool(webhook.enabled)
     if webhook.maker is not None:
         maker = tx.decode(webhook.maker)
-        webhook.maker = {name: maker[name] for name in _MAKER}  # PostgreSQL returns them in another order
+        webhook.maker = {name: maker[name] for name in MAKER}  # PostgreSQL returns them in another order
     return webhook
 
 

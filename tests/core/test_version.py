@@ -1,10 +1,11 @@
 """The bytes of a record and the version that they make."""
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.version import compute_version, encode_json
+from trellis.core.version import compute_version, encode_json, encode_large
 
 
 def test_a_record_is_written_in_the_order_of_its_members() -> None:
@@ -23,3 +24,10 @@ def test_equal_bytes_make_equal_versions_and_others_do_not(one: bytes, other: by
 @given(st.dictionaries(st.text(), st.text() | st.integers(-(2**63), 2**63 - 1) | st.none() | st.booleans()))
 def test_what_is_written_reads_the_same(record: dict[str, object]) -> None:
     assert orjson.loads(encode_json(record)) == record
+
+
+@pytest.mark.parametrize("length", [0, 1, 500, 501, 1000, 1001])
+def test_what_is_large_is_written_the_same_in_parts(length: int) -> None:
+    many: list[object] = [{"id": number, "name": "Müller"} for number in range(length)]
+    for value in ({"results": many, "id": 7, "last": [many]}, ["site", many, many[:3]], ("site", many), many, "text", None):
+        assert encode_large(value) == encode_json(value)

@@ -13,12 +13,27 @@ ANY_VERSION: Final = "*"
 MARK: Final = "."  # in a tag, separates the version of a record from the version of its body; neither contains one
 # Members that change by themselves: the state of a webhook's delivery. A record has all of them, or none.
 _PASSING: Final = frozenset({"state", "failingSince", "lastAttemptAt", "oldSecretUntil"})
+_PART: Final = 500  # items of a list that are encoded in about a quarter of a millisecond
 _UNCOUNTED: Final = _PASSING | {"secret"}  # which only the response to the create of a webhook has
 
 
 def encode_json(record: Any) -> bytes:
     """Serialize a record as JSON in UTF-8, keeping the order of its members."""
     return orjson.dumps(record)
+
+
+def encode_large(value: Any) -> bytes:
+    """Serialize a value as `encode_json` does, but its long lists in parts: while one is encoded, no other thread can run."""
+    if isinstance(value, Mapping):
+        return orjson.dumps({name: _encode_in_parts(one) for name, one in value.items()})
+    return orjson.dumps([_encode_in_parts(one) for one in value] if isinstance(value, list | tuple) else value)
+
+
+def _encode_in_parts(value: Any) -> Any:
+    if not isinstance(value, list) or len(value) <= _PART:
+        return value
+    parts = [orjson.dumps(value[at : at + _PART])[1:-1] for at in range(0, len(value), _PART)]
+    return orjson.Fragment(b"[%b]" % b",".join(parts))
 
 
 def compute_version(body: bytes) -> str:

@@ -7,7 +7,7 @@ from trellis import __version__
 from trellis.core.gate import Result
 from trellis.core.operation import RawText
 from trellis.core.verbs import Verb
-from trellis.core.version import compute_tag, encode_json
+from trellis.core.version import compute_tag, encode_json, encode_large
 from trellis.errors import Refused
 from trellis.http.api import CachedResponse
 from trellis.sentences import say
@@ -65,7 +65,7 @@ def encode_write(verb: Verb, result: Result) -> bytes:
     `verb` is the verb that was carried out. If the call waits for somebody's approval, its status is 202, and the value is the
     proposal.
     """
-    body = encode_json(result.value)
+    body = encode_large(result.value)
     meta: dict[str, Any] = {}
     notes: list[str] = []
     if verb.status == HTTPStatus.ACCEPTED:

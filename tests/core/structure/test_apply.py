@@ -122,7 +122,7 @@ def test_one_that_comes_first_is_one_move(run: Run) -> None:
 def test_many_new_ones_come_where_the_document_has_them(run: Run, database: DatabaseState) -> None:
     run("structure.apply", document=document(forums=[node(f"old-{n}") for n in range(80)]))
     run("forums.create", name="Unmanaged", position=40)
-    entries = [node(f"new-{n}", node(f"below-{n}")) for n in range(100)] + [node(f"old-{n}") for n in range(40)]
+    entries = [node(f"new-{n}", node(f"below-{n}")) for n in range(130)] + [node(f"old-{n}") for n in range(40)]
     entries += [node(f"middle-{n}") for n in range(30)] + [node(f"old-{n}") for n in range(40, 80)] + [node("last")]
     run("structure.apply", document=document(forums=entries))
     shown = [(entry["name"], [entry["children"][0]["name"]]) if "children" in entry else entry["name"] for entry in entries]
@@ -210,6 +210,17 @@ def test_each_of_many_new_ones_that_is_refused_is_told_with_its_place(run: Run, 
     with database.unchanged():
         refused = refuse(run, document=document(forums=entries))
     assert [fault.field for fault in refused.faults] == ["forums[3]", "forums[6]"]
+
+
+def test_work_for_one_that_is_refused_does_not_grow_with_the_number_of_new_nodes(run: Run) -> None:
+    counts: list[int] = []
+    for size in (200, 400):
+        entries = [node(f"new-{n}") for n in range(size)]
+        entries[120]["color"] = "none"
+        with StatementMeter() as meter:
+            assert [fault.field for fault in refuse(run, document=document(calendars=entries)).faults] == ["calendars[120].color"]
+        counts.append(meter.count)
+    assert counts[1] < counts[0] + 60  # for 200 more nodes
 
 
 def test_each_of_many_changes_that_is_refused_is_told_with_its_place(run: Run, database: DatabaseState) -> None:

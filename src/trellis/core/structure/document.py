@@ -183,7 +183,6 @@ class _Parser:
             self.faults.append((place, told))
             return None
         members = entry_members(kind)
-        places = {str(name): place.at(raw, name) for name in raw}
         for name in raw:
             if name not in members and not (name == "children" and kind.tree):
                 hint = _tell_near(self._near[kind.name].find(str(name)))
@@ -201,12 +200,12 @@ class _Parser:
             if isinstance(values.get(secret.name), Mapping):
                 told = say("Only `trellis plan` and `trellis apply` read {name} from the environment.", name=secret.name)
                 self._fault(raw, place, secret.name, told)
-        entry = Entry(kind, place, external_id, name.strip(), values, self._parse_groups(kind, raw, place), places)
+        entry = Entry(place, raw, kind, external_id, name.strip(), values, self._parse_groups(kind, raw, place))
         children = raw.get("children") if kind.tree else None
         if children is not None and not isinstance(children, list | tuple):
             self._fault(raw, place, "children", say("children must be a list, each item of which begins with '- '."))
         elif children:
-            entry.children = self._parse_entries(kind, children, places["children"], level + 1)
+            entry.children = self._parse_entries(kind, children, place.at(raw, "children"), level + 1)
         return entry
 
     def _parse_external_id(self, kind: NodeKind, raw: Mapping[str, Any], place: Place) -> str:
@@ -297,7 +296,7 @@ class _Parser:
                 self._fault(one, at, "name", told)
             seen[name] = at
             settings = {member: one[member] for member in KEY_MEMBERS if member in one}
-            self.document.keys.append(KeyEntry(at, name, settings, {member: at.at(one, member) for member in settings}))
+            self.document.keys.append(KeyEntry(at, one, name, settings))
 
 
 def _is_duration(value: object) -> bool:

@@ -1,6 +1,6 @@
 """The content of a structure document: its sections, entries and keys, each with its place in the document."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -37,19 +37,30 @@ class Place:
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class Read:
+    """A part of a document that was read from a mapping, the `source`, at a place."""
+
+    place: Place
+    source: Mapping[str, Any]
+
+    def find_place(self, member: str) -> Place:
+        """Return the place of a member, or of what it is in, such as `permissions`; of the whole part if that is not there."""
+        name = member.partition(".")[0]
+        return self.place.at(self.source, name) if name in self.source else self.place
+
+
+@dataclass(slots=True, eq=False)
+class Entry(Read):
     """A node in a document. `values` are the members to set, in the form that the operations accept.
 
     `groups` are the members that name groups: a permission (`permissions.view`) or a field → "*" or external ids.
     """
 
     kind: NodeKind
-    place: Place
     external_id: str
     name: str
     values: dict[str, Any]
     groups: dict[str, str | tuple[str, ...]]
-    places: dict[str, Place]
     children: "list[Entry]" = field(default_factory=list)
 
     def walk(self) -> "Iterator[Entry]":
@@ -76,20 +87,17 @@ class Section:
             yield from entry.walk()
 
 
-@dataclass(slots=True)
-class KeyEntry:
-    """An API key in a document: its settings, in the form that the operations on keys accept, and their places."""
+@dataclass(slots=True, eq=False)
+class KeyEntry(Read):
+    """An API key in a document: its settings, in the form that the operations on keys accept."""
 
-    place: Place
     name: str
     settings: dict[str, Any]
-    places: dict[str, Place]
 
 
-def place_faults(refused: Refused, about: Entry | KeyEntry | None, place: Place) -> list[tuple[Place, str]]:
+def place_faults(refused: Refused, about: Read | None, place: Place) -> list[tuple[Place, str]]:
     """Return the faults that an operation has found in an entry, each with its place; without one, all of them are at `place`."""
-    places = about.places if about is not None else {}
-    found = [(places.get(fault.field.partition(".")[0], place), fault.detail) for fault in refused.faults]
+    found = [(place if about is None else about.find_place(fault.field), fault.detail) for fault in refused.faults]
     return found or [(place, refused.detail)]
 
 

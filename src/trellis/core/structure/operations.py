@@ -18,7 +18,7 @@ from trellis.core.structure.reach import hide_outside, limit_actor, list_missing
 from trellis.core.structure.run import Options, Run
 from trellis.core.structure.text import LONGEST
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE, Body, Response, Verb
-from trellis.core.version import encode_json
+from trellis.core.version import encode_large
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
 from trellis.sentences import say, say_many
@@ -192,7 +192,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     steps = run.steps
     changes = [change.serialize() for change in steps.changes]
     done = document.name, steps.requests, [change.action for change in steps.changes]
-    digest = hashlib.sha256(encode_json(done)).hexdigest()[:32]
+    digest = hashlib.sha256(encode_large(done)).hexdigest()[:32]
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
             "PLAN_DIFFERS",

@@ -1,6 +1,6 @@
 """Carries out a document: runs the usual operations to create, change, move and delete nodes so that the community matches it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -123,7 +123,7 @@ class Run:
             for name, who in entry.groups.items():
                 for one in (one for one in who if who != EVERYONE and one not in known):
                     fault = say("There is no group with the external id '{id}'.", id=isolate(one))
-                    self._faults.append((_place_of(entry, name), fault))
+                    self._faults.append((entry.find_place(name), fault))
 
     def _find_groups(self) -> None:
         """Find the groups that permissions may name: all that have an external id and are not about to be deleted."""
@@ -156,10 +156,10 @@ class Run:
     # --- creating and changing ------------------------------------------------------------------------------------
 
     def _put_level(self, scope: Scope, entries: list[Entry], parent: int | None) -> None:
-        """Make siblings and all nodes below them match their entries: adjacent new siblings together, then the level below each."""
+        """Make siblings and all nodes below them match their entries: adjacent new siblings together, then those below each."""
         before: int | None = None
         for is_new, group in groupby(entries, lambda entry: entry not in scope.matched):
-            for run in [list(group)] if is_new else ([entry] for entry in group):
+            for run in nodes.split_into_batches([*group], nodes.AT_ONCE if is_new else 1):
                 made = self._create(scope, run, parent, before) if is_new else [self._put(scope, run[0], parent, before)]
                 before = next((node for node in reversed(made) if node is not None), before)
                 self._progress.done(len(run))
@@ -185,7 +185,7 @@ class Run:
             self.steps.update(about, raw, old.id)
         return old.id
 
-    def _create(self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None) -> list[int | None]:
+    def _create(self, scope: Scope, entries: Sequence[Entry], parent: int | None, before: int | None) -> list[int | None]:
         """Create adjacent siblings: together, or one by one if that is refused, so that each fault gets the place of its entry.
 
         Returns their ids, with None for each that was refused.
@@ -208,7 +208,7 @@ class Run:
         return self._find_differences(scope, entry, None) | ({"parentId": parent} if scope.kind.tree else {})
 
     def _keep_created(
-        self, scope: Scope, entries: list[Entry], outcomes: list[Outcome], parent: int | None, before: int | None
+        self, scope: Scope, entries: Sequence[Entry], outcomes: list[Outcome], parent: int | None, before: int | None
     ) -> list[int | None]:
         numbers = [int(outcome.result["id"]) for outcome in outcomes]
         created = dict(zip(entries, numbers, strict=True))
@@ -327,7 +327,3 @@ def _becomes_leaf(scope: Scope, entry: Entry, old: nodes.Node) -> bool:
     """Return whether a node with children is to become one that must not have any. That has to wait until the children are gone."""
     wanted = {**old.fields, **entry.values}
     return bool(scope.children.get(old.id)) and scope.kind.leaf_only(wanted) and not scope.kind.leaf_only(old.fields)
-
-
-def _place_of(entry: Entry, name: str) -> Place:
-    return entry.places.get(name.partition(".")[0], entry.place)

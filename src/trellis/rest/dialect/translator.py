@@ -9,7 +9,7 @@ from trellis.core.fields import Field
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
 from trellis.core.verbs import Response
-from trellis.core.version import compute_tag, encode_json
+from trellis.core.version import compute_tag, encode_json, encode_large
 from trellis.errors import Refused
 from trellis.http.json_body import encode_body, end_body
 from trellis.kinds.invision import INVISION
@@ -76,7 +76,8 @@ def allows_key_in_url(dialect: str) -> bool:
 
 def encode_answer(value: Any, shown: Any, response: Response, *, pretty: bool = False) -> tuple[bytes, str]:
     """Encode an answer in the form in which it is shown; return the body with its tag."""
-    compact = encode_json(shown)
+    encode = encode_large if response is Response.ANSWER else encode_json
+    compact = encode(shown)
     version = compute_tag(value, compact, is_own=shown is value or response is not Response.RECORD)
     return encode_body(shown, pretty=True) if pretty else end_body(compact), version
 

@@ -37,20 +37,20 @@ class Place:
 
 
 @dataclass(slots=True, eq=False)
-class Read:
-    """A part of a document that was read from a mapping, the `source`, at a place."""
+class Placed:
+    """What was read from a mapping of a document, the `source`, at a place."""
 
     place: Place
     source: Mapping[str, Any]
 
     def find_place(self, member: str) -> Place:
-        """Return the place of a member, or of what it is in, such as `permissions`; of the whole part if that is not there."""
+        """Return the place of a member, or of what it is in, such as `permissions`; of the whole mapping if that is not there."""
         name = member.partition(".")[0]
         return self.place.at(self.source, name) if name in self.source else self.place
 
 
 @dataclass(slots=True, eq=False)
-class Entry(Read):
+class Entry(Placed):
     """A node in a document. `values` are the members to set, in the form that the operations accept.
 
     `groups` are the members that name groups: a permission (`permissions.view`) or a field → "*" or external ids.
@@ -88,14 +88,14 @@ class Section:
 
 
 @dataclass(slots=True, eq=False)
-class KeyEntry(Read):
+class KeyEntry(Placed):
     """An API key in a document: its settings, in the form that the operations on keys accept."""
 
     name: str
     settings: dict[str, Any]
 
 
-def place_faults(refused: Refused, about: Read | None, place: Place) -> list[tuple[Place, str]]:
+def place_faults(refused: Refused, about: Placed | None, place: Place) -> list[tuple[Place, str]]:
     """Return the faults that an operation has found in an entry, each with its place; without one, all of them are at `place`."""
     found = [(place if about is None else about.find_place(fault.field), fault.detail) for fault in refused.faults]
     return found or [(place, refused.detail)]

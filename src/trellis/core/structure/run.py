@@ -257,18 +257,16 @@ class Run:
         places = {top: number for number, top in enumerate(tops)}
         self.steps.changes[before:] = sorted(self.steps.changes[before:], key=lambda change: places[change.id or 0])
 
-    def _delete_leaves(self, scope: Scope, leaves: list[int]) -> frozenset[int]:
-        """Delete nodes that have nothing below them with few statements; return their ids. If one was refused, none is deleted."""
-        kind = scope.kind
-        if kind.is_group or len(leaves) < 2:
-            return frozenset()
-        steps = [Step(Subject(kind, scope.section.place, None, scope.nodes[leaf]), {}, leaf) for leaf in leaves]
-        if self.steps.run_together(steps, DELETE) is None:
-            return frozenset()
-        gone = frozenset(leaves)
-        for parent in {scope.nodes[leaf].parent_id for leaf in leaves}:
+    def _delete_leaves(self, scope: Scope, leaves: list[int]) -> set[int]:
+        """Delete nodes with nothing below them, a hundred at a time, and return their ids; a hundred with a refused one is left."""
+        kind, gone = scope.kind, set[int]()
+        for batch in () if kind.is_group else nodes.split_into_batches(leaves, nodes.AT_ONCE):
+            steps = [Step(Subject(kind, scope.section.place, None, scope.nodes[leaf]), {}, leaf) for leaf in batch]
+            if self.steps.run_together(steps, DELETE) is not None:
+                gone.update(batch)
+                self._progress.done(len(batch))
+        for parent in {scope.nodes[leaf].parent_id for leaf in gone}:
             scope.children[parent] = [node for node in scope.children[parent] if node not in gone]
-        self._progress.done(len(leaves))
         return gone
 
     def _find_managed_elsewhere(self, scope: Scope, top: int, gone: set[int]) -> nodes.Node | None:

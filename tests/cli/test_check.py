@@ -173,6 +173,33 @@ def test_a_key_or_webhook_that_cannot_be_read_is_told(
     ]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # PostgreSQL stores nothing else in a column of numbers
+@pytest.mark.parametrize(
+    ("change", "resource", "column"),
+    [
+        ("nodes SET id = 'ten' WHERE kind = 'calendars' AND id = 2", "calendars", "id"),
+        ("nodes SET parent_id = 'news' WHERE kind = 'forums' AND id = 5", "forums", "parent_id"),
+        ("counters SET last = 'many' WHERE name = 'forums'", "counters", "last"),
+        ("logged_requests SET duration = 'long'", "logged_requests", "duration"),
+    ],
+)
+@pytest.mark.usefixtures("community")
+def test_a_number_that_is_text_is_told_and_the_rest_is_checked(
+    run: Run, plant: Plant, trellis: Trellis, change: str, resource: str, column: str
+) -> None:
+    plant("INSERT INTO logged_requests (at, shape, path, duration, request_id) VALUES ('2026-01-31T09:30:00.000Z', 1, '/', 1, 'r')")
+    plant("UPDATE nodes SET name_key = 'tools' WHERE kind = 'groups' AND id = 3")
+    plant(f"UPDATE {change}")
+
+    result = trellis("check", "--repair")
+
+    assert (result.exit_code, type(result.exception)) == (1, SystemExit)
+    assert "cannot be read. Restore a backup." in " ".join(result.stdout.split())
+    found = [one for one in run("check.list")["problems"] if (one["resource"], one["problem"]) == (resource, "unreadable")]
+    assert [(f"the {column} of 1 row " in one["detail"] or f"its {column} " in one["detail"]) for one in found] == [True]
+    assert "found as 'tools', but its name is" in result.stdout.replace("\n", " ")
+
+
 def test_a_password_in_plain_text_is_told_but_not_shown(community: Community, plant: Plant, trellis: Trellis) -> None:
     plant(
         'UPDATE nodes SET fields = \'{{"description": "", "type": "discussions", "password": "hunter2", "theme": null, '

@@ -6,18 +6,21 @@ The modules for siblings, deleted-id counts and the search index have their own 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 import orjson
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import sqlite
+from trellis.store.column_types import JSON
 from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
 from trellis.store.nodes import COLUMNS
-from trellis.store.tables import events, keys, nodes, webhooks
+from trellis.store.tables import METADATA, events, keys, nodes, sibling_blocks, webhooks
 from trellis.store.webhooks import endpoints
 
+LARGEST: Final = 2**60  # more than any number that is stored; sums of several such numbers still have 64 bits
 _BATCH: Final = 100  # nodes to read at a time, with all their texts
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
@@ -76,8 +79,11 @@ _COUNTS = Statement(sa.select(_c.kind, sa.func.count(), sa.func.max(_c.id)).grou
 
 
 def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
-    """Count the nodes of each kind and find the highest id: kind → (count, highest id). Kinds without nodes are omitted."""
-    return {kind: (count, highest) for kind, count, highest in tx.fetch(_COUNTS)}
+    """Count the nodes of each kind and find the highest id: kind → (count, highest id).
+
+    Kinds without nodes are omitted, and so is what is no text. The highest id of a kind is no number if one of its ids is none.
+    """
+    return {kind: (count, highest) for kind, count, highest in tx.fetch(_COUNTS) if isinstance(kind, str)}
 
 
 # --- the trees ----------------------------------------------------------------------------------------------------
@@ -178,20 +184,60 @@ def _is_maker(value: Any) -> bool:
     return value is None or (isinstance(value, dict) and value.keys() >= set(endpoints.MAKER))
 
 
-_DOCUMENTS: Final = (  # columns with JSON, and what it must be
-    ("keys", keys, {"grants": _is_list_of_texts, "addresses": _is_list_of_texts, "bounds": _is_object_of_objects}),
-    ("webhooks", webhooks, {"events": _is_list_of_texts, "maker": _is_maker}),
-)
+_DOCUMENTS: Final = {  # columns with JSON, and what it must be
+    keys: {"grants": _is_list_of_texts, "addresses": _is_list_of_texts, "bounds": _is_object_of_objects},
+    webhooks: {"events": _is_list_of_texts, "maker": _is_maker},
+}
 
 
-def find_unreadable(tx: Transaction) -> Iterator[tuple[str, int, str]]:
-    """Find what is not the JSON that it must be in keys and webhooks: yield the resource, the id and the name of the column."""
-    for resource, table, checks in _DOCUMENTS:
+class Unreadable(NamedTuple):
+    """A value that its column cannot have. `kind` is the kind of a node or a block; `id` is None for tables without ids."""
+
+    table: str
+    kind: str | None
+    id: int | None
+    column: str
+
+
+def find_unreadable(tx: Transaction) -> Iterator[Unreadable]:
+    """Find values of another type than their column, numbers that are too large, and JSON of another shape in keys and webhooks.
+
+    PostgreSQL stores no value of another type, but SQLite does: in a column of numbers, text written by hand stays text.
+    """
+    for table in METADATA.sorted_tables:
+        names, statement = _wrong_values(table, on_sqlite=tx.sqlite)
+        for number, kind, *wrong in tx.fetch(statement) if names else ():
+            is_known = isinstance(number, int) and abs(number) <= LARGEST
+            for name in (name for name, is_wrong in zip(names, wrong, strict=True) if is_wrong):
+                yield Unreadable(table.name, kind if isinstance(kind, str) else None, number if is_known else None, name)
+    for table, checks in _DOCUMENTS.items():
         columns = (table.c[name] for name in checks)
         for number, *values in tx.fetch(Statement(sa.select(table.c.id, *columns).order_by(table.c.id))):
             for (name, is_sound), value in zip(checks.items(), values, strict=True):
                 if not is_sound(_decode_json(value)):
-                    yield resource, number, name
+                    yield Unreadable(table.name, None, number, name)
+
+
+@cache
+def _wrong_values(table: sa.Table, *, on_sqlite: bool) -> tuple[tuple[str, ...], Statement]:
+    """Return the columns of a table that can have wrong values, and a statement that selects id, kind, and whether each has one."""
+    tests = {column.name: _find_test(column, on_sqlite=on_sqlite) for column in table.columns}
+    wrong = {name: test for name, test in tests.items() if test is not None}
+    ids = [nodes.c.id] if table is nodes else [*table.primary_key.columns]
+    number = ids[0] if len(ids) == 1 and isinstance(ids[0].type, sa.Integer) else sa.null()
+    kind = table.c.kind if table in {nodes, sibling_blocks} else sa.null()
+    return (*wrong,), Statement(sa.select(number, kind, *wrong.values()).where(sa.or_(sa.false(), *wrong.values())))
+
+
+def _find_test(column: sa.Column[Any], *, on_sqlite: bool) -> sa.ColumnElement[bool] | None:
+    """Build the condition that a value is wrong; None if there is none. JSON that the check reads is judged where it reads it."""
+    tests: list[sa.ColumnElement[bool]] = []
+    if isinstance(column.type, sa.Integer):
+        tests += column > sa.literal(LARGEST, sa.BigInteger), column < sa.literal(-LARGEST, sa.BigInteger)
+    if on_sqlite and not isinstance(column.type, type(JSON)):
+        wanted = "integer" if isinstance(column.type, sa.Integer | sa.Boolean) else "text"
+        tests.append(sa.and_(column.is_not(None), sa.func.typeof(column) != wanted))
+    return sa.or_(*tests) if tests else None
 
 
 def _missing_events() -> Statement:

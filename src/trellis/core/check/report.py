@@ -1,6 +1,7 @@
 """The operations that check the whole community for inconsistencies, and repair what can be repaired safely."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -8,12 +9,14 @@ from typing import Any, Final
 
 from trellis.core.check.names import check_names, walk_pages
 from trellis.core.check.soundness import Examination, Finding, Problem, build_finding, examine
+from trellis.core.check.unreadable import list_unreadable, tell_unreadable
 from trellis.core.fields import Field, Integer
 from trellis.core.nodes import DEEPEST, NodeKind
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
 from trellis.sentences import join, say
 from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
+from trellis.store.check import Unreadable
 from trellis.store.counters import read_counters, set_counter
 from trellis.store.nodes import deleted_ids
 
@@ -22,6 +25,8 @@ _EVENTS: Final = "events"
 _SEARCH: Final = "search"
 _MAX_TOLD: Final = 10  # the most gaps in the event log, or kinds of damage, that are reported one by one
 _MAX_REPAIRS: Final = 10_000  # problems that one repair, and so one event, is about
+_MAX_RANGES: Final = 1_000_000  # counts of deleted ids that a repair writes: enough for 256 million deleted nodes
+_HISTORY: Final = frozenset({"counters", "events", "snapshots"})  # tables that a repair writes to, so that undo knows of it
 
 _LIMIT: Final = Field(
     "limit", Integer(1, 1_000_000), "The number of problems to list at most; the counts include all.", default=10_000
@@ -55,26 +60,27 @@ def _list(context: Context) -> Outcome:
     count = repairable = 0
     listed: list[dict[str, Any]] = []
     with context.tx.reading_everything():
-        for problem in (problem for finding in _findings(context) for problem in finding.problems):
+        unreadable = [*check.find_unreadable(context.tx)]
+        for problem in (problem for finding in _findings(context, unreadable) for problem in finding.problems):
             count += 1
             repairable += problem.repairable
             if len(listed) < most:
                 listed.append(problem._asdict())
         checked = {kind: size for kind, (size, _) in check.count_rows(context.tx).items()}
-        kept = _retention(context)
+        kept = _retention(context, is_readable=_HISTORY.isdisjoint(list_unreadable(unreadable)))
     return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
 
 
-def _retention(context: Context) -> dict[str, Any]:
-    """Report how far back the event log and undo reach, and how much of each was purged."""
-    oldest, newest = events.find_bounds(context.tx)
-    first = snapshots.find_oldest_event(context.tx)
+def _retention(context: Context, *, is_readable: bool) -> dict[str, Any]:
+    """Report how far back the event log and undo reach, and how much of each was purged, as far as that can be read."""
+    oldest, newest = events.find_bounds(context.tx) if is_readable else (1, 0)
+    first = snapshots.find_oldest_event(context.tx) if is_readable else None
     undoable = [kind.operation(one.name) for kind in context.environment.kinds for one in STANDARD if one.keeps_rows]
     lost = events.count(context.tx, newest + 1 if first is None else first, undoable)
     return {
         "events": {
             "count": events.count(context.tx),
-            "from": events.find_timestamp(context.tx, oldest),
+            "from": events.find_timestamp(context.tx, oldest) if is_readable else None,
             "purged": oldest - 1,
             "days": context.environment.keep_events,
         },
@@ -90,8 +96,11 @@ def _retention(context: Context) -> dict[str, Any]:
 def _repair(context: Context) -> Outcome:
     repaired: list[Problem] = []
     more = False
-    with context.tx.reading_everything(), closing(_findings(context)) as findings:
-        for finding in findings:
+    with context.tx.reading_everything():
+        unreadable = [*check.find_unreadable(context.tx)]
+    is_recordable = _HISTORY.isdisjoint(list_unreadable(unreadable))
+    with context.tx.reading_everything(), closing(_findings(context, unreadable)) as findings:
+        for finding in findings if is_recordable else ():
             if finding.repair is None:
                 continue
             if more := len(repaired) >= _MAX_REPAIRS:
@@ -112,23 +121,28 @@ def _repair(context: Context) -> Outcome:
     )
 
 
-def _findings(context: Context) -> Generator[Finding]:
-    """Find all problems, part by part; each part sees the repairs made before it."""
+def _findings(context: Context, unreadable: Sequence[Unreadable]) -> Generator[Finding]:
+    """Find all problems, part by part; each part sees the repairs made before it. What would read `unreadable` is left out."""
+    without = list_unreadable(unreadable)
     yield from _check_file(context)
+    yield from tell_unreadable(unreadable)
     sizes = check.count_rows(context.tx)
+    kinds = [kind for kind in context.environment.kinds if kind.name not in without]
     group_kind = context.environment.group_kind
-    groups = nodes.find_all_ids(context.tx, group_kind.name) if group_kind else set()
-    done, total = 0, sum(size for size, _ in sizes.values())
-    for kind in context.environment.kinds:
+    groups = nodes.find_all_ids(context.tx, group_kind.name) if group_kind in kinds else None
+    done, total = 0, sum(sizes[kind.name][0] for kind in kinds if kind.name in sizes)
+    for kind in kinds:
         yield from _check_rows(context, kind, groups, done, total)
         done += sizes.get(kind.name, (0, 0))[0]
         yield from _check_tree(context, kind)
         yield from _check_order(context, kind)
-    yield from _check_counters(context, sizes)
-    yield from _check_log_size(context)
-    yield from _check_lists(context)
-    yield from _check_log(context)
-    yield from _check_programs(context)
+    yield from _check_counters(context, sizes, without)
+    if without.isdisjoint({"counters", "deleted_id_counts"}):
+        yield from _check_deleted_ids(context, kinds)
+    for part, tables in _PARTS.items():
+        if without.isdisjoint(tables):
+            yield from part(context)
+    yield from check_names(context, without)
 
 
 def _check_file(context: Context) -> Iterator[Finding]:
@@ -141,8 +155,10 @@ def _check_file(context: Context) -> Iterator[Finding]:
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
-def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, total: int) -> Iterator[Finding]:
+def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, done: int, total: int) -> Iterator[Finding]:
+    unnamed: dict[str, int] = {}  # built-in nodes without an external id, by the one by which documents know them
     for batch in check.read_batches(context.tx, kind.name):
+        unnamed |= {kind.built_in[one.id]: one.id for one in batch if one.id in kind.built_in and one.external_id is None}
         examinations = [examine(kind, stored, groups, context.now) for stored in batch]
         for examination in examinations:
             if examination.problems:
@@ -158,23 +174,21 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
         context.call.progress(done, total)
     for gone in sorted(kind.built_in.keys() - nodes.find_existing(context.tx, kind.name, kind.built_in)):
         yield build_finding(kind.name, gone, "built in", say("this built-in {singular} is missing", singular=kind.singular))
-    yield from _check_external_ids(context, kind)
+    yield from _check_external_ids(context, kind, unnamed)
 
 
-def _check_external_ids(context: Context, kind: NodeKind) -> Iterator[Finding]:
+def _check_external_ids(context: Context, kind: NodeKind, unnamed: Mapping[str, int]) -> Iterator[Finding]:
     """Find nodes with an external id by which documents know a built-in node that has none.
 
     That is refused today, but older records may still have one.
     """
-    built_in = nodes.find_by_ids(context.tx, kind.name, sorted(kind.built_in)) if kind.built_in else {}
-    numbers = {kind.built_in[number]: number for number, node in built_in.items() if node.external_id is None}
-    for external_id, node in sorted(nodes.find_by_external_ids(context.tx, kind.name, numbers).items()):
+    for external_id, node in sorted(nodes.find_by_external_ids(context.tx, kind.name, unnamed).items()):
         detail = say(
             "its external id is '{external_id}', by which structure documents know the {singular} {number}. Give it another: "
             "trellis run {name}.update id={node} externalId=…",
             external_id=external_id,
             singular=kind.singular,
-            number=numbers[external_id],
+            number=unnamed[external_id],
             name=kind.name,
             node=node,
         )
@@ -254,16 +268,18 @@ def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
 # --- everything but nodes -----------------------------------------------------------------------------------------
 
 
-def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Finding]:
-    counters = read_counters(context.tx)
+def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]], without: AbstractSet[str]) -> Iterator[Finding]:
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
         detail = say("{rows} rows are of a kind that is not declared", rows=sizes[kind][0])
         yield build_finding(kind, None, "kind", detail)
-    highest = {_KEYS: check.find_highest_key(context.tx), _EVENTS: check.find_last_event(context.tx)}
-    for name in (*sorted(known), *highest):
+    if "counters" in without:
+        return
+    counters = read_counters(context.tx)
+    highest = {_KEYS: check.find_highest_key, _EVENTS: check.find_last_event}
+    for name in (name for name in (*sorted(known), *highest) if name not in without):
         last, total = counters.get(name, (0, 0))
-        count, most = (total, highest[name]) if name in highest else sizes.get(name, (0, 0))
+        count, most = (total, highest[name](context.tx)) if name in highest else sizes.get(name, (0, 0))
         wrong = [say("the stored count is {total}, but there are {count}", total=total, count=count)] if total != count else []
         wrong += [say("the last id assigned is {last}, but there is a {most}", last=last, most=most)] if last < most else []
         if wrong:
@@ -278,14 +294,17 @@ def _check_log_size(context: Context) -> Iterator[Finding]:
         yield build_finding("requests", None, "counter", detail, partial(requests.repair_size, context.tx))
 
 
-def _check_lists(context: Context) -> Iterator[Finding]:
-    """Check the data that lists are built from: the counts of deleted ids, and the search index."""
-    for kind in context.environment.kinds:
+def _check_deleted_ids(context: Context, kinds: Iterable[NodeKind]) -> Iterator[Finding]:
+    for kind in kinds:
         if wrong := deleted_ids.check(context.tx, kind.name):
             detail = say(
                 "the counts of deleted ids are wrong in {wrong} ranges of ids; later pages of lists are wrong", wrong=wrong
             )
-            yield build_finding(kind.name, None, "gaps", detail, partial(deleted_ids.repair, context.tx, kind.name))
+            repair = partial(deleted_ids.repair, context.tx, kind.name) if wrong <= _MAX_RANGES else None
+            yield build_finding(kind.name, None, "gaps", detail, repair)
+
+
+def _check_search(context: Context) -> Iterator[Finding]:
     if wrong := lists.check_search_index(context.tx):
         detail = say("{wrong} names in the search index are missing or wrong", wrong=wrong)
         yield build_finding(_SEARCH, None, "index", detail, partial(lists.rebuild_search_index, context.tx))
@@ -301,17 +320,6 @@ def _check_log(context: Context) -> Iterator[Finding]:
         yield build_finding(_EVENTS, None, "gap", detail)
 
 
-def _check_programs(context: Context) -> Iterator[Finding]:
-    """Check keys and webhooks, and their names and those of administrators; of a resource that cannot be read, nothing else."""
-    unreadable = [*check.find_unreadable(context.tx)]
-    for resource, number, column in unreadable:
-        yield build_finding(resource, number, "unreadable", say("its {column} cannot be read. Restore a backup.", column=column))
-    without = {resource for resource, _, _ in unreadable}
-    if _KEYS not in without:
-        yield from _check_grants(context)
-    yield from check_names(context, without)
-
-
 def _check_grants(context: Context) -> Iterator[Finding]:
     for key in walk_pages(context, keys.read_page):
         gone = [grant for grant in key.grants if grant not in context.environment.grantable]
@@ -320,3 +328,11 @@ def _check_grants(context: Context) -> Iterator[Finding]:
             detail = say("it is granted operations that no longer exist: {names}", names=", ".join(gone))
             new = replace(key, grants=kept, updated_at=context.at)
             yield build_finding(_KEYS, key.id, "grant", detail, partial(keys.update, context.tx, new))
+
+
+_PARTS: Final = {  # what is neither about kinds nor about names, and the tables that it reads
+    _check_log_size: ("counters", "logged_requests", "request_shapes"),
+    _check_search: ("counters", "nodes", "node_changes", "search_names"),
+    _check_log: (_EVENTS,),
+    _check_grants: (_KEYS,),
+}

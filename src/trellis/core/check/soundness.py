@@ -52,8 +52,8 @@ class Examination:
         return any(problem.repairable for problem in self.problems)
 
 
-def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int], now: str) -> Examination:
-    """Examine a stored node. `groups` are the ids of all groups that exist."""
+def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int] | None, now: str) -> Examination:
+    """Examine a stored node. `groups` are the ids of all groups that exist; None if they are not known."""
     examiner = _Examiner(kind, stored.id, groups)
     name = examiner.name(stored)
     fields = examiner.fields(stored.fields)
@@ -78,7 +78,7 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int], now: s
 class _Examiner:
     """Examines the parts of one node and collects their problems."""
 
-    def __init__(self, kind: NodeKind, node: int, groups: AbstractSet[int]) -> None:
+    def __init__(self, kind: NodeKind, node: int, groups: AbstractSet[int] | None) -> None:
         self._kind = kind
         self._node = node
         self._groups = groups
@@ -217,12 +217,13 @@ class _Examiner:
         return self._without_gone(option, who)
 
     def _without_gone(self, where: str, who: Any) -> Any:
-        if not isinstance(who, list) or not (gone := [group for group in who if group not in self._groups]):
+        groups = self._groups
+        if groups is None or not isinstance(who, list) or not (gone := [group for group in who if group not in groups]):
             return who
         self._add(
             "group", say("{where} names groups that no longer exist: {groups}", where=where, groups=", ".join(map(str, gone)))
         )
-        return [group for group in who if group in self._groups]
+        return [group for group in who if group in groups]
 
 
 def mend_text(text_type: Type, value: Any) -> str | None:

@@ -7,7 +7,7 @@ A create changes nothing here; a delete and its undo do. At a million ids, findi
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
@@ -90,16 +90,21 @@ def _skip_ranges(rows: Iterable[Row], prefix: int, size: int, left: int) -> tupl
 
 
 def check(tx: Transaction, kind: str) -> int:
-    """Count the ranges whose stored counts are wrong."""
-    actual, kept = _count(tx, kind), _read_kept(tx, kind)
-    return sum(actual.get(key, 0) != kept.get(key, 0) for key in actual.keys() | kept.keys())
+    """Count the ranges whose stored counts are wrong. The work grows with the nodes and stored counts, not with the ids."""
+    last, living, kept = _find_highest(tx, kind), _count_living(tx, kind), _read_kept(tx, kind)
+    wrong = sum(kept[key] != 0 for key in kept if key[0] not in _SHIFTS)
+    for shift in _SHIFTS:
+        known = {prefix for at, prefix in (living.keys() | kept.keys()) if at == shift}
+        wrong += sum(_count_ids(last, shift, at) - living[shift, at] != kept.get((shift, at), 0) for at in known)
+        ranges = (last >> shift) + 1 if last > 0 else 0
+        wrong += ranges - sum(0 <= at < ranges for at in known)  # in all others, each id is deleted, which is not stored
+    return wrong
 
 
 def repair(tx: Transaction, kind: str) -> None:
     """Count the deleted ids of a kind again, and replace the stored counts."""
     tx.connection.execute(sa.delete(deleted_id_counts).where(_d.kind == kind))
-    rows = [(shift, prefix, deleted) for (shift, prefix), deleted in _count(tx, kind).items() if deleted]
-    tx.execute(_ADD, kind=kind, rows=tx.encode(rows))
+    tx.execute(_ADD, kind=kind, rows=tx.encode([*_count(tx, kind)]))
 
 
 _KIND: Final = _c.kind == bindparam("kind")
@@ -110,20 +115,37 @@ _HIGHEST: Final = Statement(sa.select(sa.func.max(_c.id)).where(_KIND))
 @cache
 def _living(fine: int) -> Statement:
     prefix = sa.literal_column(f"id >> {fine}", sa.BigInteger)
-    return Statement(sa.select(prefix, sa.func.count()).where(_KIND).group_by(prefix))
+    return Statement(sa.select(prefix, sa.func.count()).where(_KIND, _c.id > 0).group_by(prefix))
 
 
 def _read_kept(tx: Transaction, kind: str) -> dict[tuple[int, int], int]:
     return {(shift, prefix): deleted for shift, prefix, deleted in tx.fetch(_KEPT, kind=kind)}
 
 
-def _count(tx: Transaction, kind: str) -> Mapping[tuple[int, int], int]:
-    """Count the deleted ids of each range, (shift, prefix): those assigned minus those that exist."""
-    last, fine = max(last_number(tx, kind), tx.fetch(_HIGHEST, kind=kind)[0][0] or 0), _SHIFTS[-1]
-    living = {int(row[0]): int(row[1]) for row in tx.fetch(_living(fine), kind=kind)}
-    deleted: Counter[tuple[int, int]] = Counter()
-    for prefix in range((last >> fine) + 1 if last else 0):
-        given_out = min(last, ((prefix + 1) << fine) - 1) - max(1, prefix << fine) + 1
+def _find_highest(tx: Transaction, kind: str) -> int:
+    """Return the highest id that was assigned."""
+    return max(last_number(tx, kind), tx.fetch(_HIGHEST, kind=kind)[0][0] or 0)
+
+
+def _count_living(tx: Transaction, kind: str) -> Counter[tuple[int, int]]:
+    """Count the nodes in each range, (shift, prefix)."""
+    fine = _SHIFTS[-1]
+    living: Counter[tuple[int, int]] = Counter()
+    for prefix, count in tx.fetch(_living(fine), kind=kind):
         for shift in _SHIFTS:
-            deleted[shift, prefix << fine >> shift] += given_out - living.get(prefix, 0)
-    return deleted
+            living[shift, prefix << fine >> shift] += count
+    return living
+
+
+def _count_ids(last: int, shift: int, prefix: int) -> int:
+    """Count the ids of a range, from 1 on, that were assigned."""
+    return max(0, min(last, ((prefix + 1) << shift) - 1) - max(1, prefix << shift) + 1)
+
+
+def _count(tx: Transaction, kind: str) -> Iterator[tuple[int, int, int]]:
+    """Count the deleted ids of each range that has some: those assigned minus those that exist."""
+    last, living = _find_highest(tx, kind), _count_living(tx, kind)
+    for shift in _SHIFTS:
+        for prefix in range((last >> shift) + 1):
+            if deleted := _count_ids(last, shift, prefix) - living[shift, prefix]:
+                yield shift, prefix, deleted

@@ -1,0 +1,137 @@
+"""The check of a database with a wrong value: whatever stands in a column, the check ends with a report, and so does the repair."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from tests.fixture_types import Run
+from trellis.core.actor import TERMINAL
+from trellis.core.events import Recorder
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.store import check, sqlite
+from trellis.store.column_types import JSON
+from trellis.store.engine import Rollback, Transaction
+from trellis.store.tables import (
+    METADATA,
+    administrators,
+    counters,
+    deleted_id_counts,
+    events,
+    keys,
+    node_changes,
+    nodes,
+    request_shapes,
+    requests,
+    search_names,
+    sibling_blocks,
+    snapshots,
+    webhooks,
+)
+
+_HUGE: Final = str(2**63 - 1)
+_NUMBERS: Final = ("-7", str(2**40), _HUGE)
+_TYPES: Final = ("'x'", "x'00ff'")  # text and bytes, which SQLite stores in any column
+# The tables that the check reads for more than the types of their values: there, each value is planted alone.
+_READ: Final = frozenset(
+    {administrators, counters, deleted_id_counts, events, keys, node_changes, nodes, request_shapes, requests}
+    | {search_names, sibling_blocks, snapshots, webhooks}
+)
+_READ_WHOLE: Final = frozenset({counters, deleted_id_counts, nodes, sibling_blocks})  # and where rows are compared with each other
+
+
+def _row(table: sa.Table) -> dict[str, Any]:
+    """Return a row for a table that has none."""
+    of: tuple[tuple[Any, Any], ...] = ((sa.Boolean, True), (sa.Integer, 1), (type(JSON), {}), (sa.Text, "x"))
+    return {column.name: next(value for kind, value in of if isinstance(column.type, kind)) for column in table.columns}
+
+
+def _values(column: sa.Column[Any], tx: Transaction) -> Iterator[str]:
+    """Yield what to plant in a column."""
+    yield from _NUMBERS if isinstance(column.type, sa.Integer) else ()
+    yield from _TYPES if tx.sqlite else ()
+    yield from ("NULL",) if column.nullable else ()
+
+
+def _is_unreadable(column: sa.Column[Any], value: str) -> bool:
+    if isinstance(column.type, type(JSON)):
+        return column.table in {keys, webhooks} and value != "NULL"  # that of nodes is told as a field or permission, and repaired
+    return value in {_HUGE, "x'00ff'"} or (value == "'x'" and not isinstance(column.type, sa.Text))
+
+
+def _plant(tx: Transaction, column: sa.Column[Any], value: str, *, everywhere: bool = False) -> bool:
+    """Put a value into the last row, or into all rows. Return False if the engine refuses it."""
+    name, row = column.table.name, "rowid" if tx.sqlite else "ctid"
+    where = "" if everywhere else f" WHERE {row} = (SELECT max({row}) FROM {name})"  # noqa: S608  # our own names
+    with suppress(sqlite.Error, psycopg.Error), tx.savepoint():
+        tx.raw.execute(f'UPDATE {name} SET "{column.name}" = {value}{where}')  # noqa: S608
+        return True
+    return False
+
+
+class _Check:
+    """Checks a database in a transaction that is rolled back."""
+
+    def __init__(self, gate: Gate, tx: Transaction) -> None:
+        self._gate = gate
+        self._tx = tx
+        self.failed: list[str] = []
+
+    def run(self, operation: str) -> dict[str, Any]:
+        """Run the check or the repair."""
+        call, of = Call(operation, TERMINAL), self._gate.catalogue.find(operation)
+        now = self._gate.now()
+        context = self._gate._build_context(of, call, of.form.read({}), self._tx, now, Recorder(self._tx, of, call, now))
+        return dict(context.run(call).result)
+
+    def count_unreadable(self, about: str) -> int:
+        """Run the check, and the repair if there is something to repair; return how many values are told to be unreadable."""
+        try:
+            with self._tx.savepoint():
+                found = self.run("check.list")
+                if found["repairable"]:
+                    self.run("check.repair")
+        except Exception as error:  # noqa: BLE001  # all failures are told together
+            self.failed.append(f"{about}: {error!r}")
+            return 0
+        return sum(one["problem"] == "unreadable" for one in found["problems"])
+
+
+@pytest.mark.usefixtures("community", "small_blocks")
+def test_whatever_stands_in_a_column_the_check_ends_with_a_report(gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "check_file", lambda _tx, _most: [])  # it would read the file, not the transaction
+    run("keys.create", name="Importer", grants=["forums.list"])
+    run("webhooks.create", url="https://hooks.example/", events=["*"])
+    run("admins.create", name="Mira", login="mira", password="kept in a tin box")
+    run("core.batch", operations=[{"operation": "forums.create", "body": {"name": f"F{n}"}} for n in range(9)])
+    run("forums.delete", run("forums.list", search="F8")["results"][0]["id"])
+    gate.store.write(lambda tx: _plant_each(gate, tx)).result(120)
+
+
+def _plant_each(gate: Gate, tx: Transaction) -> None:
+    tx.raw.execute("PRAGMA defer_foreign_keys = ON" if tx.sqlite else "SET LOCAL session_replication_role = replica")
+    checked = _Check(gate, tx)
+    for table in METADATA.sorted_tables:
+        if not tx.connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one():
+            tx.connection.execute(sa.insert(table).values(_row(table)))
+    assert checked.count_unreadable("nothing") == 0
+    wrong = {(column, value) for table in METADATA.sorted_tables for column in table.columns for value in _values(column, tx)}
+    for column, value in sorted((one for one in wrong if one[0].table in _READ), key=lambda one: (str(one[0]), one[1])):
+        for everywhere in (False, True) if column.table in _READ_WHOLE else (False,):
+            with tx.trial():
+                if _plant(tx, column, value, everywhere=everywhere):
+                    told = checked.count_unreadable(f"{column} = {value}, everywhere: {everywhere}")
+                    if bool(told) is not _is_unreadable(column, value):
+                        checked.failed.append(f"{column} = {value}: {told} are told to be unreadable")
+    for value in (*_NUMBERS, *_TYPES, "NULL"):
+        with tx.trial():
+            planted = [one for one, other in wrong if other == value and one.table not in _READ and _plant(tx, one, value)]
+            told = checked.count_unreadable(value)
+            if told != sum(_is_unreadable(column, value) for column in planted):
+                checked.failed.append(f"{value}: {told} are told to be unreadable")
+    assert not checked.failed, "\n".join(checked.failed)
+    raise Rollback(None)

@@ -18,6 +18,9 @@ _NAME = Text(255, 1, visible=True)
             "\u3164",
             "\uffa0",
             "\u115f",
+            "\u2800",
+            "News\u2800",
+            "\u2800\u280b",
             "News\ufe0f",
             "1\ufe0f2",
             "News\U000e0041",
@@ -53,10 +56,15 @@ def test_what_takes_no_room_is_refused(text: str) -> None:
             "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
             "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f Football",
         ),
-        *("1\ufe0f\u20e3", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"),
+        *(
+            "1\ufe0f\u20e3",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0915\u094d\u200d\u0937",
+            "\u2813\u280a\u2800\u2801",
+        ),
     ],
 )
-def test_joiners_are_taken_where_scripts_and_emoji_need_them(text: str) -> None:
+def test_joiners_and_blanks_are_taken_where_scripts_and_emoji_need_them(text: str) -> None:
     assert _NAME.parse(text) == text
 
 

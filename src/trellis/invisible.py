@@ -1,4 +1,4 @@
-"""Invisible characters: characters that change the direction of text, and characters without a width."""
+"""Invisible characters: characters that change the direction of text, and characters that show nothing."""
 
 import re
 import unicodedata
@@ -7,11 +7,12 @@ from typing import Final
 _ISOLATE, _END = "\u2068", "\u2069"
 _ISOLATES: Final = "\u2066\u2067\u2068"
 DIRECTIONS: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_ZERO_WIDTH: Final = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+_BLANK: Final = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _JOINER, _NON_JOINER, _EMOJI_STYLE, _TEXT_STYLE = "\u200d", "\u200c", "\ufe0f", "\ufe0e"
+_BRAILLE_BLANK, _BRAILLE = "\u2800", re.compile("[\u2800-\u28ff]")
 # Emoji with text and emoji styles that are not in the category So (Unicode's emoji-variation-sequences.txt).
 _OTHER_EMOJI: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030\u303d")
 # The flags of England, Scotland and Wales: a black flag followed by invisible letters (UTS 51, ED-14a).
@@ -23,17 +24,18 @@ _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202
 
 
 def find_invisible(text: str) -> int | None:
-    """Return the position of the first character that has no width and no effect; None if there is none.
+    """Return the position of the first character that shows nothing and has no effect; None if there is none.
 
-    Joiners have an effect in scripts that join letters, and in emoji. Characters that select a style or a flag have one in emoji.
+    A blank of Braille has an effect within Braille. Joiners have an effect in scripts that join letters, and in emoji.
+    Characters that select a style or a flag have one in emoji.
     """
     flags = {at for flag in _FLAG.finditer(text) for at in range(*flag.span())}
-    places = (found.start() for found in _ZERO_WIDTH.finditer(text))
+    places = (found.start() for found in _BLANK.finditer(text))
     return next((at for at in places if at not in flags and not _has_use(text, at)), None)
 
 
 def remove_invisible(text: str) -> str:
-    """Return a text without the characters that have no width and no effect, trimmed."""
+    """Return a text without the characters that show nothing and have no effect, trimmed."""
     while (at := find_invisible(text)) is not None:
         text = text[:at] + text[at + 1 :]
     return text.strip()
@@ -51,7 +53,7 @@ def _has_use(text: str, at: int) -> bool:
         if text[at] == _NON_JOINER:
             return unicodedata.bidirectional(before) == unicodedata.bidirectional(after) == "AL"
         return _may_be_emoji(after) and (before == _EMOJI_STYLE or unicodedata.category(before) == "Sk" or _may_be_emoji(before))
-    return False
+    return text[at] == _BRAILLE_BLANK and all(map(_BRAILLE.match, (before, after)))
 
 
 def _may_be_emoji(character: str) -> bool:

@@ -5,14 +5,17 @@ from typing import Any
 
 import pytest
 
+from tests.community import Community
 from tests.conftest import runner
 from tests.database_state import DatabaseState
 from tests.fixture_types import Events, Run, RunForEvent
+from tests.node_rows import write_by_hand
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.passwords import digests as passwords
 from trellis.errors import Refused
+from trellis.settings import Settings
 
 
 @pytest.fixture
@@ -69,6 +72,34 @@ def test_the_names_of_built_in_groups_in_documents_are_theirs(run: Run, do: RunF
 def test_it_is_255_visible_characters_at_most(run: Run, wrong: object) -> None:
     with pytest.raises(Refused, match="INVALID_VALUE"):
         run("forums.create", name="News", externalId=wrong)
+
+
+@pytest.mark.parametrize("unseen", ["\u3164", "a\u115fb", "\u1160", "\uffa0", "\u2800", "a\u034fb"])
+def test_it_holds_nothing_that_nobody_can_see(
+    run: Run, settings: Settings, community: Community, unseen: str, database: DatabaseState
+) -> None:
+    """A node that has such a one from before is found by it, and changed, as long as it is given no other of that sort."""
+    for operation, target in (("forums.create", None), ("forums.put_external", None), ("forums.update", community.news)):
+        with database.unchanged(), pytest.raises(Refused) as refused:
+            run(operation, target, externalId=unseen, name="News")
+        assert [(fault.field, fault.message) for fault in refused.value.faults] == [("externalId", "INVALID_VALUE")]
+        assert "must not contain invisible characters; there is U+" in refused.value.detail
+    write_by_hand(settings, f"UPDATE nodes SET external_id = '{unseen}' WHERE kind = 'forums' AND id = {community.news}")  # noqa: S608
+
+    found = run("forums.get_external", externalId=unseen)
+    assert found["id"] == community.news
+    assert run("forums.update", community.news, name="Newer")["externalId"] == unseen
+    assert run("forums.update", community.news, **found)["name"] == "News"
+    assert run("forums.put_external", externalId=unseen, name="Newest")["id"] == community.news
+    assert run("forums.create", name="Below", parentExternalId=unseen)["parentId"] == community.news
+    document = run("structure.export")
+    assert run("structure.plan", document=document, adopt=True)["counts"].get("create", 0) == 0
+    with pytest.raises(Refused, match="invisible"):
+        run("forums.update", community.news, externalId=f"{unseen}2")
+    told = [(one["resource"], one["id"], one["problem"], one["repairable"]) for one in run("check.list")["problems"]]
+    assert told == [("forums", community.news, "external id", False)]
+    run("forums.update", community.news, externalId="news")
+    assert run("check.list")["problems"] == []
 
 
 def test_an_external_id_leads_to_its_node(run: Run) -> None:

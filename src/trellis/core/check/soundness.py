@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, Type, quote
+from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, Type, check_visible, quote
 from trellis.core.nodes import NodeKind
 from trellis.invisible import find_invisible, remove_invisible
 from trellis.sentences import say
@@ -59,6 +59,7 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int] | None,
     fields = examiner.fields(stored.fields)
     permissions = examiner.permissions(stored.permissions)
     examiner.moments(stored)
+    examiner.external_id(stored)
     same = (name, fields, permissions) == (stored.name, stored.fields, stored.permissions)
     node = Node(
         id=stored.id,
@@ -126,6 +127,14 @@ class _Examiner:
                     say("the time of its {label} is stored as {text}, which is not a timestamp", label=label, text=quote(text)),
                     repairable=False,
                 )
+
+    def external_id(self, stored: StoredNode) -> None:
+        try:
+            check_visible(stored.external_id or "")
+        except Invalid as invalid:
+            hint = say("Change it: trellis run {name}.update id={node} externalId=…", name=self._kind.name, node=self._node)
+            detail = say("its external id {detail} {hint}", detail=invalid.detail, hint=hint)
+            self._add("external id", detail, repairable=False)
 
     def fields(self, stored: Mapping[str, Any] | None) -> dict[str, Any]:
         if stored is None:

@@ -29,6 +29,7 @@ from trellis.core.fields.text import (
     Password,
     Text,
     Url,
+    check_visible,
     sanitize_inline_html,
 )
 from trellis.core.fields.timestamp import Timestamp
@@ -77,6 +78,7 @@ __all__ = [
     "Type",
     "Url",
     "ZoneName",
+    "check_visible",
     "escape_unsafe",
     "find_midnights",
     "find_zone",

@@ -48,10 +48,8 @@ class Text:
                     start=found.start(),
                 )
             )
-        if self.visible and (at := find_invisible(value)) is not None:
-            raise Invalid(
-                say("must not contain invisible characters; there is U+{ord:04X} at offset {at}.", ord=ord(value[at]), at=at)
-            )
+        if self.visible:
+            check_visible(value)
         if len(value) < self.shortest:
             raise Invalid(
                 say("must not be empty: send {shortest} to {longest} characters.", shortest=self.shortest, longest=self.longest),
@@ -65,6 +63,12 @@ class Text:
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "maxLength": self.longest} | ({"minLength": self.shortest} if self.shortest else {})
+
+
+def check_visible(value: str) -> None:
+    """Refuse text in which people cannot see all characters, as names and external ids must not be. Raises Invalid."""
+    if (at := find_invisible(value)) is not None:
+        raise Invalid(say("must not contain invisible characters; there is U+{ord:04X} at offset {at}.", ord=ord(value[at]), at=at))
 
 
 def _find_control_but_lines(text: str) -> re.Match[str] | None:

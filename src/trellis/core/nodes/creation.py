@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
-from trellis.core.fields import EVERYONE, FormMapping, Input, require
+from trellis.core.fields import EVERYONE, FormMapping, Input, Invalid, check_visible, require
 from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.placement import PLACES, Placement, resolve_placement
 from trellis.core.nodes.record import serialize_node
@@ -62,7 +62,7 @@ def _draft(kind: NodeKind, context: Context, given: Input, place: Placement, gro
     base = place.parent.permissions if place.parent is not None else {}
     permissions, wrong_groups = settle_permissions(kind, context, given, base, groups)
     missing = _find_missing_options(kind, context.input) if place.parent is not None else ()
-    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups, *missing))
+    raise_faults((*given.faults, *judge_external_id(given, None), *place.faults, *faults, *wrong_groups, *missing))
     return Node(
         id=0,
         parent_id=place.parent_id,
@@ -104,6 +104,15 @@ def merge_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, 
     fields = dict(kind.prepare({name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}))
     at_fault = {fault.field for fault in given.faults}
     return fields, tuple(fault for rule in kind.rules for fault in rule(fields) if fault.field not in at_fault)
+
+
+def judge_external_id(given: Input, old: str | None) -> Iterator[Fault]:
+    """Yield a fault if a node is given an external id that people cannot see whole. One that it has had before may stay."""
+    if (new := given.get("externalId")) is not None and new != old:
+        try:
+            check_visible(new)
+        except Invalid as invalid:
+            yield Fault("externalId", invalid.message, say("{name} {detail}", name="externalId", detail=invalid.detail))
 
 
 def find_named_groups(kind: NodeKind, context: Context, inputs: Iterable[Input]) -> AbstractSet[int]:

@@ -14,6 +14,7 @@ from trellis.core.nodes.creation import (
     create_siblings,
     find_named_groups,
     find_parent_of_last,
+    judge_external_id,
     merge_fields,
     settle_permissions,
 )
@@ -192,7 +193,8 @@ def _merge(kind: NodeKind, context: Context, given: Input, old: Node, groups: Ab
     fields, wrong_fields = merge_fields(kind, given, old.fields)
     permissions, wrong_groups = settle_permissions(kind, context, given, old.permissions, groups)
     children = _no_children_if_leaf_only(kind, context, old, fields)
-    raise_faults((*given.faults, *faults, *wrong_fields, *wrong_groups, *children))
+    seen = judge_external_id(given, old.external_id)
+    raise_faults((*given.faults, *seen, *faults, *wrong_fields, *wrong_groups, *children))
     return replace(
         old,
         name=given.get("name", old.name),

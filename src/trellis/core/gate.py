@@ -9,7 +9,7 @@ grants, and the panel's sessions, sign-in attempts, alarms that were read, zones
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from trellis.core.events import Overdue, Recorder, refuse_overdue
 from trellis.core.fields import Input, format_timestamp, shift_timestamp
 from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
 from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, conclude, judge_role, renew_actor
-from trellis.core.passwords import Lanes, Plain, chain, check_number, has_password
+from trellis.core.passwords import Lanes, Plain, chain, check_number, compare, find_digest, has_password, list_passwords
 from trellis.core.verbs import Verb
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -292,41 +292,42 @@ class Gate:
         return call.operation in self.catalogue and not self.catalogue.find(call.operation).secrets.isdisjoint(call.raw)
 
     def _digest(self, operation: Operation, call: Call, given: Input, inner: list[Call]) -> tuple[Call, Input]:
-        """Let the operation judge the call, then replace its passwords by digests, and compute the digests for inner calls."""
+        """Let the operation judge the call, then compute the digests of its passwords and of those in inner calls.
+
+        They replace its passwords, except those to compare with a stored digest: it may change before `_put_digests` replaces them.
+        """
         with self.store.reading() as tx:
-            own = self._find_passwords(tx, operation, call, given)
+            kept = self._judge(tx, operation, call, given)
+            own = list_passwords(given.values, kept)
             wanted = [*own.values(), *(pair for one in inner for pair in self._find_inner_passwords(tx, one))]
         digests = {(plain, kept): plain.digest(kept) for plain, kept in dict.fromkeys(wanted)}
-        return call._replace(digests=digests), Input({**given.values, **{name: digests[pair] for name, pair in own.items()}})
+        return call._replace(digests=digests), Input({**given.values, **{n: digests[p] for n, p in own.items() if n not in kept}})
 
-    def _find_passwords(
-        self, tx: Transaction, operation: Operation, call: Call, given: Input
-    ) -> dict[str, tuple[Plain, str | None]]:
-        """Return the passwords in a call by field, each with the digest that is stored now, if any. Raises Refused."""
+    def _judge(self, tx: Transaction, operation: Operation, call: Call, given: Input) -> Mapping[str, str | None]:
+        """Let the operation judge a call with passwords; return the digests that are stored now, by field. Raises Refused."""
         if not has_password(given.values):
             return {}
-        now = self.now()
-        kept = operation.judge(self._build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now)))
-        return {name: (value, kept.get(name)) for name, value in given.values.items() if isinstance(value, Plain)}
+        recorder = Recorder(tx, operation, call, now := self.now())
+        return operation.judge(self._build_context(operation, call, given, tx, now, recorder))
 
     def _find_inner_passwords(self, tx: Transaction, call: Call) -> Iterable[tuple[Plain, str | None]]:
         """Return the passwords in an inner call, as far as the call is known yet; none if it will be refused."""
         with suppress(Refused):
             operation = self.authorise(call.operation, call.actor, call.target)
             given = operation.form.read(call.raw)
-            if operation.has_target and call.target is None:  # a record that the outer call will create
-                return [(value, None) for value in given.values.values() if isinstance(value, Plain)]
-            return self._find_passwords(tx, operation, call, given).values()
+            is_new = operation.has_target and call.target is None  # a record that the outer call will create
+            return list_passwords(given.values, {} if is_new else self._judge(tx, operation, call, given)).values()
         return ()
 
     def _put_digests(self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Input:
-        """Return the input of an inner call with digests in place of its passwords: digests computed before, or computed now."""
-        known, made, digests = call.digests, recorder.digests, dict[str, str]()
-        for name, pair in self._find_passwords(tx, operation, call, given).items():
+        """Return an input with digests in place of its passwords: digests computed before, or computed now."""
+        digests: dict[str, str] = {}
+        for name, pair in list_passwords(given.values, self._judge(tx, operation, call, given)).items():
             recorder.check_password()
-            if (digest := known.get(pair) or known.get((pair[0], None)) or made.get(pair)) is None:
-                check_number(len(made) + 1)
-                digest = made[pair] = pair[0].digest(pair[1])
+            known = {**call.digests, **recorder.digests}
+            if (digest := find_digest(known, *pair)) is None:
+                check_number(len(recorder.digests) + 1)
+                digest = recorder.digests[pair] = compare(known, *pair)
             digests[name] = digest
         return Input({**given.values, **digests}) if digests else given
 
@@ -342,6 +343,7 @@ class Gate:
         step = tx.trial if tried else tx.savepoint if call.actor.proposes else nullcontext
         try:
             with step():  # by the time it turns out to need approval, something may be written already
+                given = given if given.faults else self._put_digests(tx, operation, call, given, recorder)
                 outcome = self._perform(operation, call, given, tx, now, recorder)
         except ProposalNeeded:
             return self._propose(call, given, tx)

@@ -1,6 +1,7 @@
 """Passwords on their way through the gate: judged first, digested in lanes, before the writer and outside of it."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -44,6 +45,10 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 
 def _call(operation: str, target: int | None = None, /, actor: Actor = TERMINAL, **raw: Any) -> Call:
     return Call(operation, actor, raw, target)
+
+
+def _batch(operation: str, target: int, **raw: Any) -> Call:
+    return _call("core.batch", operations=[{"operation": operation, "id": target, "body": raw}])
 
 
 @pytest.mark.parametrize("dry", [False, True])
@@ -98,6 +103,35 @@ def test_a_password_that_is_sent_again_is_no_change(run: Run, events: Events) ->
     assert len(events()) == 1
     run("forums.update", forum["id"], password="another")
     assert events()[-1]["changed"] == ["password"]
+
+
+@pytest.mark.parametrize("before", [None, "the one before"])
+@pytest.mark.parametrize("within", [_call, _batch], ids=["alone", "in batches"])
+def test_the_same_new_password_twice_at_the_same_moment_is_one_change(
+    gate: Gate, slow: Slow, run: Run, events: Events, before: str | None, within: Callable[..., Call]
+) -> None:
+    forum = run("forums.create", name="Staff")["id"]
+    slow.go.set()
+    run("forums.update", forum, password=before)
+    slow.go.clear()
+    known, made = len(events()), len(slow.threads)
+    both = [gate.submit(within("forums.update", forum, password=_WORD)) for _ in range(2)]
+    wait_until(lambda: len(slow.threads) == made + 2)  # both have found the password that there was before
+    slow.go.set()
+    changed = [future.result(_PATIENCE).event is not None for future in both]
+    assert ["password" in event["changed"] for event in events()[known:]] == [True]
+    assert sorted(changed) == [False, True]
+    assert "trellis-writer" not in slow.threads
+
+
+def test_another_password_at_the_same_moment_is_another_change(gate: Gate, slow: Slow, run: Run, events: Events) -> None:
+    forum = run("forums.create", name="Staff")["id"]
+    both = [gate.submit(_call("forums.update", forum, password=word)) for word in (_WORD, "another")]
+    wait_until(lambda: len(slow.threads) == 2)
+    slow.go.set()
+    assert all(future.result(_PATIENCE).event for future in both)
+    assert ["password" in event["changed"] for event in events()[1:]] == [True, True]
+    assert "trellis-writer" not in slow.threads
 
 
 def _submit_until_refused(gate: Gate, slow: Slow, actor: Actor) -> tuple[list[Future[Result]], Call]:

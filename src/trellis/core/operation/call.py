@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from trellis.core.actor import Actor, Approval
 from trellis.core.fields import Input
-from trellis.core.passwords import KEYS, PEOPLE, Plain
+from trellis.core.passwords import KEYS, PEOPLE, Digests
 from trellis.traces import log_fields
 
 
@@ -41,7 +41,7 @@ class Call(NamedTuple):  # like Outcome and Result: a tuple, since a frozen data
     check_time: Callable[[], None] = lambda: None
     waits_as: str = ""
     managed_by: str | None = None
-    digests: Mapping[tuple[Plain, str | None], str] = MappingProxyType({})
+    digests: Digests = MappingProxyType({})
     approval: Approval | None = None
     proposed: Input | None = None
     again: bool = False

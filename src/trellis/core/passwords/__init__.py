@@ -1,11 +1,25 @@
 """Passwords: their digests, which are slow on purpose, and the lanes in which passwords wait to be digested.
 
 `hash_password` and `verify_password` take 15 to 50 ms of a core. They run in two threads of `Lanes`, before the writer, and each
-key, person and address waits in a lane of its own. Only passwords that become known in the writer are digested there.
+key, person and address waits in a lane of its own. Only passwords that become known in the writer are
+digested there, and those of which the stored digest has changed meanwhile are compared with it.
 """
 
 from trellis.core.passwords.breached import BreachedPasswords
-from trellis.core.passwords.digests import NODE, SIGN_IN, Cost, Plain, has_password, hash_password, is_outdated, verify_password
+from trellis.core.passwords.digests import (
+    NODE,
+    SIGN_IN,
+    Cost,
+    Digests,
+    Plain,
+    compare,
+    find_digest,
+    has_password,
+    hash_password,
+    is_outdated,
+    list_passwords,
+    verify_password,
+)
 from trellis.core.passwords.lanes import KEYS, PEOPLE, STRANGERS, Lanes, chain, check_number, refuse_proposed
 
 __all__ = [
@@ -16,13 +30,17 @@ __all__ = [
     "STRANGERS",
     "BreachedPasswords",
     "Cost",
+    "Digests",
     "Lanes",
     "Plain",
     "chain",
     "check_number",
+    "compare",
+    "find_digest",
     "has_password",
     "hash_password",
     "is_outdated",
+    "list_passwords",
     "refuse_proposed",
     "verify_password",
 ]

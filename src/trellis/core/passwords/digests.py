@@ -44,9 +44,38 @@ class Plain:
         return hash_password(self.text, self.cost)
 
 
+Digests = Mapping[tuple[Plain, str | None], str]  # by the password, and the digest that was stored when it was compared with it
+
+
+def find_digest(made: Digests, plain: Plain, kept: str | None) -> str | None:
+    """Return the digest of a password among those made before; None if the password must be compared with the stored one first."""
+    if (plain, kept) in made:
+        return made[plain, kept]
+    own = _list_own(made, plain)
+    if kept in own:
+        return kept
+    return own[0] if own and (kept is None or kept in made.values()) else None
+
+
+def compare(made: Digests, plain: Plain, kept: str | None) -> str:
+    """Return the stored digest if a password matches it, otherwise the password's own digest, which is made if there is none."""
+    if own := _list_own(made, plain):
+        return kept if kept is not None and verify_password(kept, plain.text, plain.cost) else own[0]
+    return plain.digest(kept)
+
+
+def _list_own(made: Digests, plain: Plain) -> list[str]:
+    return [digest for (one, _), digest in made.items() if one == plain]
+
+
 def has_password(values: Mapping[str, Any]) -> bool:
     """Return whether any of the values is a password that has no digest yet."""
     return any(isinstance(value, Plain) for value in values.values())
+
+
+def list_passwords(values: Mapping[str, Any], kept: Mapping[str, str | None]) -> dict[str, tuple[Plain, str | None]]:
+    """Return the passwords among some values, each with the digest that is stored now, if any."""
+    return {name: (value, kept.get(name)) for name, value in values.items() if isinstance(value, Plain)}
 
 
 def hash_password(password: str, cost: Cost) -> str:

@@ -12,7 +12,7 @@ from trellis.core.version import ANY_VERSION, find_own_version
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
 from trellis.sentences import say, say_many
-from trellis.store import nodes
+from trellis.store import events, nodes
 from trellis.store.engine import Transaction
 
 MOST: Final = 1000  # operations in a batch
@@ -165,6 +165,7 @@ def _batch(context: Context) -> Outcome:
     public: list[dict[str, Any]] = []
     tried: list[dict[str, Any]] = []
     last = None
+    newest = events.find_newest_number(context.tx)
     records = size = 0
     outcomes = _run_steps(context, steps, references)
     for index, step in enumerate(steps):
@@ -172,8 +173,9 @@ def _batch(context: Context) -> Outcome:
             outcome = next(outcomes)
         except Refused as refused:
             raise _refuse_step(index, step, refused) from None
-        last = outcome.event or last
-        records += (outcome.event is not None and outcome.resource_id is not None) + len(outcome.touched)
+        if outcome.event is not None:
+            records += _count_records(context.tx, outcome, newest)
+            newest = last = outcome.event
         size += len(context.tx.encode(outcome.result))
         if records > MOST_RECORDS or size > MOST_BYTES:
             raise _refuse_size(index + 1)
@@ -185,6 +187,13 @@ def _batch(context: Context) -> Outcome:
         progress.done()
     plan = {"results": tried, "dryRun": True}
     return Outcome({"results": returned}, public={"results": public}, plan=plan, happened=False, event=last)
+
+
+def _count_records(tx: Transaction, outcome: Outcome, before: int) -> int:
+    """Count the records that an operation has changed, by its events: those after the event `before`. It may have run others."""
+    last = outcome.event or before
+    is_its_own = last == before + 1 and outcome.resource_id is not None
+    return 1 + len(outcome.touched) if is_its_own else events.count_records(tx, before, last)
 
 
 def _run_steps(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Outcome]:

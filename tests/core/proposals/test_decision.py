@@ -49,6 +49,16 @@ def test_an_approved_call_leaves_one_event_with_both_names(
     assert act.refuse(agent, "forums.get", news).status == 404
 
 
+def test_an_approval_within_a_batch_counts_what_the_approved_call_changes(
+    ada: Actor, act: Act, deletion: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approve = [{"operation": "proposals.approve", "id": deletion, "body": {}}]
+    monkeypatch.setattr("trellis.core.batch.MOST_RECORDS", 3)  # the call deletes three forums, and the proposal changes, too
+    assert act.refuse(ada, "core.batch", operations=approve).message == "BATCH_TOO_LARGE"
+    monkeypatch.setattr("trellis.core.batch.MOST_RECORDS", 4)
+    assert act(ada, "core.batch", operations=approve).value["results"][0]["result"]["state"] == "approved"
+
+
 def test_what_an_approved_call_returned_is_told_to_its_proposer(agent: Actor, ada: Actor, act: Act) -> None:
     number = act(agent, "forums.create", name="News").value["id"]
     act(ada, "proposals.approve", number)

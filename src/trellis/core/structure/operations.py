@@ -215,7 +215,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     if planned:
         return Outcome(result, plan=plan, happened=False)
     shown = result | ({"secrets": run.secrets} if run.secrets else {})
-    return Outcome(shown, touched=tuple(steps.touched), public=result, plan=plan, happened=False, event=steps.last)
+    return Outcome(shown, public=result, plan=plan, happened=False, event=steps.last)
 
 
 def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> None:

@@ -31,10 +31,10 @@ class Steps:
     """Runs the operations of one document as parts of a call, and adds refusals to the faults.
 
     `changes` lists what has been done, `revision` is the newest event before that, `last` the newest event so far, and `needed` are
-    the names of the operations. `touched` lists all records that were changed, including those below a node that was deleted.
-    `requests` are the operations that have changed something, with their input; a password is replaced by a digest that only this
-    service can compute, so that nobody who sees the id of a plan can use it to guess passwords, and the id of a new node by its
-    external id, since nodes that are created elsewhere after a plan take the ids that its nodes would have had.
+    the names of the operations. `requests` are the operations that have changed something, with their input; a password is replaced
+    by a digest that only this service can compute, so that nobody who sees the id of a plan can use it to guess passwords, and the
+    id of a new node by its external id, since nodes that are created elsewhere after a plan take the ids that its nodes would have
+    had.
     """
 
     def __init__(self, context: Context, call: Call, faults: list[tuple[Place, str]]) -> None:
@@ -43,7 +43,6 @@ class Steps:
         self.requests: list[Request] = []
         self.revision = events.find_newest_number(context.tx)
         self.last: int | None = None
-        self.touched: list[Mapping[str, Any]] = []
         self.call = call
         self._context = context
         self._faults = faults
@@ -81,7 +80,6 @@ class Steps:
         """Record a change, the request that made it, and its event."""
         self.changes.append(change)
         self.requests.append(request)
-        self.touched.append({"resource": change.resource, "id": change.id, "how": change.action})
         self.last = event
 
     def _run(self, step: Step, verb: Verb) -> Outcome | None:
@@ -127,7 +125,6 @@ class Steps:
         self.note(change, (call.operation, target, given), outcome.event)
         if outcome.before is None:
             self._created[kind, change.id] = change.external_id
-        self.touched += outcome.touched
 
     def _sign(self, password: Any) -> str | None:
         if not password:  # the password is removed

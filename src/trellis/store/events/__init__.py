@@ -25,7 +25,15 @@ from trellis.store.events.log import (
     select_page,
 )
 from trellis.store.events.pages import MOST_BYTES, EventPage, walk, weigh_event
-from trellis.store.events.records import Change, find_last_change, find_last_changes, find_newest_number, find_since, find_since_of
+from trellis.store.events.records import (
+    Change,
+    count_records,
+    find_last_change,
+    find_last_changes,
+    find_newest_number,
+    find_since,
+    find_since_of,
+)
 from trellis.store.events.within import find_inside_or_deleted
 
 __all__ = [
@@ -38,6 +46,7 @@ __all__ = [
     "append_many",
     "count",
     "count_of_change_set",
+    "count_records",
     "find",
     "find_bounds",
     "find_by_request",

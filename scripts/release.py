@@ -16,7 +16,6 @@ from typing import Final
 
 from scripts.debian import UNDATED, build_package, can_build
 from scripts.dependencies import find_dependencies, list_needs
-from scripts.sbom import write_sbom
 
 ROOT: Final = Path(__file__).parent.parent
 _PIN: Final = re.compile(r"^([a-z0-9][a-z0-9._-]*(?:\[[a-z,]+\])?==\S+)( ; [^\\]+?)? \\$", re.MULTILINE)
@@ -24,6 +23,8 @@ _PIN: Final = re.compile(r"^([a-z0-9][a-z0-9._-]*(?:\[[a-z,]+\])?==\S+)( ; [^\\]
 
 def build(target: Path, root: Path = ROOT, *, debian: bool = True) -> list[Path]:
     """Build a release into a folder; return its files, the checksums last. It has a Debian package where it can."""
+    from scripts.sbom import write_sbom  # noqa: PLC0415  # whoever only asks for constraints does not wait for its library
+
     environment = os.environ | {"SOURCE_DATE_EPOCH": str(UNDATED)}
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(target)]
     subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True)

@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from ssl import SSLContext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 import pytest
-from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
-from mcp.types import TextContent, TextResourceContents
 
 from tests.fixture_types import MakeKey, Run
 from tests.mcp.test_tools import NAMES, expect_tools
 from tests.service_process import Service
+
+if TYPE_CHECKING:  # it takes half a second to load, in each process that collects the tests
+    from mcp import Client
 
 MODES: Final = {"2026-07-28": "2026-07-28", "auto": "2026-07-28", "legacy": "2025-11-25"}  # each with the version that it leads to
 
@@ -29,15 +29,18 @@ def _read_authorities() -> SSLContext:
 
 
 @asynccontextmanager
-async def connect(service: Service, key: str, mode: str) -> AsyncIterator[Client]:
+async def connect(service: Service, key: str, mode: str) -> AsyncIterator["Client"]:
     """Open the official client, as a program does that has a key."""
+    from mcp import Client  # noqa: PLC0415  # see above
+    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415  # the same
+
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, verify=_read_authorities(), trust_env=False) as http:
         transport = streamable_http_client(f"{service.address}/mcp", http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
 
 
-def run_with(service: Service, key: str, mode: str, work: Callable[[Client], Awaitable[None]]) -> None:
+def run_with(service: Service, key: str, mode: str, work: "Callable[[Client], Awaitable[None]]") -> None:
     """Do some work with a client."""
 
     async def main() -> None:
@@ -50,9 +53,12 @@ def run_with(service: Service, key: str, mode: str, work: Callable[[Client], Awa
 
 def test_a_session_of_an_agent(service: Service, key: MakeKey, run: Run) -> None:
     """List the tools, read, try, write, be refused, take it back, and read what has happened."""
+    from mcp import MCPError  # noqa: PLC0415  # see above
+    from mcp.types import TextResourceContents  # noqa: PLC0415  # the same
+
     text = key(["forums.list", "forums.get", "forums.create", "forums.delete", "forums.restore", "events.list"], name="Agent")
 
-    async def work(client: Client) -> None:
+    async def work(client: "Client") -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert {"forums.get", "forums.create", "forums.tree", "events.restore"} < set(tools)
         assert "forums.update" not in tools
@@ -90,7 +96,7 @@ def test_a_session_of_an_agent(service: Service, key: MakeKey, run: Run) -> None
         run_with(service, text, mode, work)
 
 
-async def call(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
+async def call(client: "Client", tool: str, /, **arguments: Any) -> dict[str, Any]:
     """Call a tool that is not refused; the client has checked what it returns against its schema."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result
@@ -98,8 +104,10 @@ async def call(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]
     return result.structured_content
 
 
-async def refuse(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
+async def refuse(client: "Client", tool: str, /, **arguments: Any) -> dict[str, Any]:
     """Call a tool that is refused; return the problem document."""
+    from mcp.types import TextContent  # noqa: PLC0415  # see above
+
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result
     assert isinstance(result.content[0], TextContent)
@@ -111,7 +119,7 @@ def test_every_read_fits_what_the_tools_say(service: Service, key: MakeKey, run:
     run("forums.create", name="News")
     run("calendars.create", name="Meetings")
 
-    async def work(client: Client) -> None:
+    async def work(client: "Client") -> None:
         names = [tool.name for tool in (await client.list_tools()).tools if tool.annotations and tool.annotations.read_only_hint]
         assert len(names) > 15
         for name in names:
@@ -142,7 +150,9 @@ def test_keys_have_the_tools_of_their_grants_in_one_order(service: Service, key:
 
 
 def test_a_bad_key_cannot_connect(service: Service) -> None:
-    async def work(client: Client) -> None:
+    from mcp import MCPError  # noqa: PLC0415  # see above
+
+    async def work(client: "Client") -> None:
         await client.list_tools()
 
     for mode in MODES:

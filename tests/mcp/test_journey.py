@@ -3,16 +3,18 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from mcp import Client
 from playwright.sync_api import Page, expect
 
 from tests.browser import chromium, opened, sign_in
 from tests.fixture_types import MakeKey, Run
 from tests.mcp.test_client import MODES, call, refuse, run_with
 from tests.service_process import Service
+
+if TYPE_CHECKING:  # as in test_client.py
+    from mcp import Client
 
 pytestmark = pytest.mark.browser
 
@@ -36,7 +38,7 @@ class Agent:
         finally:
             self.has_proposed.set()
 
-    async def _work(self, client: Client) -> None:
+    async def _work(self, client: "Client") -> None:
         assert client.protocol_version == MODES[self.mode]
         tools = {tool.name for tool in (await client.list_tools()).tools}
         assert tools > {"forums.list", "forums.get", "forums.create", *PROPOSED, "events.restore", "proposals.get"}
@@ -67,7 +69,7 @@ class Agent:
         return result.structured_content["id"], result.structured_content["state"]
 
     @staticmethod
-    async def _wait_for_decision(client: Client, number: int) -> dict[str, Any]:
+    async def _wait_for_decision(client: "Client", number: int) -> dict[str, Any]:
         async with asyncio.timeout(PATIENCE):
             while True:
                 if (proposal := await call(client, "proposals.get", id=number))["state"] != "open":

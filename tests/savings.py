@@ -21,6 +21,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 from starlette.routing import compile_path
+from typer.main import get_command
 from zxcvbn import zxcvbn
 
 _STATEMENTS: Final = 5_000  # that are kept compiled
@@ -110,6 +111,11 @@ def _judge_once(password: str, user_inputs: tuple[str, ...]) -> Any:
     return zxcvbn(password, user_inputs=list(user_inputs))
 
 
+def _share_commands(patch: pytest.MonkeyPatch) -> None:
+    """Let the command line be put together once, and not each time a test runs a command: that takes longer than many commands."""
+    patch.setattr("typer.testing._get_command", cache(get_command))
+
+
 def _share_certificates(patch: pytest.MonkeyPatch) -> None:
     """Let clients that ask for nothing special have one TLS context: each reads all authorities of the world for its own.
 
@@ -154,6 +160,7 @@ def known_beforehand(folder: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(FOLDER, str(folder))
         share_templates(patch)
+        _share_commands(patch)
         _share_certificates(patch)
         _share_addresses(patch)
         _share_paths(patch)

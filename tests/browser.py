@@ -34,6 +34,8 @@ _ARGUMENTS: Final = (
     # Every page is of this machine: no process is kept ready for another site, and none of its own draws what nobody sees.
     "--disable-site-isolation-trials",
     "--in-process-gpu",
+    # A page comes into the frame of the one before: a frame of its own for each takes as long to make as the page takes to load.
+    "--enable-features=RenderDocument:level/crashed-frame",
     # What a page runs, it runs once: to compile it well, as for a program that goes on for long, takes longer than that saves.
     "--js-flags=--no-opt --no-maglev --single-threaded-gc",
 )

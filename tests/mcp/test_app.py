@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from itertools import product
 from typing import Any, Final
 
 import orjson
@@ -438,8 +439,8 @@ def test_what_may_be_large_is_not_encoded_on_the_event_loop(
             encoded.append(threading.current_thread().name)
         return encode_json(value)
 
-    for module in ("mcp.results", "rest.dialect.translator"):
-        monkeypatch.setattr(f"trellis.{module}.encode_json", note_thread)
+    for module, name in product(("mcp.results", "rest.dialect.translator"), ("encode_json", "encode_large")):
+        monkeypatch.setattr(f"trellis.{module}.{name}", note_thread)
     steps = {"operations": [{"operation": "forums.get", "id": community.news}]}
     agent.ask("resources/read", {"uri": "trellis://tree/forums"})
     agent.value("core.batch", steps)

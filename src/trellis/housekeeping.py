@@ -6,10 +6,10 @@ Several processes may do this at the same time. Work that one has finished, the 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from trellis.core.admins import FORGOTTEN_AFTER, REMEMBERED_FOR, find_failed_sign_ins
 from trellis.core.fields import format_timestamp, shift_timestamp
@@ -35,6 +35,10 @@ _PURGE_INTERVAL: Final = 600.0  # seconds between two purges, and until the firs
 _DAY: Final = timedelta(days=1)  # if the last purge seems longer ago than this, the clock may have jumped
 _DOUBT: Final = 3600.0  # seconds for which nothing is purged in that case
 _PAUSE: Final = 0.05  # seconds between two batches, for other writes
+# The request log is written at most so often, in seconds, and so many times as long as it took it is not written, however many
+# requests come in: many requests in one commit cost far less than a few in each of many commits.
+_LOG_PAUSE: Final = 0.01
+_LOG_PAUSES: Final = 3
 _USES_KEPT: Final = 400  # days for which counts of what keys have used are kept
 _MOST_DELIVERIES: Final = 100_000  # per webhook
 _MOST_PROPOSALS: Final = 1_000  # closed proposals per actor
@@ -59,22 +63,23 @@ class Housekeeping:
         self._log = request_log
         self._purges = Purges(gate, settings)
         self._task: asyncio.Task[None] | None = None
-        self._purging: asyncio.Task[None] | None = None  # a task of its own: the request log cannot wait for minutes
-        self._stopping = False
+        self._beside: dict[str, asyncio.Task[None]] = {}  # tasks of their own, by name: the request log cannot wait for minutes
+        self._ending = asyncio.Event()
 
     def start(self) -> None:
         """Start the loop, in the running event loop."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Write what is still to be written, and stop. A purge that is running is cancelled; the next one continues it."""
-        self._stopping = True
+        """Write what is still to be written, and stop. A running purge or indexing is cancelled; the next one continues it."""
+        self._ending.set()
         self._log.urgent.set()
         if self._task is not None:
             await self._task
-        if self._purging is not None:
-            self._purging.cancel()
-            await asyncio.wait((self._purging,))
+        for task in self._beside.values():
+            task.cancel()
+        if self._beside:
+            await asyncio.wait(self._beside.values())
         await self._log.flush()
 
     async def _run(self) -> None:
@@ -82,28 +87,38 @@ class Housekeeping:
         next_purge, next_round = loop.time() + _PURGE_INTERVAL, loop.time() + _INTERVAL
         with _log_errors("The first purge could not be noted."):
             await self._purges.note_beginning()
-        while not self._stopping:
+        while not self._ending.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(next_round):
                     await self._log.urgent.wait()
-            if not self._stopping:
+            if not self._ending.is_set():
                 self._log.urgent.clear()
+            began = loop.time()
             await self._log.flush()
-            if loop.time() < next_round:
+            if (now := loop.time()) < next_round:
+                pause = max(_LOG_PAUSE, _LOG_PAUSES * (now - began))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(pause, next_round - now)):
+                        await self._ending.wait()
                 continue
             next_round = loop.time() + _INTERVAL
-            await self.index_names()
+            self._start_beside("index", self.index_names)
             await self.run_calls("The failed sign-ins could not be told.", find_failed_sign_ins)
             await self.run_calls("Proposals that have expired could not be closed.", find_overdue)
-            if loop.time() >= next_purge and (self._purging is None or self._purging.done()):
+            if loop.time() >= next_purge:
                 next_purge = loop.time() + _PURGE_INTERVAL
-                self._purging = asyncio.create_task(self.purge())
+                self._start_beside("purge", self.purge)
+
+    def _start_beside(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start a task, unless the one before is still running."""
+        if name not in self._beside or self._beside[name].done():
+            self._beside[name] = asyncio.create_task(run())
 
     async def index_names(self) -> None:
-        """Bring the search index up to date, a batch at a time, until the request log becomes urgent."""
+        """Bring the search index up to date, a batch at a time."""
         store = self._gate.store
         with _log_errors("The index for searching could not be brought up to date."):
-            while not self._log.urgent.is_set() and await self._is_index_behind():
+            while await self._is_index_behind():
                 if not await asyncio.wrap_future(store.write(lists.update_search_index, quiet=True)):
                     return
                 await asyncio.sleep(_PAUSE)

@@ -114,6 +114,26 @@ def test_nothing_is_written_before_the_answer_and_everything_in_batches_after_it
     assert len(flushed(api, database)) == 25, "each is written once"
 
 
+def test_what_is_completed_while_the_log_is_written_waits_for_the_next_time(
+    api: ApiClient, gate: Gate, database: DatabaseState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, under load, each commit has fewer requests than the one before, and the log is written without an end."""
+    log, write, batches = api.application.service.log, requests.append, list[int]()
+
+    def complete_another(tx: Transaction, batch: Sequence[Request]) -> None:
+        batches.append(len(batch))
+        if len(batches) < 5:
+            log.record(batch[0]._replace(request_id=f"during {len(batches)}"))
+        write(tx, batch)
+
+    for _ in range(10):
+        api.get("/core/hello")
+    monkeypatch.setattr(requests, "append", complete_another)
+    assert len(flushed(api, database)) == 10
+    assert batches == [10]
+    assert [row["request_id"] for row in flushed(api, database)[10:]] == ["during 1"]
+
+
 def test_odd_texts_are_kept_as_they_can_be(api: ApiClient, database: DatabaseState) -> None:
     for method, path in (
         ("X" * 500, "/forums/forums"),

@@ -8,8 +8,8 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from trellis.core.gate import Gate
@@ -23,7 +23,7 @@ from trellis.store.requests import KeylessCount, Request
 log = logging.getLogger(__name__)
 
 _MAX_WAITING: Final = 50_000  # the most requests in memory; the oldest are dropped if the database cannot be written to
-_URGENT: Final = 2_000  # from so many requests in memory on they are written early, as writing many keeps others waiting
+_URGENT: Final = 100  # from so many requests in memory on they are written early: writing many keeps others waiting
 _BATCH: Final = 10_000  # large, since SQLite has to refill its cache after each
 _ADDRESSES: Final = 100  # that are counted separately in a minute; further ones are counted together
 _EXAMPLES: Final = 5  # per address and minute
@@ -52,14 +52,15 @@ class RequestLog:
             self.urgent.set()
 
     async def flush(self) -> None:
-        """Write everything collected so far. What is refused is kept for the next time; the store has logged why."""
-        with suppress(Refused):
-            await self._write_counts()
-            while self._waiting:
-                await self._write_batch()
+        """Write everything collected so far. What is refused is kept for the next time; the store has logged why.
+
+        Requests that are completed meanwhile wait for the next time, or each of the ever smaller batches would cost a commit. The
+        counts are written by themselves, since they must not be lost with a batch, but usually in the same commit.
+        """
+        await asyncio.gather(self._write_counts(), self._write_requests(len(self._waiting)))
 
     async def _write_counts(self) -> None:
-        """Write the uses of keys and the counts of requests without one, by themselves: they must not be lost with a batch."""
+        """Write the uses of keys and the counts of requests without one."""
         uses, counted = self._keyring.take_uses(), self._keyless.take()
         if not uses and not counted:
             return
@@ -73,27 +74,27 @@ class RequestLog:
         except Refused:
             self._keyring.put_back(uses)
             self._keyless.put_back(counted)
-            raise
         except Exception:
             told = "The last uses of %d keys and the counts of %d requests without a valid key could not be written."
             log.exception(told, len(uses), sum(one.times for one in counted))
 
-    async def _write_batch(self) -> None:
-        """Write the oldest requests. Those that are refused are kept as far as there is room."""
-        batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+    async def _write_requests(self, count: int) -> None:
+        """Write the oldest requests, so many. Those that are refused are kept as far as there is room."""
+        while count > 0:
+            batch = [self._waiting.popleft() for _ in range(min(_BATCH, count))]
+            count -= len(batch)
+            try:
+                await asyncio.wrap_future(self._gate.store.write(partial(self._write_batch, batch), quiet=True))
+            except Refused:
+                room = _MAX_WAITING - len(self._waiting)
+                self._waiting.extendleft(reversed(batch[max(0, len(batch) - room) :]))
+                return
+            except Exception:
+                log.exception("%d requests could not be written to the request log.", len(batch))
 
-        def write(tx: Transaction) -> None:
-            requests.append(tx, batch)
-            requests.trim(tx, self._most_bytes)
-
-        try:
-            await asyncio.wrap_future(self._gate.store.write(write, quiet=True))
-        except Refused:
-            room = _MAX_WAITING - len(self._waiting)
-            self._waiting.extendleft(reversed(batch[max(0, len(batch) - room) :]))
-            raise
-        except Exception:
-            log.exception("%d requests could not be written to the request log.", len(batch))
+    def _write_batch(self, batch: Sequence[Request], tx: Transaction) -> None:
+        requests.append(tx, batch)
+        requests.trim(tx, self._most_bytes)
 
 
 class KeylessTally:

@@ -3,22 +3,30 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from itertools import chain, groupby
+from itertools import chain, filterfalse, repeat
+from operator import itemgetter, methodcaller
 from typing import Final
 
 import sqlalchemy as sa
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.requests.request import LONGEST, Request, find_shape
+from trellis.store.requests.request import (
+    LONGEST,
+    Request,
+    find_shape,
+    get_at,
+    get_duration,
+    get_is_example,
+    get_path,
+    get_request_id,
+)
 from trellis.store.requests.shapes import find_or_insert
 from trellis.store.requests.size import count_bytes, delete_and_count
 from trellis.store.tables import key_quarters, key_uses, request_hours, request_shapes, requests
 
 _COLUMNS: Final = ("at", "shape", "path", "duration", "request_id")
 _PER_STATEMENT: Final = 150  # requests in one statement; some builds of SQLite accept only 999 parameters
-
-
-Shaped = tuple[int | None, str | None, str, str, int, str | None]  # the members of a request's shape, in the order of Shape
+_MINUTE: Final = itemgetter(slice(16))  # of a timestamp
 
 
 @cache
@@ -53,41 +61,43 @@ _COUNT_HOUR = Statement(
 def append(tx: Transaction, batch: Sequence[Request]) -> None:
     """Write completed requests; count uses of keys by day and by quarter of an hour, and requests by hour.
 
-    Examples of requests without a valid key are written but not counted, since `append_keyless` counts them.
+    Examples of requests without a valid key are written but not counted, since `append_keyless` counts them. Whatever is done for
+    each request is done by `map` and its kind: while this thread runs Python, none of the requests that come in is answered.
     """
     shapes = list(map(find_shape, batch))
     ids, new = find_or_insert(tx, dict.fromkeys(shapes))
     # A NUL character or a number too large for PostgreSQL in one row would keep the whole batch out of the log.
-    rows = [
-        (one.at, ids[shape], one.path.replace("\0", "\ufffd"), min(one.duration, LONGEST), one.request_id)
-        for one, shape in zip(batch, shapes, strict=True)
-    ]
+    paths = map(methodcaller("replace", "\0", "\ufffd"), map(get_path, batch))
+    durations = map(min, map(get_duration, batch), repeat(LONGEST))
+    rows = list(zip(map(get_at, batch), map(ids.__getitem__, shapes), paths, durations, map(get_request_id, batch), strict=True))
     for first in range(0, len(rows), _PER_STATEMENT):
         part = rows[first : first + _PER_STATEMENT]
         tx.raw.execute(_insert(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
     count_bytes(tx, batch, new)
-    counted = ((one, shape) for one, shape in zip(batch, shapes, strict=True) if not one.is_example)
-    for quarter, group in groupby(counted, key=_quarter):
-        _count(tx, quarter, list(group))
+    _count(tx, sorted(filterfalse(get_is_example, batch), key=get_at))
 
 
-def _count(tx: Transaction, quarter: str, group: Sequence[tuple[Request, Shaped]]) -> None:
-    """Count requests of one quarter of an hour, each with its shape, in any order."""
-    uses, used = Counter[tuple[int, str, int]](), dict[tuple[int, str, int], str]()
-    for request, (key, operation, _, _, status, _) in group:
+def _count(tx: Transaction, batch: Sequence[Request]) -> None:
+    """Count requests, the oldest first."""
+    alike = list(zip(map(_MINUTE, map(get_at, batch)), map(find_shape, batch), strict=True))
+    newest = dict(zip(alike, map(get_at, batch), strict=True))
+    uses, used = Counter[tuple[str, int, str, int]](), dict[tuple[str, int, str, int], str]()
+    for one, times in Counter(alike).items():
+        minute, (key, operation, _, _, status, _) = one
         if key is not None:
-            use = key, operation or "", status
-            uses[use] += 1
-            used[use] = max(request.at, used.get(use, ""))
-    of_keys = Counter[tuple[int, int]]()
-    for (key, operation, status), times in uses.items():
+            use = _find_quarter(minute), key, operation or "", status
+            uses[use] += times
+            used[use] = max(newest[one], used.get(use, ""))
+    of_keys, of_hours = Counter[tuple[str, int, int]](), Counter[tuple[str, int]]()
+    for (quarter, key, operation, status), times in uses.items():
         params = {"key": key, "day": quarter[:10], "operation": operation, "status": status}
-        tx.execute(_COUNT_USES, **params, times=times, last=used[key, operation, status])
-        of_keys[key, status // 100] += times
-    for (key, digit), times in of_keys.items():
+        tx.execute(_COUNT_USES, **params, times=times, last=used[quarter, key, operation, status])
+        of_keys[quarter, key, status // 100] += times
+        of_hours[quarter[:13], status // 100] += times
+    for (quarter, key, digit), times in of_keys.items():
         tx.execute(_COUNT_QUARTER, key=key, quarter=quarter, digit=digit, times=times)
-    for digit in {digit for _, digit in of_keys}:
-        count_hour(tx, quarter[:13], digit, sum(times for (_, its), times in of_keys.items() if its == digit))
+    for (hour, digit), times in of_hours.items():
+        count_hour(tx, hour, digit, times)
 
 
 def count_hour(tx: Transaction, hour: str, digit: int, times: int) -> None:
@@ -95,9 +105,8 @@ def count_hour(tx: Transaction, hour: str, digit: int, times: int) -> None:
     tx.execute(_COUNT_HOUR, hour=hour, digit=digit, times=times)
 
 
-def _quarter(one: tuple[Request, Shaped]) -> str:
-    at = one[0].at
-    return f"{at[:14]}{int(at[14:16] or 0) // 15 * 15:02}"
+def _find_quarter(minute: str) -> str:
+    return f"{minute[:14]}{int(minute[14:] or 0) // 15 * 15:02}"
 
 
 def purge(tx: Transaction, *, successes_before: str, failures_before: str, uses_before: str = "", most: int = 5000) -> int:

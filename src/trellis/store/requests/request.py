@@ -39,3 +39,8 @@ class Shape(NamedTuple):
 
 # Returns the shape of a request as a plain tuple, in the order of Shape.
 find_shape: Final = itemgetter(*(Request._fields.index(name) for name in Shape._fields))
+
+# Each returns a member of a request.
+get_at, get_path, get_duration, get_request_id, get_is_example = (
+    itemgetter(Request._fields.index(name)) for name in ("at", "path", "duration", "request_id", "is_example")
+)

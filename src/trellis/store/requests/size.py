@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from trellis.store.counters import add_to_total, read_total, set_counter
 from trellis.store.engine import Transaction
-from trellis.store.requests.request import Request, Shape
+from trellis.store.requests.request import Request, Shape, get_path, get_request_id
 from trellis.store.requests.shapes import delete_unused
 from trellis.store.tables import request_shapes, requests
 
@@ -31,7 +31,7 @@ _SHAPE_TEXTS: Final = sum(2 * sa.func.length(_s[name]) for name in ("operation",
 def count_bytes(tx: Transaction, batch: Sequence[Request], new: Sequence[Shape]) -> None:
     """Add the sizes of a batch of requests that was written, and of the new shapes among them."""
     if batch:
-        texts = sum(len(one.path) + 2 * len(one.request_id) for one in batch)
+        texts = sum(map(len, map(get_path, batch))) + 2 * sum(map(len, map(get_request_id, batch)))
         add_to_total(tx, _COUNTER, texts + len(batch) * _OVERHEAD[tx.sqlite] + sum(map(_weigh, new)))
 
 

@@ -75,7 +75,10 @@ def _decode_json(column: Any) -> Any:
         return error
 
 
-_COUNTS = Statement(sa.select(_c.kind, sa.func.count(), sa.func.max(_c.id)).group_by(_c.kind))
+@cache
+def _counts(*, on_sqlite: bool) -> Statement:
+    kind, highest = (_readable(_c.kind), _readable(sa.func.max(_c.id))) if on_sqlite else (_c.kind, sa.func.max(_c.id))
+    return Statement(sa.select(kind, sa.func.count(), highest).group_by(_c.kind))
 
 
 def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
@@ -83,7 +86,8 @@ def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
 
     Kinds without nodes are omitted, and so is what is no text. The highest id of a kind is no number if one of its ids is none.
     """
-    return {kind: (count, highest) for kind, count, highest in tx.fetch(_COUNTS) if isinstance(kind, str)}
+    _prepare(tx)
+    return {kind: (count, highest) for kind, count, highest in tx.fetch(_counts(on_sqlite=tx.sqlite)) if isinstance(kind, str)}
 
 
 # --- the trees ----------------------------------------------------------------------------------------------------
@@ -202,20 +206,26 @@ class Unreadable(NamedTuple):
 def find_unreadable(tx: Transaction) -> Iterator[Unreadable]:
     """Find values of another type than their column, numbers that are too large, and JSON of another shape in keys and webhooks.
 
-    PostgreSQL stores no value of another type, but SQLite does: in a column of numbers, text written by hand stays text.
+    PostgreSQL stores no value of another type, but SQLite does: in a column of numbers, text written by hand stays text. SQLite
+    also stores text that is not UTF-8.
     """
+    _prepare(tx)
+    broken = set[Unreadable]()
     for table in METADATA.sorted_tables:
-        names, statement = _wrong_values(table, on_sqlite=tx.sqlite)
-        for number, kind, *wrong in tx.fetch(statement) if names else ():
-            is_known = isinstance(number, int) and abs(number) <= LARGEST
-            for name in (name for name, is_wrong in zip(names, wrong, strict=True) if is_wrong):
-                yield Unreadable(table.name, kind if isinstance(kind, str) else None, number if is_known else None, name)
+        for names, statement in (_wrong_values(table, on_sqlite=tx.sqlite), *([_broken_texts(table)] if tx.sqlite else ())):
+            for number, kind, *wrong in tx.fetch(statement) if names else ():
+                is_known = isinstance(number, int) and abs(number) <= LARGEST
+                for name in (name for name, is_wrong in zip(names, wrong, strict=True) if is_wrong):
+                    one = Unreadable(table.name, kind if isinstance(kind, str) else None, number if is_known else None, name)
+                    broken |= {one} if table in _DOCUMENTS else set()
+                    yield one
     for table, checks in _DOCUMENTS.items():
-        columns = (table.c[name] for name in checks)
+        columns = (_readable(table.c[name]) if tx.sqlite else table.c[name] for name in checks)
         for number, *values in tx.fetch(Statement(sa.select(table.c.id, *columns).order_by(table.c.id))):
             for (name, is_sound), value in zip(checks.items(), values, strict=True):
-                if not is_sound(_decode_json(value)):
-                    yield Unreadable(table.name, None, number, name)
+                one = Unreadable(table.name, None, number, name)
+                if not is_sound(_decode_json(value)) and one not in broken:
+                    yield one
 
 
 @cache
@@ -223,10 +233,48 @@ def _wrong_values(table: sa.Table, *, on_sqlite: bool) -> tuple[tuple[str, ...],
     """Return the columns of a table that can have wrong values, and a statement that selects id, kind, and whether each has one."""
     tests = {column.name: _find_test(column, on_sqlite=on_sqlite) for column in table.columns}
     wrong = {name: test for name, test in tests.items() if test is not None}
+    return (*wrong,), Statement(
+        sa.select(*_name_row(table, on_sqlite=on_sqlite), *wrong.values()).where(sa.or_(sa.false(), *wrong.values()))
+    )
+
+
+@cache
+def _broken_texts(table: sa.Table) -> tuple[tuple[str, ...], Statement]:
+    """Return the same for text that is not UTF-8, on SQLite. All texts of a row are tested at once."""
+    texts = [column for column in table.columns if not isinstance(column.type, sa.Integer | sa.Boolean)]
+    whole: sa.ColumnElement[Any] = sa.literal_column("''")
+    for column in texts:
+        whole = whole.op("|| ' ' ||")(sa.func.coalesce(column, sa.literal_column("''")))
+    return tuple(column.name for column in texts), Statement(
+        sa.select(*_name_row(table, on_sqlite=True), *map(_is_broken, texts)).where(~_is_utf8(whole))
+    )
+
+
+def _name_row(table: sa.Table, *, on_sqlite: bool) -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
+    """Return the id of a row, if its table has ids, and the kind of a node or a block, as far as they can be read."""
     ids = [nodes.c.id] if table is nodes else [*table.primary_key.columns]
     number = ids[0] if len(ids) == 1 and isinstance(ids[0].type, sa.Integer) else sa.null()
     kind = table.c.kind if table in {nodes, sibling_blocks} else sa.null()
-    return (*wrong,), Statement(sa.select(number, kind, *wrong.values()).where(sa.or_(sa.false(), *wrong.values())))
+    return (_readable(number), _readable(kind)) if on_sqlite else (number, kind)
+
+
+def _prepare(tx: Transaction) -> None:
+    """Add the function that statements with `_is_utf8` need."""
+    if tx.sqlite:
+        sqlite.add_is_utf8(tx.raw)
+
+
+def _readable(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """Return a value, or NULL if it is text that is not UTF-8: a driver can read neither that text nor the rest of its row."""
+    return sa.case((~_is_broken(value), value))
+
+
+def _is_broken(value: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    return sa.and_(sa.func.typeof(value) == "text", ~_is_utf8(value))
+
+
+def _is_utf8(text: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    return sa.func.is_utf8(sa.cast(text, sa.LargeBinary), type_=sa.Boolean)
 
 
 def _find_test(column: sa.Column[Any], *, on_sqlite: bool) -> sa.ColumnElement[bool] | None:

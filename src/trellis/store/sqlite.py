@@ -105,6 +105,22 @@ def find_file(connection: Any) -> str:
     return os.fsdecode(name)
 
 
+def add_is_utf8(connection: Any) -> None:
+    """Add a function `is_utf8` to the SQL of a connection, which SQLite does not have: it returns whether bytes are UTF-8."""
+    if HAS_APSW:
+        connection.create_scalar_function("is_utf8", _is_utf8, 1, deterministic=True)
+    else:
+        connection.create_function("is_utf8", 1, _is_utf8, deterministic=True)
+
+
+def _is_utf8(value: bytes | None) -> bool:
+    try:
+        (value or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def total_changes(connection: Any) -> int:
     """Return how many rows a connection has changed since it was opened."""
     return int(connection.total_changes() if HAS_APSW else connection.total_changes)

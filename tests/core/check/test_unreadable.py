@@ -35,7 +35,8 @@ from trellis.store.tables import (
 
 _HUGE: Final = str(2**63 - 1)
 _NUMBERS: Final = ("-7", str(2**40), _HUGE)
-_TYPES: Final = ("'x'", "x'00ff'")  # text and bytes, which SQLite stores in any column
+_NOT_UTF8: Final = "CAST(x'41ff42' AS TEXT)"
+_TYPES: Final = ("'x'", "x'00ff'", _NOT_UTF8)  # text, bytes and text that is not UTF-8, which SQLite stores in any column
 # The tables that the check reads for more than the types of their values: there, each value is planted alone.
 _READ: Final = frozenset(
     {administrators, counters, deleted_id_counts, events, keys, node_changes, nodes, request_shapes, requests}
@@ -58,6 +59,8 @@ def _values(column: sa.Column[Any], tx: Transaction) -> Iterator[str]:
 
 
 def _is_unreadable(column: sa.Column[Any], value: str) -> bool:
+    if value == _NOT_UTF8:
+        return True
     if isinstance(column.type, type(JSON)):
         return column.table in {keys, webhooks} and value != "NULL"  # that of nodes is told as a field or permission, and repaired
     return value in {_HUGE, "x'00ff'"} or (value == "'x'" and not isinstance(column.type, sa.Text))

@@ -80,3 +80,7 @@ def refuse_faults(*faults: Fault) -> Refused:
     if more:
         detail = say("{faults} The other {count:,} are not listed.", count=more, faults=detail)
     return Refused(first.message, detail, first.code, listed, more_faults=more)
+
+
+class LongRead(Exception):
+    """A read on an event loop has found so much that all other requests would wait for it: it is to be run again, in a thread."""

@@ -1,4 +1,4 @@
-"""The panel's writes, while they wait for their turn."""
+"""The panel's writes, while they wait for their turn, and its long reads."""
 
 import asyncio
 import threading
@@ -14,6 +14,7 @@ from trellis.core.idempotency import refuse_running
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.settings import Settings
+from trellis.store.engine import Transaction
 
 
 def test_a_write_whose_client_has_gone_is_not_begun(gate: Gate, settings: Settings, run: Run) -> None:
@@ -82,3 +83,21 @@ def test_checks_that_are_asked_for_together_are_one(
     told = asyncio.run(ask())
     assert {one.value["checked"]["forums"] for one in told} == {1}
     assert not begun.acquire(blocking=False)
+
+
+def test_a_read_that_turns_out_to_be_long_ends_in_a_thread(gate: Gate, settings: Settings, run: Run) -> None:
+    for number in range(20):
+        run("forums.create", name=f"Long {number}", description=f"<p>{'wörd ' * 6_000}</p>")
+    runner, where = Runner(gate, settings), list[str]()
+    decode = Transaction.decode
+
+    def note_thread(value: Any) -> Any:
+        where.append(threading.current_thread().name)
+        return decode(value)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transaction, "decode", staticmethod(note_thread))
+        found = asyncio.run(runner.perform(Call("forums.list", TERMINAL)))
+    assert [one["name"] for one in found.value["results"]] == [f"Long {number}" for number in range(20)]
+    assert where
+    assert threading.main_thread().name not in where

@@ -1,5 +1,7 @@
 """The bytes of a record and the version that they make."""
 
+from itertools import product
+
 import orjson
 import pytest
 from hypothesis import given
@@ -26,8 +28,8 @@ def test_what_is_written_reads_the_same(record: dict[str, object]) -> None:
     assert orjson.loads(encode_json(record)) == record
 
 
-@pytest.mark.parametrize("length", [0, 1, 500, 501, 1000, 1001])
-def test_what_is_large_is_written_the_same_in_parts(length: int) -> None:
-    many: list[object] = [{"id": number, "name": "Müller"} for number in range(length)]
+@pytest.mark.parametrize(("length", "name"), [*product((0, 1, 25, 26, 525, 526, 1001), ("Müller",)), (60, "x" * 300_000)])
+def test_what_is_large_is_written_the_same_in_parts(length: int, name: str) -> None:
+    many: list[object] = [{"id": number, "name": name} for number in range(length)]
     for value in ({"results": many, "id": 7, "last": [many]}, ["site", many, many[:3]], ("site", many), many, "text", None):
         assert encode_large(value) == encode_json(value)

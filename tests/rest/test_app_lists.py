@@ -8,8 +8,12 @@ import pytest
 from tests.api_client import BASE_URL, ApiClient, read_field_errors
 from tests.community import CATALOGUE, Community
 from tests.database_state import DatabaseState
-from tests.fixture_types import Clock
+from tests.fixture_types import Clock, MakeKey, Run
+from tests.service_process import Service
+from tests.wait import wait_until
+from trellis.core.gate import Gate
 from trellis.core.nodes.listing import build_query
+from trellis.core.version import encode_large
 
 FORUMS = "/forums/forums"
 
@@ -184,6 +188,52 @@ def test_what_may_read_a_whole_tree_is_not_read_on_the_event_loop(
     monkeypatch.setattr("trellis.core.nodes.crud.build_query", build)
     assert api.get(f"/forums/forums?{name}=1").status_code == 200
     assert where != [threading.main_thread().name]
+
+
+@pytest.fixture
+def long_forums(run: Run) -> str:
+    """Make forums whose texts take 800 KB together; return the text of each."""
+    text = f"<p>{'wörd ' * 6_000}</p>"
+    for number in range(20):
+        run("forums.create", name=f"Long {number}", description=text)
+    return text
+
+
+def test_what_turns_out_to_be_long_is_read_again_in_a_thread(
+    api: ApiClient, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch, long_forums: str
+) -> None:
+    encoded = list[str]()
+
+    def note_thread(value: Any) -> bytes:
+        encoded.append(threading.current_thread().name)
+        return encode_large(value)
+
+    monkeypatch.setattr("trellis.rest.dialect.translator.encode_large", note_thread)
+    for path in (FORUMS, f"{FORUMS}?perPage=1000", f"{FORUMS}?search=long&sortBy=name&sortDir=desc&perPage=200"):
+        found = api.get(path).json()["results"]
+        assert sorted(one["name"] for one in found) == sorted(f"Long {number}" for number in range(20))
+        assert {one["description"] for one in found} == {long_forums}
+    assert len(api.get("/core/events?limit=100&operation=forums.create").json()["results"]) == 20
+    assert len(encoded) == 4
+    assert threading.main_thread().name not in encoded
+    run("core.batch", operations=[{"operation": "calendars.create", "body": {"name": f"Short {n}"}} for n in range(600)])
+    assert len(api.get("/calendar/calendar?perPage=1000").json()["results"]) == 600
+    assert threading.main_thread().name not in encoded
+    assert len(api.get(f"{FORUMS}?perPage=3").json()["results"]) == 3
+    assert (encoded[-1] == threading.main_thread().name) is gate.store.reads_inline, "what is short costs no thread"
+
+
+def test_what_is_read_again_in_a_thread_is_counted_and_logged_once(
+    service: Service, run: Run, key: MakeKey, database: DatabaseState, long_forums: str
+) -> None:
+    mine = key("forums.list", rateLimit=100)
+    left = list[int]()
+    for number in range(3):
+        answer = service.call("GET", f"{FORUMS}?perPage={50 + number}", mine)
+        assert [one["description"] for one in answer.json()["results"]] == [long_forums] * 20
+        left.append(int(answer.headers["X-RateLimit-Remaining"]))
+    assert left == [99, 98, 97]
+    wait_until(lambda: len(database.requests()) == 3)
 
 
 def test_every_list_in_pages_links_to_the_others(api: ApiClient, community: Community) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -11,7 +12,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
 from trellis.core.idempotency import KeyReused, RecordGone, StillRunning
 from trellis.core.operation import Call, SessionEnded
-from trellis.errors import Refused
+from trellis.errors import LongRead, Refused
 from trellis.http.asgi import Receive
 from trellis.http.large import run_by_size
 from trellis.http.reading import SharedRead, read_in_thread
@@ -34,7 +35,8 @@ class SignInNeeded(Exception):
 class Runner:
     """Passes operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
 
-    On SQLite a read runs in place, since a thread would cost more than the read; on PostgreSQL it runs in a thread. Writes wait for
+    On SQLite a read runs in place, since a thread would cost more than the read, until it turns out to be long; on PostgreSQL it
+    runs in a thread. Writes wait for
     the one writer without blocking anything else. With the `receive` of an ASGI request, a write whose client has disconnected is
     withdrawn if it has not begun.
     """
@@ -76,7 +78,10 @@ class Runner:
                 raise SignInNeeded from None
         if not self.gate.store.reads_inline:
             return await read_in_thread(self._read_seconds, self.gate.run, call)
-        return await asyncio.to_thread(self.gate.run, call) if slow else self.gate.run(call)
+        if not slow:
+            with suppress(LongRead), self.gate.store.reading_briefly():
+                return self.gate.run(call)
+        return await asyncio.to_thread(self.gate.run, call)
 
     async def perform_once(self, call: Call, *, size: int) -> Result:
         """Run a write with a token, after waiting for an earlier one with the same token: a form may be sent twice at once.

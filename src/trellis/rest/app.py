@@ -12,7 +12,7 @@ from trellis.core.gate import Result
 from trellis.core.operation import Call, Operation, RawText
 from trellis.core.verbs import Response, Verb
 from trellis.core.version import compute_version
-from trellis.errors import Refused
+from trellis.errors import LongRead, Refused
 from trellis.http.api import (
     ApiRequest,
     ApiResponse,
@@ -150,10 +150,15 @@ class Rest:
         return self._route(request, methods, text)
 
     def read_at_once(self, request: ApiRequest, route: Route, target: int | None) -> tuple[ApiResponse, str | None]:
-        """Return the response to a read that `find_read` has found, which may be a refusal, and the code of the error."""
+        """Return the response to a read that `find_read` has found, which may be a refusal, and the code of the error.
+
+        Raises LongRead if it is to be read in another thread.
+        """
         try:
             run = partial(self._run_read, request, route, target, again=False)
             return respond_to_read(request, self.service.read_at_once(request, route.operation, request.name, run)), None
+        except LongRead:
+            raise
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a response
             return self._refuse(request, self.service.explain(request, raised))
 
@@ -235,6 +240,19 @@ class Rest:
     ) -> None:
         """Send a response that `read_at_once` has made and that is too large to be sent in one piece."""
         await self.service.answer(request, send, self._admit(request, response), self._refuse, started)
+
+    async def send_long(
+        self,
+        request: ApiRequest,
+        route: Route,
+        target: int | None,
+        started: int,
+        _scope: Scope,
+        _receive: Receive,
+        send: Send,
+    ) -> None:
+        """Read in a thread what `read_at_once` has found to be long, and send the response."""
+        await self.service.answer(request, send, self._read(request, route, target), self._refuse, started)
 
     async def _admit(self, request: ApiRequest, response: ApiResponse) -> ApiResponse:
         self.service.under_way.admit(request.caller, response.body)

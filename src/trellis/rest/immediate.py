@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from trellis.core.keys import Bearer, redact_path
 from trellis.core.operation import Operation
-from trellis.errors import Refused
+from trellis.errors import LongRead, Refused
 from trellis.http.addresses import LONGEST_ADDRESS, rewrite_address
 from trellis.http.api import (
     Allowance,
@@ -174,7 +174,10 @@ class Immediate(Reads):
         if (found := self._rest.find_read(request)) is None:
             return None
         request.allowance = self._admit(bearer)
-        response, error = self._rest.read_at_once(request, *found)
+        try:
+            response, error = self._rest.read_at_once(request, *found)
+        except LongRead:
+            return partial(self._rest.send_long, request, *found, started)
         if len(response.body) > PART:
             return partial(self._rest.send_in_parts, request, response, started)
         headers = build_headers(request, response, None, self._also)

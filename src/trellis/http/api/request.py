@@ -71,6 +71,7 @@ class ApiRequest:
     details: str = ""  # what the log appends to the path
     refused: str | None = None  # the message of its refusal
     waited: int = 0  # nanoseconds for which it has waited for something to happen
+    is_long: bool = False  # whether it has turned out that it reads too much for the thread of the event loop
     outcome: tuple[int, str | None] | None = None  # status and error for the log, if they differ from those of the response
 
     @property

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_path
 from trellis.core.operation import Access, Call, Operation
-from trellis.errors import Refused
+from trellis.errors import LongRead, Refused
 from trellis.http.api.cache import CachedResponse, Name, ResponseCache
 from trellis.http.api.counts import RequestCounts
 from trellis.http.api.event_loop import CompletionQueue, OncePerTick
@@ -253,7 +254,8 @@ class Service:
         `size` is the size of the request in bytes; `slow` means that `run` may take long.
         """
         if self.reads_at_once(request, operation, slow=slow, size=size):
-            return self.read_at_once(request, operation, name, run)
+            with suppress(LongRead):
+                return self.read_at_once(request, operation, name, run)
         version = _find_version(request, operation)
         if (cached := self._find(version, name)) is not None:
             return cached
@@ -265,17 +267,26 @@ class Service:
 
     def reads_at_once(self, request: ApiRequest, operation: Operation, *, slow: bool, size: int) -> bool:
         """Return whether a request of so many bytes, and the data that it asks for, are read in the thread of the event loop."""
-        quick = self.gate.store.reads_inline and not slow and size <= LARGE
+        quick = self.gate.store.reads_inline and not slow and size <= LARGE and not request.is_long
         return quick and not (_reads_part(request, operation) or _is_counted(request, operation))
 
     def read_at_once(
         self, request: ApiRequest, operation: Operation, name: Name, run: Callable[[], CachedResponse]
     ) -> CachedResponse:
-        """Return the cached answer of this name, or that of `run`, which is called in this thread. Raises Refused."""
+        """Return the cached answer of this name, or that of `run`, which is called in this thread.
+
+        Raises Refused, and LongRead if it is to be read in another thread.
+        """
         version = _find_version(request, operation)
         if (cached := self._find(version, name)) is not None:
             return cached
-        return run() if version is None else self.responses.add(version, name, run())
+        try:
+            with self.gate.store.reading_briefly():
+                cached = run()
+        except LongRead:
+            request.is_long = True
+            raise
+        return cached if version is None else self.responses.add(version, name, cached)
 
     def _find(self, version: int | None, name: Name) -> CachedResponse | None:
         """Return the cached answer of a name, or None, and count the hit or miss. Without a data version there is none."""

@@ -76,8 +76,7 @@ def allows_key_in_url(dialect: str) -> bool:
 
 def encode_answer(value: Any, shown: Any, response: Response, *, pretty: bool = False) -> tuple[bytes, str]:
     """Encode an answer in the form in which it is shown; return the body with its tag."""
-    encode = encode_large if response is Response.ANSWER else encode_json
-    compact = encode(shown)
+    compact = encode_json(shown) if response is Response.RECORD else encode_large(shown)
     version = compute_tag(value, compact, is_own=shown is value or response is not Response.RECORD)
     return encode_body(shown, pretty=True) if pretty else end_body(compact), version
 

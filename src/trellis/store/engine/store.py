@@ -7,9 +7,9 @@ processes either. Writes that wait together share one commit, each in a savepoin
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -162,7 +162,17 @@ class Store:
         if (now := monotonic()) - self._local.checked_at > _CHECK_EVERY:
             tx.check_file()
             self._local.checked_at = now
+        tx.is_brief = getattr(self._local, "is_brief", False)
         return tx
+
+    @contextmanager
+    def reading_briefly(self) -> Iterator[None]:
+        """Let reads in this thread, that of an event loop, raise LongRead when they have found much."""
+        self._local.is_brief = True
+        try:
+            yield
+        finally:
+            self._local.is_brief = False
 
     def release_reader(self, tx: Transaction) -> None:
         """Release a connection that `acquire_reader` returned. SQLite's stays open for the thread's next read."""

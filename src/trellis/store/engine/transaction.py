@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 import sqlalchemy as sa
 
+from trellis.errors import LongRead
 from trellis.store import sqlite
 from trellis.store.engine.faults import OpenFile, is_fault
 
@@ -97,6 +98,9 @@ class QueryCache:
             self._weights.clear()
 
 
+_BRIEF: Final = 512 * 1024  # bytes of records that are read and encoded in about four milliseconds
+
+
 @dataclass(slots=True)
 class Transaction:
     """An open transaction.
@@ -120,7 +124,13 @@ class Transaction:
     block_changes: Counter[Any] = field(
         default_factory=Counter
     )  # how often the siblings in a block were changed; see store.siblings
+    is_brief: bool = False  # whether it reads on an event loop; see Store.reading_briefly
     cursor: Any = None  # on PostgreSQL, from the first statement on; see `_open_cursor`
+
+    def check_brief(self, size: int) -> None:
+        """Raise LongRead if a read on an event loop has found records of so many bytes, and that is too much to read there."""
+        if self.is_brief and size > _BRIEF:
+            raise LongRead
 
     @property
     def connection(self) -> sa.Connection:

@@ -12,6 +12,7 @@ from trellis.store.nodes import AT_ONCE, weigh
 
 MOST_BYTES: Final = 8 * 2**20  # of the events on a page; a page with a single event may exceed it
 _FEW: Final = AT_ONCE // 2  # events that are read at once: each has a record before and after
+_FEWER: Final = 10  # the same on an event loop
 _TOUCHED: Final = 300  # bytes of one entry in `touched`, about
 
 
@@ -35,6 +36,7 @@ class EventPage:
         with closing(walk(tx, select, left)) as read:
             for event in read:
                 self._size += weigh_event(event)
+                tx.check_brief(self._size)
                 self.more = len(self.found) == self._limit or (bool(self.found) and self._size > MOST_BYTES)
                 if self.more:
                     return
@@ -46,6 +48,9 @@ def walk(tx: Transaction, select: sa.Select[Any], most: int | None = None) -> Ge
 
     The first few are read at once, since usually there are no more, and a cursor takes several round trips on PostgreSQL.
     """
+    if tx.is_brief:  # on SQLite, where a cursor costs nothing: no more is read than is needed to find out that it is much
+        yield from _walk(tx, select if most is None else select.limit(most), yield_per=_FEWER)
+        return
     first = _FEW if most is None else min(most, _FEW)
     read = yield from _walk(tx, select.limit(first))
     if read == first != most:

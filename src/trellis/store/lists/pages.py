@@ -278,6 +278,8 @@ class _Page:
     def _finish(self, columns: Columns, rows: Sequence[Row]) -> list[Node]:
         """Return the nodes of `rows`, which are whole or contain only ids, depending on `columns`. Raises TooMuch."""
         if columns is statements.WHOLE:
+            if self.tx.is_brief:
+                self.tx.check_brief(sum(len(row[4]) + len(row[5]) for row in rows))
             return [decode_node(row, self.tx) for row in rows]
         return read_nodes(self.tx, self.params["kind"], [row[0] for row in rows], Room(len(rows)))
 

@@ -9,6 +9,7 @@ from trellis.store.nodes.rows import AT_ONCE, Node, find_by_ids, split_into_batc
 
 MOST_BYTES: Final = 64 * 2**20  # bytes of nodes that are in memory together
 _NODE: Final = 1024  # bytes of a node without its texts, about
+_FEW: Final = 20  # nodes that are read at once on an event loop
 _NUMBER: Final = 40  # bytes of a number in a list, about
 
 
@@ -61,13 +62,16 @@ def read_nodes(tx: Transaction, kind: str, ids: Sequence[int], room: Room) -> li
 
     At most the nodes of one statement are read beyond the room.
     """
+    tx.check_brief(_NODE * len(ids))
     room.nodes -= len(ids)
     if room.nodes < 0:
         raise TooMuch
     read: list[Node] = []
-    for batch in split_into_batches(ids, AT_ONCE):
+    free = room.size
+    for batch in split_into_batches(ids, _FEW if tx.is_brief else AT_ONCE):
         found = find_by_ids(tx, kind, batch)
         for node in (found[number] for number in batch if number in found):
             room.take(node)
             read.append(node)
+        tx.check_brief(free - room.size)
     return read

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.api_client import BASE_URL, ApiClient, read_field_errors
+from tests.api_fixtures import MakeApiClient
 from tests.community import CATALOGUE, Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey, Run
@@ -221,6 +222,14 @@ def test_what_turns_out_to_be_long_is_read_again_in_a_thread(
     assert threading.main_thread().name not in encoded
     assert len(api.get(f"{FORUMS}?perPage=3").json()["results"]) == 3
     assert (encoded[-1] == threading.main_thread().name) is gate.store.reads_inline, "what is short costs no thread"
+
+
+def test_what_is_read_again_in_a_thread_is_looked_for_in_memory_once(make_api: MakeApiClient, long_forums: str) -> None:
+    api = make_api(metrics_token="a token of the monitoring")  # of this test
+    assert long_forums in api.get(FORUMS).text
+    counts = api.application.service.counts
+    assert counts is not None
+    assert (counts.hits, counts.misses) == (0, 1)
 
 
 def test_what_is_read_again_in_a_thread_is_counted_and_logged_once(

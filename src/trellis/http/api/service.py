@@ -257,7 +257,7 @@ class Service:
             with suppress(LongRead):
                 return self.read_at_once(request, operation, name, run)
         version = _find_version(request, operation)
-        if (cached := self._find(version, name)) is not None:
+        if not request.is_long and (cached := self._find(version, name)) is not None:  # one that is long was looked for already
             return cached
         if _is_counted(request, operation) or (slow and require_bearer(request).actor.is_counted):  # it may run counted operations
             cached = await self._counted.run(run)

@@ -36,9 +36,8 @@ class Runner:
     """Passes operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
 
     On SQLite a read runs in place, since a thread would cost more than the read, until it turns out to be long; on PostgreSQL it
-    runs in a thread. Writes wait for
-    the one writer without blocking anything else. With the `receive` of an ASGI request, a write whose client has disconnected is
-    withdrawn if it has not begun.
+    runs in a thread. Writes wait for the one writer without blocking anything else. With the `receive` of an ASGI request, a write
+    whose client has disconnected is withdrawn if it has not begun.
     """
 
     def __init__(

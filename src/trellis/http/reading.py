@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -19,7 +19,7 @@ async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args
         async with asyncio.timeout(seconds):
             return await asyncio.to_thread(function, *args, **kwargs)
     except TimeoutError:
-        raise Refused("BUSY", say("The database did not answer in time. Nothing was changed; try again.")) from None
+        raise refuse_unanswered() from None
 
 
 class SharedRead(Generic[T]):
@@ -42,46 +42,47 @@ class SharedRead(Generic[T]):
         self._thread.shutdown(wait=False)
 
 
-_AT_ONCE: Final = 4  # counted reads at a time: each waits for a commit, and may hold a connection meanwhile
+class LimitedReads:
+    """A few threads of their own, `at_once`, for reads that must not keep other reads waiting.
 
-
-class CountedReads:
-    """A few threads for counted reads. These wait for the writer first, and must not keep other reads waiting.
-
-    They take at most half of the `connections` for reads, but at least one. At most `room` reads wait for one of these threads,
-    each for at most so many seconds.
+    At most `room` reads wait for one of these threads, each for at most so many seconds; `refuse` makes the refusal of others.
     """
 
-    def __init__(self, connections: int, room: int, seconds: float) -> None:
-        at_once = max(1, min(_AT_ONCE, connections // 2))
-        self._threads = ThreadPoolExecutor(at_once, "trellis-counted")  # each thread is created when it is needed
+    def __init__(self, name: str, at_once: int, room: int, seconds: float, refuse: Callable[[], Refused]) -> None:
+        self._threads = ThreadPoolExecutor(at_once, name)  # each thread is created when it is needed
         self._most = room + at_once
         self._seconds = seconds
+        self._refuse = refuse
         self._held = 0
 
     async def run(self, function: Callable[[], T]) -> T:
         """Run a read. Raises Refused (BUSY) if too many are already waiting, or if it could not begin in time."""
         if self._held >= self._most:
-            raise _refuse_late()
+            raise self._refuse()
         self._held += 1
         try:
             until = time.monotonic() + self._seconds
-            return await asyncio.get_running_loop().run_in_executor(self._threads, _run_in_time, function, until)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._run_in_time, function, until)
         finally:
             self._held -= 1
+
+    def _run_in_time(self, function: Callable[[], T], until: float) -> T:
+        if time.monotonic() > until:
+            raise self._refuse()
+        return function()
 
     def close(self) -> None:
         """Let the threads end when they have finished their current reads; those that wait are cancelled."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _run_in_time(function: Callable[[], T], until: float) -> T:
-    if time.monotonic() > until:
-        raise _refuse_late()
-    return function()
+def refuse_unanswered() -> Refused:
+    """Return the refusal of a read that has not ended in time."""
+    return Refused("BUSY", say("The database did not answer in time. Nothing was changed; try again."))
 
 
-def _refuse_late() -> Refused:
+def refuse_uncounted() -> Refused:
+    """Return the refusal of a counted read that could not begin in time."""
     return Refused(
         "BUSY", say("Too many reads that count towards a daily limit are waiting. Nothing was read or counted; try again.")
     )

@@ -26,7 +26,7 @@ from trellis.http.api.request import REQUEST, ApiRequest, ApiResponse, build_hea
 from trellis.http.api.waiting import WaitingRequests
 from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.large import LARGE, LargeRequests, run_by_size
-from trellis.http.reading import CountedReads, read_in_thread
+from trellis.http.reading import LimitedReads, read_in_thread, refuse_unanswered, refuse_uncounted
 from trellis.http.sending import BytesUnderWay, send_body
 from trellis.http.withdrawal import wait_for_write
 from trellis.sentences import say
@@ -42,6 +42,8 @@ _READ: Final = frozenset(
 )
 _SAME_FOR_ALL: Final = frozenset((Access.GRANTED, Access.IMPLIED))  # every key that may run it gets the same response
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")  # only characters of names and addresses, perhaps with a port
+_COUNTED_AT_ONCE: Final = 4  # counted reads: each waits for a commit, and may hold a connection meanwhile
+_LONG_AT_ONCE: Final = 2  # long reads: each may take two hundred megabytes of memory
 
 Fail = Callable[[ApiRequest, Refused], tuple[ApiResponse, str]]
 
@@ -63,7 +65,9 @@ class Service:
         self.large = LargeRequests()
         self.under_way = BytesUnderWay(settings.answers_under_way)
         self._key_in_url = key_in_url
-        self._counted = CountedReads(settings.database_pool, settings.write_queue, settings.busy_timeout)
+        # Counted reads wait for the writer, each with a connection: at most half of those for reads.
+        counted = max(1, min(_COUNTED_AT_ONCE, settings.database_pool // 2)), settings.write_queue, settings.busy_timeout
+        self._counted = LimitedReads("trellis-counted", *counted, refuse_uncounted)
         self._reading: dict[tuple[int, Name], asyncio.Future[CachedResponse]] = {}  # reads under way in threads
         # The data version; None if it is unknown. Reading it once per tick of the event loop is exact: a request whose task
         # runs in this tick arrived before the tick began, and so before the version was read.
@@ -71,6 +75,7 @@ class Service:
         self.waiting = WaitingRequests(self.version, settings.waiting_per_key, settings.connections // 4)
         self._completions = CompletionQueue()
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
+        self._long = LimitedReads("trellis-long", _LONG_AT_ONCE, settings.write_queue, self._read_seconds, refuse_unanswered)
         self._ids = generate_request_ids()
         self._also = settings.transport_headers
 
@@ -78,6 +83,7 @@ class Service:
         """Close what is open besides requests: connections to Redis, threads."""
         await self.throttle.close()
         self._counted.close()
+        self._long.close()
 
     # --- receiving ----------------------------------------------------------------------------------------------------
 
@@ -262,7 +268,7 @@ class Service:
         if _is_counted(request, operation) or (slow and require_bearer(request).actor.is_counted):  # it may run counted operations
             cached = await self._counted.run(run)
         else:
-            cached = await self._read_in_thread(name, run, version, slow=slow)
+            cached = await self._read_in_thread(name, run, version, slow=slow, long=request.is_long)
         return cached if version is None else self.responses.add(version, name, cached)
 
     def reads_at_once(self, request: ApiRequest, operation: Operation, *, slow: bool, size: int) -> bool:
@@ -307,7 +313,7 @@ class Service:
         return self.responses.add(version, name, new) if self.gate.store.data_version() == version else None
 
     async def _read_in_thread(
-        self, name: Name, run: Callable[[], CachedResponse], version: int | None, *, slow: bool
+        self, name: Name, run: Callable[[], CachedResponse], version: int | None, *, slow: bool, long: bool
     ) -> CachedResponse:
         """Read in a thread; if another request is already reading the same at the same data version, wait for its result.
 
@@ -317,6 +323,8 @@ class Service:
         unlimited = self.gate.store.reads_inline or slow
 
         def start() -> Awaitable[CachedResponse]:
+            if long:
+                return self._long.run(run)
             return asyncio.to_thread(run) if unlimited else read_in_thread(self._read_seconds, run)
 
         if version is None:

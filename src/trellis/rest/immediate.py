@@ -69,7 +69,9 @@ class Immediate(Reads):
         self._not_modified = _prepare(service, prefix, HTTPStatus.NOT_MODIFIED)
         self._version: int | None = None  # of the data
         self._key_version: int | None = None
-        self._salt = os.urandom(16)
+        self._now = ""  # when the requests of this turn of the event loop are answered
+        self._is_quiet = False  # whether no address has to wait
+        self._digest = blake2b(key=os.urandom(16), digest_size=16)
         self._bearers: dict[bytes, Bearer] = {}  # by a digest of the headers that may contain the key
         self._bases: dict[tuple[str, bytes], str] = {}
         self._also = service.settings.transport_headers
@@ -80,15 +82,17 @@ class Immediate(Reads):
         if key_version != self._key_version:
             self._key_version = key_version
             self._bearers.clear()
+        self._now = self._gate.now()
+        self._is_quiet = self._service.throttle.is_quiet()
 
     def find(self, scope: Scope) -> Whole | App | None:
         started = perf_counter_ns()
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if self._key_version is None or not self._is_plain(scope, headers):
             return None
-        now, address = self._gate.now(), scope["client"][0]
+        address = scope["client"][0]
         try:
-            if (bearer := self._find_bearer(headers, address, now)) is None:
+            if (bearer := self._find_bearer(headers, address)) is None:
                 return None
             if (cached := self._find_cached(scope, headers, bearer)) is None:
                 return self._read(scope, bearer, started)
@@ -100,9 +104,9 @@ class Immediate(Reads):
             return None
         request_id = self._service.choose_request_id(headers)
         status, response = self._respond(cached, headers.get(b"if-none-match"), request_id, allowance)
-        path = redact_path(scope["raw_path"].decode("latin-1"))
-        of = now, _METHOD, path, operation.name, bearer.key.id, address
-        self._record(Request(*of, status, (perf_counter_ns() - started) // 1000, request_id, None), is_logged=bearer.log_requests)
+        path, duration = redact_path(scope["raw_path"].decode("latin-1")), (perf_counter_ns() - started) // 1000
+        done = Request(self._now, _METHOD, path, operation.name, bearer.key.id, address, status, duration, request_id, None)
+        self._record(done, is_logged=bearer.log_requests)
         return response
 
     def _is_plain(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
@@ -117,17 +121,18 @@ class Immediate(Reads):
             and self._other.isdisjoint(headers)
             and client is not None
             and len(client[0]) <= LONGEST_ADDRESS
-            and self._service.throttle.may_pass(client[0])
+            and (self._is_quiet or self._service.throttle.may_pass(client[0]))
         )
 
-    def _find_bearer(self, headers: dict[bytes, bytes], address: str, now: str) -> Bearer | None:
+    def _find_bearer(self, headers: dict[bytes, bytes], address: str) -> Bearer | None:
         """Return the bearer of a request's key, if it has been authenticated before. Raises Refused if it may not be used."""
         one, other = headers.get(b"authorization", b""), headers.get(b"x-api-key", b"")
-        credentials = b"%d %b%b" % (len(one), one, other)  # different headers give different bytes
-        name = blake2b(credentials, key=self._salt, digest_size=16).digest()
+        digest = self._digest.copy()
+        digest.update(b"%d %b%b" % (len(one), one, other))  # different headers give different bytes
+        name = digest.digest()
         if (bearer := self._bearers.get(name)) is not None:
-            return self._service.keyring.judge(bearer, address, now)
-        bearer = self._service.keyring.find(find_key(headers, b"")[0], address, now, self._key_version)
+            return self._service.keyring.judge(bearer, address, self._now)
+        bearer = self._service.keyring.find(find_key(headers, b"")[0], address, self._now, self._key_version)
         if bearer is not None:
             if len(self._bearers) >= _CREDENTIALS:  # a key can be sent in very many spellings
                 self._bearers.clear()

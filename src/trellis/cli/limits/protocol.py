@@ -174,10 +174,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
         self._feed(line + kept + b"\r\n" + rest)
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._step is _Step.HEAD:  # else it is a trailer, which must not count as a header (RFC 9110, 6.5.1)
-            super().on_header(name, value)
-
     def on_message_begin(self) -> None:
         if self._step is not _Step.HEAD:  # it follows another request in the same chunk
             self._begin()
@@ -204,6 +200,7 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_headers_complete()
             if self._connections.ending:
                 self.cycle.keep_alive = False
+        self.headers = []  # what follows are trailers, which must not count as headers (RFC 9110, 6.5.1)
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:
@@ -236,9 +233,9 @@ class LimitedProtocol(HttpToolsProtocol):
             super()._start_asgi_task(cycle, app)
             return
         cycle.response_started = cycle.response_complete = True
-        date = b"".join(b"%b: %b\r\n" % header for header in cycle.default_headers)
+        own = self._ready.write_own(cycle.default_headers)
         end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
-        self.transport.write(b"".join((response.status, date, response.headers, end, response.body)))
+        self.transport.write(b"".join((response.status, own, response.headers, end, response.body)))
         if not cycle.keep_alive:
             self.transport.close()
         cycle.on_response()

@@ -15,6 +15,8 @@ from trellis.http.server import Reads, ServerHooks, Whole
 
 log = logging.getLogger(__name__)
 
+Headers = list[tuple[bytes, bytes]]
+
 _FORWARDED: Final = frozenset((b"x-forwarded-for", b"x-forwarded-proto"))
 
 
@@ -36,6 +38,7 @@ class ReadyRequests:
         self._hooks = hooks
         self._arrived: list[tuple[Connection, Any, Any]] = []
         self._proxies = ProxyHeadersMiddleware(_pass, list(proxies)) if proxies else None
+        self._own: tuple[Headers, bytes] = [], b""
 
     def add(self, connection: Connection, cycle: Any, app: Any) -> bool:
         """Take a request, or return False if it cannot be answered at once."""
@@ -45,6 +48,12 @@ class ReadyRequests:
             connection.loop.call_soon(self._answer)
         self._arrived.append((connection, cycle, app))
         return True
+
+    def write_own(self, headers: Headers) -> bytes:
+        """Return the server's own headers as they are sent. They are a new list once a second, with another date."""
+        if headers is not self._own[0]:
+            self._own = headers, b"".join(b"%b: %b\r\n" % header for header in headers)
+        return self._own[1]
 
     def _answer(self) -> None:
         arrived, self._arrived = self._arrived, []

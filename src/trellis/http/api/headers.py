@@ -23,9 +23,9 @@ _COMMA: Final = ord(",")
 _PASSWORD: Final = b"password"  # in the name of each field for one
 
 
-def accept_request_id(sent: bytes | None) -> str:
+def accept_request_id(sent: bytes) -> str:
     """Return the id that was sent with a request if it is short, plain and contains no key; "" otherwise."""
-    return text if sent is not None and _REQUEST_ID.fullmatch(sent) and redact_keys(text := sent.decode()) == text else ""
+    return text if _REQUEST_ID.fullmatch(sent) and redact_keys(text := sent.decode()) == text else ""
 
 
 def generate_request_ids() -> Iterator[str]:

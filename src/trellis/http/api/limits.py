@@ -40,7 +40,7 @@ class Throttle:
 
     async def admit_address(self, address: str) -> None:
         """Refuse an address that has sent too many requests without a valid key until its window is over; it is never banned."""
-        if self._is_quiet():
+        if self.is_quiet():
             return
         network = find_network(address)
         if self._shared is not None and self._find_wait(network) <= 0:
@@ -60,12 +60,12 @@ class Throttle:
 
     def may_pass(self, address: str) -> bool:
         """Return whether `admit_address` admits an address without asking Redis. This is quick even if others have to wait."""
-        if self._is_quiet():
+        if self.is_quiet():
             return True
         network = find_network(address)
         return self._find_wait(network) <= 0 and (self._shared is None or not self._shared.is_open(f"bad/{network}"))
 
-    def _is_quiet(self) -> bool:
+    def is_quiet(self) -> bool:
         """Return whether no address has to wait, as far as this process can know."""
         return max(self._throttled_until, self._bad_until) <= time.monotonic()
 
@@ -106,7 +106,7 @@ class Throttle:
             counted = self._keys.count_below(public, limit)
         else:
             counted = self._shared.count_below(f"key/{public}", limit, limit // _BEHIND)
-        return None if counted is None else _check(limit, *counted)
+        return None if counted is None else _allow(limit, *counted)
 
     async def close(self) -> None:
         """End the connections to Redis."""
@@ -119,10 +119,9 @@ def _check(limit: int, count: int, left: float) -> Allowance:
 
     `left` is the number of seconds until the window ends.
     """
-    now = time.time()
-    reset = int(now + left) + 1
+    allowance = _allow(limit, count, left)
     if count > limit:
-        wait = max(1, reset - int(now))
+        wait = max(1, allowance.reset - int(time.time()))
         raise Refused(
             "RATE_LIMITED",
             say(
@@ -130,6 +129,10 @@ def _check(limit: int, count: int, left: float) -> Allowance:
                 limit=limit,
                 wait=format_seconds(wait),
             ),
-            facts={"retryAfter": wait, "limit": limit, "reset": reset},
+            facts={"retryAfter": wait, "limit": limit, "reset": allowance.reset},
         )
-    return Allowance(limit, max(0, limit - count), reset)
+    return allowance
+
+
+def _allow(limit: int, count: int, left: float) -> Allowance:
+    return Allowance(limit, limit - count, int(time.time() + left) + 1)

@@ -121,7 +121,9 @@ class Service:
 
     def choose_request_id(self, headers: Mapping[bytes, bytes]) -> str:
         """Return the id that the caller has given to a request, or a new one."""
-        return accept_request_id(headers.get(b"x-request-id")) or next(self._ids)
+        if sent := headers.get(b"x-request-id"):
+            return accept_request_id(sent) or next(self._ids)
+        return next(self._ids)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 

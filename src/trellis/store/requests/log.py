@@ -1,11 +1,11 @@
 """Writing the request log in batches, and counting requests by key and day, by key and quarter of an hour, and by hour."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain, filterfalse, repeat
-from operator import itemgetter, methodcaller
-from typing import Final
+from itertools import chain, compress, repeat
+from operator import itemgetter, methodcaller, not_
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -64,26 +64,31 @@ def append(tx: Transaction, batch: Sequence[Request]) -> None:
     Examples of requests without a valid key are written but not counted, since `append_keyless` counts them. Whatever is done for
     each request is done by `map` and its kind: while this thread runs Python, none of the requests that come in is answered.
     """
-    shapes = list(map(find_shape, batch))
+    batch = sorted(batch, key=get_at)
+    received, shapes = list(map(get_at, batch)), list(map(find_shape, batch))
     ids, new = find_or_insert(tx, dict.fromkeys(shapes))
+    numbers = list(map(ids.__getitem__, shapes))
     # A NUL character or a number too large for PostgreSQL in one row would keep the whole batch out of the log.
     paths = map(methodcaller("replace", "\0", "\ufffd"), map(get_path, batch))
     durations = map(min, map(get_duration, batch), repeat(LONGEST))
-    rows = list(zip(map(get_at, batch), map(ids.__getitem__, shapes), paths, durations, map(get_request_id, batch), strict=True))
+    rows = list(zip(received, numbers, paths, durations, map(get_request_id, batch), strict=True))
     for first in range(0, len(rows), _PER_STATEMENT):
         part = rows[first : first + _PER_STATEMENT]
         tx.raw.execute(_insert(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
     count_bytes(tx, batch, new)
-    _count(tx, sorted(filterfalse(get_is_example, batch), key=get_at))
+    counted = list(map(not_, map(get_is_example, batch)))
+    by_number = {number: shape for shape, number in ids.items()}
+    _count(tx, list(compress(received, counted)), compress(numbers, counted), by_number)
 
 
-def _count(tx: Transaction, batch: Sequence[Request]) -> None:
-    """Count requests, the oldest first."""
-    alike = list(zip(map(_MINUTE, map(get_at, batch)), map(find_shape, batch), strict=True))
-    newest = dict(zip(alike, map(get_at, batch), strict=True))
+def _count(tx: Transaction, received: Sequence[str], numbers: Iterable[int], shapes: Mapping[int, tuple[Any, ...]]) -> None:
+    """Count requests by when they were received, the oldest first, and by the numbers of their shapes."""
+    alike = list(zip(map(_MINUTE, received), numbers, strict=True))
+    newest = dict(zip(alike, received, strict=True))
     uses, used = Counter[tuple[str, int, str, int]](), dict[tuple[str, int, str, int], str]()
     for one, times in Counter(alike).items():
-        minute, (key, operation, _, _, status, _) = one
+        minute, number = one
+        key, operation, _, _, status, _ = shapes[number]
         if key is not None:
             use = _find_quarter(minute), key, operation or "", status
             uses[use] += times

@@ -273,7 +273,6 @@ def _config(settings: Settings, descriptors: int, metrics_port: int | None, shar
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),
         backlog=_BACKLOG,
-        timeout_keep_alive=settings.idle_timeout,
         timeout_graceful_shutdown=30,
         log_level="warning",
         log_config=None,

@@ -145,7 +145,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._begin()
         self._head += len(data)
         self._chunk = len(data)
-        self._unset_keepalive_if_required()
         self._feed(data)
         if self._head > HEAD:
             self._refuse_large()
@@ -241,8 +240,13 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle.on_response()
 
     def on_response_complete(self) -> None:
+        """Let the next request that has arrived be answered. uvicorn would set a timer, where `check` looks at the time."""
         self._count_answered()
-        super().on_response_complete()
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
 
     def _count_answered(self) -> None:
         if self._is_counted:

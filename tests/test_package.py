@@ -22,7 +22,7 @@ COINED: Final = (
 CALLED_BY_LIBRARIES: Final = {
     *("load_dialect_impl", "is_disconnect", "on_connect", "set_isolation_level", "detect_autocommit_setting"),
     *("create_default_cursor", "fetchmany", "rollback"),
-    *("collect", "emit", "on_end", "connect_unix_socket", "_fetch_token", "ignore_aliases", "data_received"),
+    *("collect", "emit", "on_end", "connect_unix_socket", "_fetch_token", "ignore_aliases", "data_received", "on_response_complete"),
 }
 # Migrations stay as they were applied.
 MODULES: Final = {

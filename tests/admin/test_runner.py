@@ -85,7 +85,7 @@ def test_checks_that_are_asked_for_together_are_one(
     assert not begun.acquire(blocking=False)
 
 
-def test_a_read_that_turns_out_to_be_long_ends_in_a_thread(gate: Gate, settings: Settings, run: Run) -> None:
+def test_reads_that_turn_out_to_be_long_end_in_threads_two_at_a_time(gate: Gate, settings: Settings, run: Run, engine: str) -> None:
     for number in range(20):
         run("forums.create", name=f"Long {number}", description=f"<p>{'wörd ' * 6_000}</p>")
     runner, where = Runner(gate, settings), list[str]()
@@ -95,9 +95,13 @@ def test_a_read_that_turns_out_to_be_long_ends_in_a_thread(gate: Gate, settings:
         where.append(threading.current_thread().name)
         return decode(value)
 
+    async def ask() -> Any:
+        return await asyncio.gather(*(runner.perform(Call("forums.list", TERMINAL)) for _ in range(5)))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Transaction, "decode", staticmethod(note_thread))
-        found = asyncio.run(runner.perform(Call("forums.list", TERMINAL)))
-    assert [one["name"] for one in found.value["results"]] == [f"Long {number}" for number in range(20)]
+        found = asyncio.run(ask())
+    assert [[one["name"] for one in page.value["results"]] for page in found] == [[f"Long {number}" for number in range(20)]] * 5
     assert where
     assert threading.main_thread().name not in where
+    assert engine == "postgresql" or len(set(where)) == 2

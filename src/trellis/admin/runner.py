@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from copy import copy
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -15,7 +15,7 @@ from trellis.core.operation import Call, SessionEnded
 from trellis.errors import LongRead, Refused
 from trellis.http.asgi import Receive
 from trellis.http.large import run_by_size
-from trellis.http.reading import SharedRead, read_in_thread
+from trellis.http.reading import SharedRead, make_long_reads, read_in_thread
 from trellis.http.withdrawal import wait_for_write
 from trellis.sentences import say
 from trellis.settings import Settings
@@ -35,25 +35,25 @@ class SignInNeeded(Exception):
 class Runner:
     """Passes operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
 
-    On SQLite a read runs in place, since a thread would cost more than the read, until it turns out to be long; on PostgreSQL it
-    runs in a thread. Writes wait for the one writer without blocking anything else. With the `receive` of an ASGI request, a write
-    whose client has disconnected is withdrawn if it has not begun.
+    On SQLite a read runs in place, since a thread would cost more than the read, until it turns out to be long: then it runs in one
+    of a few threads. On PostgreSQL it runs in a thread. Writes wait for the one writer without blocking anything else. With the
+    `receive` of an ASGI request, a write whose client has disconnected is withdrawn if it has not begun.
     """
 
-    def __init__(
-        self, gate: Gate, settings: Settings, receive: Receive | None = None, checking: SharedRead[Result] | None = None
-    ) -> None:
+    def __init__(self, gate: Gate, settings: Settings) -> None:
         self.gate = gate
-        self._checking = checking or SharedRead(
-            "trellis-check", partial(gate.run, Call("check.list", TERMINAL, {"limit": _MOST_PROBLEMS}))
-        )
+        check = partial(gate.run, Call("check.list", TERMINAL, {"limit": _MOST_PROBLEMS}))
+        self._checking: SharedRead[Result] = SharedRead("trellis-check", check)
+        self._long = make_long_reads(settings)
         self.settings = settings
-        self._receive = receive
+        self.receive: Receive | None = None
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
 
     def serving(self, receive: Receive) -> Self:
         """Return a runner for one request, whose body must be read before anything is written."""
-        return type(self)(self.gate, self.settings, receive, self._checking)
+        runner = copy(self)
+        runner.receive = receive
+        return runner
 
     async def check(self) -> Result:
         """Check the database for somebody who may. Callers share one check at a time, since it reads every row. Raises Refused."""
@@ -77,10 +77,13 @@ class Runner:
                 raise SignInNeeded from None
         if not self.gate.store.reads_inline:
             return await read_in_thread(self._read_seconds, self.gate.run, call)
-        if not slow:
-            with suppress(LongRead), self.gate.store.reading_briefly():
+        if slow:
+            return await asyncio.to_thread(self.gate.run, call)
+        try:
+            with self.gate.store.reading_briefly():
                 return self.gate.run(call)
-        return await asyncio.to_thread(self.gate.run, call)
+        except LongRead:
+            return await self._long.run(partial(self.gate.run, call))
 
     async def perform_once(self, call: Call, *, size: int) -> Result:
         """Run a write with a token, after waiting for an earlier one with the same token: a form may be sent twice at once.
@@ -119,6 +122,6 @@ class Runner:
 
     async def _wait_for(self, future: Future[T]) -> T:
         waiting = asyncio.wrap_future(future)
-        if self._receive is None:
+        if self.receive is None:
             return await waiting
-        return await wait_for_write(future, waiting, self._receive, self.settings.busy_timeout)
+        return await wait_for_write(future, waiting, self.receive, self.settings.busy_timeout)

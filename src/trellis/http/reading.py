@@ -4,13 +4,16 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, ParamSpec, TypeVar
+from typing import Final, Generic, ParamSpec, TypeVar
 
 from trellis.errors import Refused
 from trellis.sentences import say
+from trellis.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_LONG_AT_ONCE: Final = 2  # each may take two hundred megabytes of memory
 
 
 async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -74,6 +77,12 @@ class LimitedReads:
     def close(self) -> None:
         """Let the threads end when they have finished their current reads; those that wait are cancelled."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def make_long_reads(settings: Settings) -> LimitedReads:
+    """Return the threads of an interface for reads that turn out to be long."""
+    seconds = settings.database_pool_timeout + settings.database_read_timeout
+    return LimitedReads("trellis-long", _LONG_AT_ONCE, settings.write_queue, seconds, refuse_unanswered)
 
 
 def refuse_unanswered() -> Refused:

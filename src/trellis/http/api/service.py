@@ -26,7 +26,7 @@ from trellis.http.api.request import REQUEST, ApiRequest, ApiResponse, build_hea
 from trellis.http.api.waiting import WaitingRequests
 from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.large import LARGE, LargeRequests, run_by_size
-from trellis.http.reading import LimitedReads, read_in_thread, refuse_unanswered, refuse_uncounted
+from trellis.http.reading import LimitedReads, make_long_reads, read_in_thread, refuse_uncounted
 from trellis.http.sending import BytesUnderWay, send_body
 from trellis.http.withdrawal import wait_for_write
 from trellis.sentences import say
@@ -43,7 +43,6 @@ _READ: Final = frozenset(
 _SAME_FOR_ALL: Final = frozenset((Access.GRANTED, Access.IMPLIED))  # every key that may run it gets the same response
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")  # only characters of names and addresses, perhaps with a port
 _COUNTED_AT_ONCE: Final = 4  # counted reads: each waits for a commit, and may hold a connection meanwhile
-_LONG_AT_ONCE: Final = 2  # long reads: each may take two hundred megabytes of memory
 
 Fail = Callable[[ApiRequest, Refused], tuple[ApiResponse, str]]
 
@@ -75,7 +74,7 @@ class Service:
         self.waiting = WaitingRequests(self.version, settings.waiting_per_key, settings.connections // 4)
         self._completions = CompletionQueue()
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
-        self._long = LimitedReads("trellis-long", _LONG_AT_ONCE, settings.write_queue, self._read_seconds, refuse_unanswered)
+        self._long = make_long_reads(settings)
         self._ids = generate_request_ids()
         self._also = settings.transport_headers
 

@@ -21,8 +21,8 @@ COINED: Final = (
 # What libraries call by these names.
 CALLED_BY_LIBRARIES: Final = {
     *("load_dialect_impl", "is_disconnect", "on_connect", "set_isolation_level", "detect_autocommit_setting"),
-    *("create_default_cursor", "fetchmany", "rollback"),
-    *("collect", "emit", "on_end", "connect_unix_socket", "_fetch_token", "ignore_aliases", "data_received", "on_response_complete"),
+    *("create_default_cursor", "fetchmany", "rollback", "on_response_complete"),
+    *("collect", "emit", "on_end", "connect_unix_socket", "_fetch_token", "ignore_aliases", "data_received"),
 }
 # Migrations stay as they were applied.
 MODULES: Final = {

@@ -89,10 +89,13 @@ def test_reads_that_turn_out_to_be_long_end_in_threads_two_at_a_time(gate: Gate,
     for number in range(20):
         run("forums.create", name=f"Long {number}", description=f"<p>{'wörd ' * 6_000}</p>")
     runner, where = Runner(gate, settings), list[str]()
-    decode = Transaction.decode
+    decode, both = Transaction.decode, threading.Event()
 
     def note_thread(value: Any) -> Any:
         where.append(threading.current_thread().name)
+        if len(set(where)) == 1:
+            assert both.wait(60), "a second one begins while the first one runs"
+        both.set()
         return decode(value)
 
     async def ask() -> Any:

@@ -5,6 +5,7 @@ apart from headers of its own.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from enum import Enum
 from http import HTTPStatus
 from typing import NamedTuple
@@ -54,6 +55,11 @@ class Whole(NamedTuple):
     status: bytes
     headers: bytes
     body: bytes
+
+
+def write_headers(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return headers as HTTP/1.1 sends them, a line for each."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
 class Reads:

@@ -26,7 +26,7 @@ from trellis.http.api import (
 )
 from trellis.http.asgi import App, Scope, receive_nothing
 from trellis.http.sending import PART
-from trellis.http.server import Reads, Whole
+from trellis.http.server import Reads, Whole, write_headers
 from trellis.rest.app import Rest
 from trellis.rest.responses import respond_to_read
 from trellis.store.requests import Request
@@ -187,7 +187,7 @@ class Immediate(Reads):
             return partial(self._rest.send_in_parts, request, response, started)
         headers = build_headers(request, response, None, self._also)
         self._service.log_request(request, response.status, error, started)
-        return Whole(_write_status(response.status), b"".join(b"%b: %b\r\n" % header for header in headers), response.body)
+        return Whole(_write_status(response.status), write_headers(headers), response.body)
 
     def _respond(
         self, cached: CachedResponse, wanted: bytes | None, request_id: str, allowance: Allowance | None
@@ -202,7 +202,7 @@ class Immediate(Reads):
             values = cached.tag, request_id.encode("latin-1"), cached.type, len(body)
         head = form.headers % values if allowance is None else form.limited % (values + allowance)
         if cached.headers:
-            head = b"".join(b"%b: %b\r\n" % header for header in cached.headers) + head
+            head = write_headers(cached.headers) + head
         return form.status, Whole(form.line, head, body)
 
     def _record(self, request: Request, *, is_logged: bool) -> None:
@@ -244,4 +244,4 @@ def _prepare_headers(service: Service, prefix: str, status: HTTPStatus, allowanc
     headers = build_headers(request, respond_to_read(request, CachedResponse(b"", tag)), None, service.settings.transport_headers)
     if [name for name, _ in headers if name in _MARKS] != [name for name in _MARKS if name in dict(headers)]:
         raise RuntimeError("the headers of a response have another order")
-    return b"".join(b"%b: %b\r\n" % (name, _MARKS.get(name) or value.replace(b"%", b"%%")) for name, value in headers)
+    return write_headers((name, _MARKS.get(name) or value.replace(b"%", b"%%")) for name, value in headers)

@@ -18,7 +18,7 @@ from trellis.cli.limits.limits import Limits
 from trellis.cli.limits.ready import ReadyRequests
 from trellis.core.keys import redact_path
 from trellis.core.networks import write_plain
-from trellis.http.server import ServerHooks, ServerRefusal, Whole
+from trellis.http.server import ServerHooks, ServerRefusal, Whole, write_headers
 from trellis.logs import SERVER_STATUS, log_refused
 
 HEAD: Final = 65_536  # bytes of a request's first line and headers
@@ -167,7 +167,7 @@ class LimitedProtocol(HttpToolsProtocol):
         HTTP/2 in this way.
         """
         line = b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
-        kept = b"".join(b"%b: %b\r\n" % (name, value) for name, value in self.headers if name != b"upgrade")
+        kept = write_headers(header for header in self.headers if header[0] != b"upgrade")
         self._asks_for_upgrade = False
         self.parser = HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
@@ -367,7 +367,7 @@ class LimitedProtocol(HttpToolsProtocol):
         body = f"{status.value} {status.phrase}\n".encode()
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
         head += "retry-after: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
-        also = b"".join(b"%b: %b\r\n" % header for header in self._limits.headers)
+        also = write_headers(self._limits.headers)
         self.transport.write(f"{head}content-length: {len(body)}\r\n".encode() + also + b"\r\n" + body)
         if self._connections.may_linger(self):  # closing while bytes arrive would take the answer away from the caller
             self.transport.write_eof()

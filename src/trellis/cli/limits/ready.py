@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, cast
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from trellis.http.asgi import App, run_to_end
-from trellis.http.server import Reads, ServerHooks, Whole
+from trellis.http.server import Reads, ServerHooks, Whole, write_headers
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class ReadyRequests:
     def write_own(self, headers: Headers) -> bytes:
         """Return the server's own headers as they are sent. They are a new list once a second, with another date."""
         if headers is not self._own[0]:
-            self._own = headers, b"".join(b"%b: %b\r\n" % header for header in headers)
+            self._own = headers, write_headers(headers)
         return self._own[1]
 
     def _answer(self) -> None:

@@ -261,3 +261,26 @@ def test_a_page_and_its_total_are_of_one_moment(
 
     monkeypatch.setattr(answers, "find_renewable", overtaken)
     assert api.get(PAGE).json()["results"][0]["name"] == "Renamed"
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_page_stays_in_memory_though_others_write_while_it_is_asked_for(
+    make_api: MakeApiClient, run: Run, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, forgetful = make_api(), make_api(answer_cache=0)
+    told(api)
+    run("forums.create", name="Later")
+    renew = api.application.service.renew
+
+    def late(name: Name) -> CachedResponse | None:
+        run("forums.create", name="Later still")
+        return renew(name)
+
+    def read(*_: Any, **__: Any) -> Any:
+        pytest.fail("the page was read again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(api.application.service, "renew", late)
+        patch.setattr(api.application.rest, "_run_read", read)
+        found = told(api)
+    assert found == told(forgetful)

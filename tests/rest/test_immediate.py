@@ -177,6 +177,18 @@ def test_another_host_is_another_address_in_the_answer(api: ApiClient, community
     assert found is None or ("link", "<http://other.example/api") in [(name, value[:25]) for name, value in headers_of(found)]
 
 
+def test_a_host_that_is_none_gives_the_address_at_which_the_service_was_reached(api: ApiClient, community: Community) -> None:
+    for address in ("127.0.0.1", "127.0.0.2"):
+        found = ask(api, "/forums/forums?perPage=2", host="no!host", server=(address, 8000))
+        assert found is None or f"<http://{address}:8000/" in dict(headers_of(found))["link"]
+
+
+def test_an_address_is_put_into_its_plain_form_once(api: ApiClient, community: Community) -> None:
+    path = "/index.php/index.php/forums/forums?perPage=1"
+    assert api.get("/index.php/forums/forums?perPage=1").status_code == 200
+    assert api.get(path).status_code == by_application(api, path)[0] == 404
+
+
 def test_who_may_not_is_refused_by_the_application(
     make_api: MakeApiClient, run: Run, key: MakeKey, community: Community, clock: Clock
 ) -> None:
@@ -228,6 +240,18 @@ def test_what_was_changed_is_not_answered_any_more(api: ApiClient, run: Run, com
     found = ask(api, path)
     assert found is None or found.status == 404
     assert api.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_page_whose_total_alone_has_changed_is_answered_with_the_new_one(api: ApiClient, run: Run, community: Community) -> None:
+    path = "/forums/forums?perPage=2"
+    before = the_same(api, path)
+    run("forums.create", name="Later")
+    found = ask(api, path)
+    assert found is not None
+    assert found.body != before.body
+    again = the_same(api, path)
+    assert (found.body, comparable(headers_of(found))) == (again.body, comparable(headers_of(again)))
 
 
 # --- what is in no memory and read at once ------------------------------------------------------------------------

@@ -73,7 +73,7 @@ class Immediate(Reads):
         self._is_quiet = False  # whether no address has to wait
         self._digest = blake2b(key=os.urandom(16), digest_size=16)
         self._bearers: dict[bytes, Bearer] = {}  # by a digest of the headers that may contain the key
-        self._bases: dict[tuple[str, bytes], str] = {}
+        self._bases: dict[tuple[str, bytes, tuple[str, int | None] | None], str] = {}
         self._also = service.settings.transport_headers
 
     def begin(self) -> None:
@@ -140,14 +140,15 @@ class Immediate(Reads):
         return bearer
 
     def _find_cached(self, scope: Scope, headers: dict[bytes, bytes], bearer: Bearer) -> CachedResponse | None:
-        """Return the response to a request from memory, if it is still valid."""
-        host = headers[b"host"]
-        if (base := self._bases.get((scope["scheme"], host))) is None:
+        """Return the response to a request from memory, if it is still valid, or but for its total."""
+        place = scope["scheme"], headers[b"host"], scope["server"]
+        if (base := self._bases.get(place)) is None:
             base = self._service.find_base_url(scope, headers)
-            if len(self._bases) < _BASES and len(host) <= _LONGEST_HOST:
-                self._bases[scope["scheme"], host] = base
+            if len(self._bases) < _BASES and len(place[1]) <= _LONGEST_HOST:
+                self._bases[place] = base
         path = scope["raw_path"].decode("latin-1")[len(self._prefix) :]
-        return self._service.responses.find(self._version or 0, (path, scope["query_string"], base, bearer.view))
+        name = path, scope["query_string"], base, bearer.view
+        return self._service.responses.find(self._version or 0, name) or self._service.renew(name)
 
     def _authorise(self, operation: Operation, bearer: Bearer) -> bool:
         """Check the grant, and remember it until the key changes. Return False if its uses are counted. Raises Refused."""
@@ -171,6 +172,7 @@ class Immediate(Reads):
 
     def _read(self, scope: Scope, bearer: Bearer, started: int) -> Whole | App | None:
         """Read what a request asks for, if that may be done in this thread; else return None. Raises Refused, _ForApplication."""
+        scope = dict(scope)  # for the application, the address must be as it was sent
         rewrite_address(scope, self._prefix)
         request = self._service.read_request(scope, receive_nothing, self._prefix)
         request.bearer, request.version = bearer, self._version

@@ -67,6 +67,10 @@ class ResponseCache:
         """The bytes that the entries take."""
         return self._used
 
+    def __contains__(self, name: Name) -> bool:
+        """Return whether a response is cached under a name, valid or not."""
+        return name in self._entries
+
     def find(self, version: int, name: Name) -> CachedResponse | None:
         """Return the response cached or being sent under a name, if nothing that it shows has changed up to the data version."""
         cached = self._entries.get(name)

@@ -297,7 +297,7 @@ class Service:
 
     def _find(self, version: int | None, name: Name) -> CachedResponse | None:
         """Return the cached answer of a name, or None, and count the hit or miss. Without a data version there is none."""
-        cached = None if version is None else self.responses.find(version, name) or self._renew(version, name)
+        cached = None if version is None else self.responses.find(version, name) or self.renew(name)
         if self.counts is not None:
             if cached is None:
                 self.counts.misses += 1
@@ -305,13 +305,17 @@ class Service:
                 self.counts.hits += 1
         return cached
 
-    def _renew(self, version: int, name: Name) -> CachedResponse | None:
+    def renew(self, name: Name) -> CachedResponse | None:
         """Return the response of a name with its current total, if one is in memory in which only the total is out of date."""
-        if not self.gate.store.reads_inline or (old := self.responses.find_renewable(name)) is None or old.renew is None:
+        store = self.gate.store
+        if not store.reads_inline or name not in self.responses:
+            return None
+        version = store.data_version()  # not that of the request: much may have been committed since
+        if version is None or (old := self.responses.find_renewable(name)) is None or old.renew is None:
             return None
         new = old.renew(old)
         # The total and the rest must be of the same moment: nothing may have been committed since the version was read.
-        return self.responses.add(version, name, new) if self.gate.store.data_version() == version else None
+        return self.responses.add(version, name, new) if store.data_version() == version else None
 
     async def _read_in_thread(
         self, name: Name, run: Callable[[], CachedResponse], version: int | None, *, slow: bool, long: bool

@@ -108,7 +108,10 @@ class _Kind:
 
 
 def _is_newer(stamps: dict[int, int], wanted: tuple[int, ...], since: int) -> bool:
-    return any(stamps.get(one, 0) > since for one in wanted)
+    for one in wanted:  # noqa: SIM110  # `any` takes two to seven times as long, and this is asked of each answer after each commit
+        if stamps.get(one, 0) > since:
+            return True
+    return False
 
 
 class Changes:

@@ -3,6 +3,7 @@
 import logging
 import re
 import resource
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.api_fixtures import MakeService, database, serve, service
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
-from tests.service_process import Service
+from tests.service_process import Service, refuses_connections
 from tests.wait import wait_until
 from trellis.cli import main
 from trellis.cli.limits import OncePerMinute
@@ -258,6 +259,23 @@ def test_a_body_may_take_its_time_as_long_as_it_comes(serve: MakeService, key: M
             connection.sendall(body[at : at + 40_000])
             time.sleep(0.4)
         assert status(rest(connection)) == b"201"
+
+
+def test_a_body_that_comes_when_the_service_ends_keeps_it_from_nothing(serve: MakeService) -> None:
+    service = serve()
+    begun = b"POST /api/forums/forums HTTP/1.1\r\nHost: forum.example\r\nContent-Length: 10\r\n\r\n12345"
+    with connected(service) as connection:
+        connection.sendall(begun)
+        answer = b""
+        while not answer.endswith(b"}\n"):
+            answer += connection.recv(65_536)
+        assert status(answer) == b"401"
+        service.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: refuses_connections(service.port))
+        connection.sendall(b"12345")
+        assert rest(connection) == b""
+        assert service.process.wait(60) == 0
+    assert "exceeded" not in service.output
 
 
 def test_a_body_that_nobody_waits_for_any_more_ends_the_connection(serve: MakeService) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 CALENDARS: Final = "/calendar/calendar"
 PIPED: Final = b'{"name": "Piped"}'
 LENGTH: Final = f"Content-Length: {len(PIPED)}"
+HEALTH: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LAST: Final = HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 CHUNKED: Final = "Transfer-Encoding: chunked"
 UPGRADE: Final = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA")
 
@@ -54,10 +57,20 @@ def count_calendars(service: Service, key: str) -> Any:
     return service.call("GET", CALENDARS, key).json()["totalResults"]
 
 
-def test_what_is_no_http_ends_the_connection_after_the_answer_to_the_request_before(service: Service, key: MakeKey) -> None:
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\x16\x03 nonsense",
+        b"GET http://localhost HTTP/1.1\r\nHost: localhost",
+        b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost:80",
+    ],
+)
+def test_what_is_no_http_ends_the_connection_after_the_answer_to_the_request_before(
+    service: Service, key: MakeKey, nonsense: bytes
+) -> None:
     """Otherwise its caller would take the 400 for the answer to a write that was done."""
     text = key("calendars.*")
-    answer = service.raw(build_head(text, LENGTH) + PIPED + b"\x16\x03 nonsense\r\n\r\n")
+    answer = service.raw(build_head(text, LENGTH) + PIPED + nonsense + b"\r\n\r\n")
     assert find_statuses(answer) == [b"201"]
     assert b"connection: close\r\n" in answer
     assert count_calendars(service, text) == 1
@@ -67,6 +80,60 @@ def test_a_body_that_is_no_http_is_refused(service: Service, key: MakeKey) -> No
     text = key("calendars.*")
     assert find_statuses(service.raw(build_head(text, CHUNKED) + b"nonsense\r\n")) == [b"400"]
     assert count_calendars(service, text) == 0
+
+
+def test_a_url_that_is_none_is_refused_on_a_connection_that_was_used(service: Service) -> None:
+    nonsense = b"GET http://localhost:99999/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    assert find_statuses(send_parts(service, [HEALTH, nonsense])) == [b"200", b"400"]
+
+
+def test_an_empty_line_between_requests_is_nothing(service: Service) -> None:
+    answer = send_parts(service, [HEALTH, b"\r\n", b"\r\n" + HEALTH, b"\r\n\r\n" + LAST])
+    assert find_statuses(answer) == [b"200"] * 3
+
+
+def test_a_body_that_is_no_http_is_refused_while_it_is_asked_for(service: Service, key: MakeKey) -> None:
+    text = key("calendars.*")
+    assert find_statuses(service.raw(build_head(text, CHUNKED, "Expect: 100-continue") + b"nonsense\r\n")) == [b"400"]
+    assert service.call("GET", CALENDARS, text).json()["totalResults"] == 0
+    assert "Traceback" not in service.output
+
+
+def test_very_many_requests_are_answered_in_their_order(service: Service) -> None:
+    """More than are parsed, and read, at a time."""
+    answer = service.raw((HEALTH + b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") * 5000 + LAST)
+    assert find_statuses(answer) == [b"200", b"307"] * 5000 + [b"200"]
+
+
+def test_requests_before_and_behind_a_large_body_are_answered(service: Service, key: MakeKey) -> None:
+    text, large = key("calendars.*"), b" " * 300_000 + PIPED
+    answer = service.raw(HEALTH * 300 + build_head(text, f"Content-Length: {len(large)}") + large + HEALTH * 300 + LAST)
+    assert find_statuses(answer) == [b"200"] * 300 + [b"201"] + [b"200"] * 301
+
+
+def test_requests_without_end_take_no_memory(service: Service) -> None:
+    """Whoever sends faster than is answered, and does not read either, has to wait."""
+
+    def measure() -> int:
+        status = Path(f"/proc/{service.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) >> 10
+
+    before, sent, full = measure(), 0, 0
+    with socket.create_connection(("127.0.0.1", service.port), timeout=GIVE_UP) as connection:
+        connection.settimeout(0)
+        while sent < 16_000_000 and full < 20:
+            try:
+                sent += connection.send(HEALTH * 1000)
+            except BlockingIOError:
+                full += 1
+                service.client.get(f"{service.address}/healthz").raise_for_status()
+        assert measure() - before < 64, "MiB"
+
+
+def test_very_many_requests_that_ask_for_another_protocol_are_answered(service: Service) -> None:
+    asked = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+    assert find_statuses(service.raw(asked * 2000 + LAST)) == [b"307"] * 2000 + [b"200"]
+    assert "Traceback" not in service.output
 
 
 @pytest.mark.parametrize("is_split", [False, True])

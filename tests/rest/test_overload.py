@@ -74,8 +74,8 @@ def crowded(settings: Settings, serve: MakeService, key: MakeKey) -> Iterator[tu
     assert "One too many" not in names
 
 
-def request(text: str, method: str = "POST", *more: str, body: bytes = BODY) -> bytes:
-    lines = [f"{method} /api{FORUMS} HTTP/1.1", "Host: forum.example", f"Authorization: Bearer {text}", *more]
+def request(text: str, method: str = "POST", *more: str, body: bytes = BODY, start: str = "") -> bytes:
+    lines = [f"{method} {start}/api{FORUMS} HTTP/1.1", "Host: forum.example", f"Authorization: Bearer {text}", *more]
     lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"] if method == "POST" else []
     return "\r\n".join((*lines, "", "")).encode() + (body if method == "POST" else b"")
 
@@ -118,7 +118,10 @@ def test_a_write_is_refused_unseen_and_the_connection_goes_on(crowded: tuple[Ser
         assert read_response(connection)[0] == 503
         connection.sendall(request(text) + request(text, "GET") + request(text))  # without waiting for the first
         assert [read_response(connection)[0] for _ in range(3)] == [503, 200, 503]
-    assert count_refused(service) >= before + 3
+        for start in ("/", "http://forum.example", "HTTP://forum.example:80/"):
+            connection.sendall(request(text, start=start))
+            assert read_response(connection)[0] == 503
+    assert count_refused(service) >= before + 6
     wait_until(lambda: count_logged(service) >= logged + 3)
     status, headers, body = seen
     assert (status, headers["retry-after"], headers["x-request-id"]) == (503, "1", "mine-1")

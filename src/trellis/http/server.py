@@ -31,6 +31,14 @@ class ServerRefusal(Enum):
     def reason(self) -> str:
         return self.value[1]
 
+    def write(self, also: Iterable[tuple[bytes, bytes]]) -> bytes:
+        """Return the response with which the server ends a connection, with these headers too."""
+        body = f"{self.status.value} {self.status.phrase}\n".encode()
+        headers = [(b"connection", b"close"), (b"content-type", b"text/plain; charset=utf-8")]
+        headers += [(b"retry-after", b"1")] if self.status is HTTPStatus.SERVICE_UNAVAILABLE else []
+        headers += [(b"content-length", b"%d" % len(body)), *also]
+        return b"HTTP/1.1 " + body.replace(b"\n", b"\r\n") + write_headers(headers) + b"\r\n" + body
+
 
 class Writes:
     """Recognises requests that write, and provides the response to them while too many are under way. This class recognises none.

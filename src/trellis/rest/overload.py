@@ -4,6 +4,7 @@ It costs an eighth of a refusal by the application. So even if four times as man
 time for those that are done.
 """
 
+import re
 from http import HTTPStatus
 from typing import Final
 
@@ -22,12 +23,13 @@ class Overload(Writes):
 
     def __init__(self, service: Service, prefix: str) -> None:
         self._service = service
-        self._start = prefix.encode() + b"/"
+        # As `rewrite_address` reads it, and as whoever takes us for a proxy sends it: with the scheme and the host.
+        self._address = re.compile(rb"(?i:[a-z][a-z0-9+.-]*://[^/?#]*)?/+%b/" % re.escape(prefix.strip("/").encode()))
         self._most = service.settings.write_queue + 1  # one more is with the writer; so each has a place when it is queued
         self._template, self._length = _prepare(service, prefix)
 
     def has(self, method: bytes, path: bytes) -> bool:
-        return method not in _READING and path.startswith(self._start)
+        return method not in _READING and self._address.match(path) is not None
 
     def refuse(self, scope: Scope) -> bytes | None:
         if self.under_way < self._most and not self._service.gate.store.writer.is_full():

@@ -4,9 +4,7 @@ import asyncio
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
-from enum import Enum, auto
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -15,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from trellis.cli.limits.connections import Connections
 from trellis.cli.limits.limits import Limits
+from trellis.cli.limits.pacing import Flow, Patience, Step
 from trellis.cli.limits.ready import ReadyRequests
 from trellis.core.keys import redact_path
 from trellis.core.networks import write_plain
@@ -22,10 +21,10 @@ from trellis.http.server import ServerHooks, ServerRefusal, Whole, write_headers
 from trellis.logs import SERVER_STATUS, log_refused
 
 HEAD: Final = 65_536  # bytes of a request's first line and headers
-RATE: Final = 10_240  # bytes per second at which a body must arrive, and an answer be read, on average
 _LAST: Final = 1.0  # seconds for which a connection without a request stays open when the server ends
 _LINGER: Final = 1.0  # seconds for which a refused connection stays open, so that the caller can read the answer
 _UNSENT: Final = 131_072  # bytes of answers that the system buffers for a connection before they can be sent
+_PIECE: Final = 4096  # bytes that are parsed at a time: so many bytes of requests may wait for the answers to those before them
 
 
 def make_protocol(limits: Limits, hooks: ServerHooks, metrics_port: int | None = None) -> Any:
@@ -38,20 +37,12 @@ def make_protocol(limits: Limits, hooks: ServerHooks, metrics_port: int | None =
     return partial(LimitedProtocol, limits, hooks, ReadyRequests(hooks, limits.proxies), public, ports)
 
 
-class _Step(Enum):
-    """What is expected next on a connection."""
-
-    REQUEST = auto()
-    HEAD = auto()
-    BODY = auto()
-
-
 class LimitedProtocol(HttpToolsProtocol):
     """uvicorn's protocol for one connection, with limits.
 
-    A head, and the next request, have to arrive by a deadline. The patience with a body, and with the reader of an answer, is a
-    number of seconds that runs down, and is renewed by bytes that arrive or leave: by a second for RATE bytes. While a request is
-    being answered, nothing is expected of the caller.
+    A head, and the next request, have to arrive by a deadline; for a body, and for the reader of an answer, see Patience. While a
+    request is being answered, nothing is expected of the caller. Requests that arrive meanwhile wait in uvicorn's pipeline: what
+    follows the first few of them is not parsed until those have been answered, and nothing more is read.
     """
 
     def __init__(
@@ -71,16 +62,14 @@ class LimitedProtocol(HttpToolsProtocol):
         self._ready = ready
         self._connections = self._public = public
         self._ports = ports
-        self._step = _Step.REQUEST
+        self._step = Step.REQUEST
         self._until: float | None = None
-        self._head = 0  # bytes of the head, or since the last part of the body, as far as they have come in chunks of their own
-        self._chunk = 0
-        self._received = 0  # bytes of the body since the last check
+        self._head = 0  # bytes of the head, or since the last part of the body, as far as they have come in pieces of their own
+        self._unparsed = bytearray()  # what has arrived behind requests that wait
         self._unsent = 0  # bytes, when they were last counted
-        self._delivered = 0  # bytes of answers that were read since the last check
         self._checked_at = 0.0
-        self._body_patience = limits.body
-        self._send_patience = limits.send
+        self._body_patience = Patience(limits.body)
+        self._send_patience = Patience(limits.send)
         self._refused = False
         self._writes = False  # whether the request that is arriving writes, and all before it have been answered
         self._is_counted = False  # among the writes under way
@@ -100,6 +89,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's type
         super().connection_made(transport)
+        self.flow = Flow(transport, self._unparsed)
         # Otherwise the system would buffer megabytes that the caller has not read, and report progress only after a third of them.
         with suppress(OSError):  # Unix sockets do not have it
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
@@ -123,11 +113,11 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle: Any = self.cycle
         if self._is_answering():
             cycle.keep_alive = False
-        elif self._step is _Step.REQUEST:
+        elif self._step is Step.REQUEST:
             self.loop.call_later(_LAST if cycle is None else 0, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
-        if self._step is _Step.REQUEST and not self._is_answering():
+        if self._step is Step.REQUEST and not self._is_answering():
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -136,32 +126,47 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._current is not None and not self._current.response_complete:  # uvicorn tells only the newest request
             self._current.disconnected = True
             self._current.message_event.set()
+        self.pipeline.clear()  # rather than leave what they hold to the garbage collector
+        self._unparsed.clear()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._refused:
-            return
-        if self._step is _Step.REQUEST:
-            self._begin()
-        self._head += len(data)
-        self._chunk = len(data)
-        self._feed(data)
-        if self._head > HEAD:
-            self._refuse_large()
+        self._unparsed += data
+        self._parse()
 
-    def _feed(self, data: bytes) -> None:
+    def _parse(self) -> None:
+        """Parse what has arrived, until a request has to wait for the answer to another one."""
+        unparsed = self._unparsed
+        while unparsed and not (self.pipeline or self._refused):
+            piece = bytes(unparsed[:_PIECE])
+            del unparsed[:_PIECE]
+            if self._step is Step.REQUEST and piece.strip(b"\r\n"):  # empty lines before a request are nothing (RFC 9112, 2.2)
+                self._begin()
+            self._head += len(piece)
+            while piece:
+                piece = self._feed(piece)
+            if self._head > HEAD:
+                self._refuse_large()
+        if self._refused:
+            unparsed.clear()
+        elif unparsed:
+            self.flow.pause_reading()
+
+    def _feed(self, data: bytes) -> bytes:
+        """Let the parser have bytes; return those that it must be given then."""
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
             if self._asks_for_upgrade and not self._refused:
-                self._read_without_upgrade(data[upgrade.args[0] :])
+                return self._write_without_upgrade() + data[upgrade.args[0] :]
         except HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
             if not (self._refused or self.transport.is_closing()):
                 self._refuse_malformed()
+        return b""
 
-    def _read_without_upgrade(self, rest: bytes) -> None:
-        """Read the head of a request again as if it did not ask for another protocol, and then `rest`, which follows it.
+    def _write_without_upgrade(self) -> bytes:
+        """Return the head of a request as if it did not ask for another protocol, for a new parser.
 
         The parser takes whatever follows such a head for the other protocol, even the body of the request. Clients of Java ask for
         HTTP/2 in this way.
@@ -171,10 +176,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._asks_for_upgrade = False
         self.parser = HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
-        self._feed(line + kept + b"\r\n" + rest)
+        return line + kept + b"\r\n"
 
     def on_message_begin(self) -> None:
-        if self._step is not _Step.HEAD:  # it follows another request in the same chunk
+        if self._step is not Step.HEAD:  # it follows another request in the same piece
             self._begin()
         super().on_message_begin()
 
@@ -184,9 +189,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._asks_for_upgrade = self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)
         if self._asks_for_upgrade:
             return
-        self._step, self._until = _Step.BODY, None
-        self._received, self._body_patience = 0, self._limits.body
-        if max(self._head, self._chunk) > HEAD and self._size_of_head() > HEAD:
+        if self._head + _PIECE > HEAD and self._size_of_head() > HEAD:
             self._refuse(ServerRefusal.LARGE_HEAD, after_another=self._is_answering())
             return
         self._head = 0
@@ -199,12 +202,14 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_headers_complete()
             if self._connections.ending:
                 self.cycle.keep_alive = False
+        self._step, self._until = Step.BODY, None
+        self._body_patience.renew()
         self.headers = []  # what follows are trailers, which must not count as headers (RFC 9110, 6.5.1)
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:
             self._head = 0
-            self._received += len(body)
+            self._body_patience.count(len(body))
             if self._response is None:
                 super().on_body(body)
 
@@ -213,13 +218,15 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self._response is not None:
             self._respond(self._response)
-            self._step = _Step.REQUEST
+            self._step = Step.REQUEST
             return
-        self._step = _Step.REQUEST
+        self._step = Step.REQUEST
         super().on_message_complete()
         if self._writes and self._is_answering():
             self._is_counted = True
             self._hooks.writes.under_way += 1
+        if self._connections.ending and not self._is_answering():  # it was answered before its body had come
+            self.transport.close()
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._current = cycle
@@ -244,9 +251,11 @@ class LimitedProtocol(HttpToolsProtocol):
         self._count_answered()
         self.server_state.total_requests += 1
         if not self.transport.is_closing():
-            self.flow.resume_reading()
             if self.pipeline:
                 self._start_asgi_task(*self.pipeline.pop())
+            if self._unparsed:
+                self._parse()
+            self.flow.resume_reading()
 
     def _count_answered(self) -> None:
         if self._is_counted:
@@ -277,18 +286,18 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _count_unsent(self) -> None:
         unsent = self.transport.get_write_buffer_size()
-        self._delivered += max(0, self._unsent - unsent)
+        self._send_patience.count(max(0, self._unsent - unsent))
         self._unsent = unsent
 
     def _refuse_large(self) -> None:
         """Refuse a head, or the trailers of a body and what else comes between its parts, of more than HEAD bytes."""
-        if not self._refused and self._step is not _Step.REQUEST:
-            follows = self._is_answering() if self._step is _Step.HEAD else self._has_begun_to_answer()
+        if not self._refused and self._step is not Step.REQUEST:
+            follows = self._is_answering() if self._step is Step.HEAD else self._has_begun_to_answer()
             self._refuse(ServerRefusal.LARGE_HEAD, after_another=follows)
 
     def _begin(self) -> None:
         """Expect the head of a request, whose first byte has arrived."""
-        self._step, self._head = _Step.HEAD, 0
+        self._step, self._head = Step.HEAD, 0
         if self._until is None or self.cycle is not None:  # the time for the first head began when the connection was made
             self._until = self.loop.time() + self._limits.head
 
@@ -305,10 +314,10 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._refused:
             return
         elif self.flow.read_paused:  # it is the service that does not read
-            self._until = now + self._limits.head if self._step is _Step.HEAD else None
-        elif self._step is _Step.BODY:
+            self._until = now + self._limits.head if self._step is Step.HEAD else None
+        elif self._step is Step.BODY:
             self._check_body(passed)
-        elif self._step is _Step.REQUEST and self._is_answering():
+        elif self._step is Step.REQUEST and self._is_answering():
             self._until = None
         elif self._until is None:
             self._until = now + self._limits.idle
@@ -319,9 +328,7 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle: Any = self.cycle if self._response is None else None
         if cycle is not None and cycle.waiting_for_100_continue:  # nobody has asked for the body yet
             return
-        received, self._received = self._received, 0
-        self._body_patience = min(self._limits.body, self._body_patience - passed + received / RATE)
-        if self._body_patience <= 0:
+        if self._body_patience.is_over(passed):
             self._refuse(ServerRefusal.SLOW_BODY, after_another=self._has_begun_to_answer())
 
     def _has_begun_to_answer(self) -> bool:
@@ -331,18 +338,16 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _is_read_too_slowly(self, passed: float) -> bool:
         self._count_unsent()
-        delivered, self._delivered = self._delivered, 0
-        if not self._unsent:
-            self._send_patience = self._limits.send
-        else:
-            self._send_patience = min(self._limits.send, self._send_patience - passed + delivered / RATE)
-        return self._send_patience <= 0
+        if self._unsent:
+            return self._send_patience.is_over(passed)
+        self._send_patience.renew()
+        return False
 
     def _give_up(self) -> None:
         """Close a connection on which no request, or no complete head, has arrived in time."""
         if self._is_answering():  # an earlier request
             self._end_after_answer()
-        elif self._step is _Step.HEAD:
+        elif self._step is Step.HEAD:
             self._refuse(ServerRefusal.SLOW_HEAD)
         else:
             self.transport.close()
@@ -356,19 +361,14 @@ class LimitedProtocol(HttpToolsProtocol):
         """Answer in the application's place, stop reading, and close. After another answer, or in the middle of it, only close."""
         self._refused = True
         cycle: Any = self.cycle
-        if cycle is not None:  # whatever the application sends from here on is dropped
-            cycle.disconnected = True
+        if cycle is not None:  # whatever the application sends from here on is dropped, and it receives nothing
+            cycle.disconnected, cycle.waiting_for_100_continue = True, False
             cycle.message_event.set()
         if after_another or self.pipeline:
             self.transport.abort()
             return
         self._record(refusal)
-        status = refusal.status
-        body = f"{status.value} {status.phrase}\n".encode()
-        head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
-        head += "retry-after: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
-        also = write_headers(self._limits.headers)
-        self.transport.write(f"{head}content-length: {len(body)}\r\n".encode() + also + b"\r\n" + body)
+        self.transport.write(refusal.write(self._limits.headers))
         if self._connections.may_linger(self):  # closing while bytes arrive would take the answer away from the caller
             self.transport.write_eof()
             self.loop.call_later(_LINGER, self.transport.close)
@@ -377,11 +377,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse_malformed(self) -> None:
         """Answer bytes that are no HTTP. If they follow a request that is still being answered, only its answer is sent."""
-        if self._step is _Step.HEAD and self._is_answering():
+        if self._step is Step.HEAD and self._is_answering():
             self._end_after_answer()
             self._hooks.refused[ServerRefusal.MALFORMED] += 1
         else:
-            self._refuse(ServerRefusal.MALFORMED, after_another=self._step is _Step.BODY and self._has_begun_to_answer())
+            self._refuse(ServerRefusal.MALFORMED, after_another=self._step is Step.BODY and self._has_begun_to_answer())
 
     def _record(self, refusal: ServerRefusal) -> None:
         """Count an answer in the application's place, and log it: in its own line, or in that of a request under way."""
@@ -391,5 +391,5 @@ class LimitedProtocol(HttpToolsProtocol):
             scope: Any = self.cycle.scope
             scope[SERVER_STATUS] = status.value
         elif self._limits.logs:
-            url, is_known = getattr(self, "url", b""), self._step is not _Step.REQUEST
+            url, is_known = getattr(self, "url", b""), self._step is not Step.REQUEST
             log_refused(status.value, redact_path(url.partition(b"?")[0].decode("latin-1")) if is_known else "", self._address)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trellis.store.engine import Transaction
-from trellis.store.events import Event, find_inside_or_deleted
+from trellis.store.events import NEVER, Event, find_arrivals, find_inside_or_deleted
 
 Within = Mapping[str, Collection[int]]  # roots by resource
 
@@ -13,15 +13,17 @@ Within = Mapping[str, Collection[int]]  # roots by resource
 def hide_outside(tx: Transaction, found: Sequence[Event], within: Within) -> list[Event]:
     """Return events without what is outside: touched records there, and the state of an event's own record while it was there.
 
-    A record that was moved in has no `before`: it was outside.
+    A record that was moved in has no `before`: it was outside. So have the earlier events of what is below it, and no `after`.
     """
-    named: dict[str, set[int]] = {resource: set() for resource in within}
+    touched: dict[str, set[int]] = {resource: set() for resource in within}
+    parents: dict[str, set[int]] = {resource: set() for resource in within}
     for event in found:
         for one in event.touched:
-            named.get(one["resource"], set()).add(one["id"])
-        named[event.resource].update(_list_parents(event))
-    inside = {resource: find_inside_or_deleted(tx, resource, within[resource], ids) for resource, ids in named.items()}
-    return [_hide(event, inside, frozenset(within[event.resource])) for event in found]
+            touched.get(one["resource"], set()).add(one["id"])
+        parents[event.resource].update(_list_parents(event))
+    inside = {resource: find_inside_or_deleted(tx, resource, within[resource], ids) for resource, ids in touched.items()}
+    arrivals = {resource: find_arrivals(tx, resource, within[resource], ids) for resource, ids in parents.items()}
+    return [_hide(event, inside, arrivals[event.resource], frozenset(within[event.resource])) for event in found]
 
 
 def _list_parents(event: Event) -> list[int]:
@@ -29,11 +31,11 @@ def _list_parents(event: Event) -> list[int]:
     return [side["parentId"] for side in sides if side is not None and side.get("parentId") is not None]
 
 
-def _hide(event: Event, inside: Mapping[str, Collection[int]], roots: Collection[int]) -> Event:
+def _hide(event: Event, inside: Mapping[str, Collection[int]], arrivals: Mapping[int, int], roots: Collection[int]) -> Event:
     def show(side: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if side is None or event.resource_id in roots or "parentId" not in side:
             return side
-        return side if side["parentId"] in inside[event.resource] else None
+        return side if arrivals.get(side["parentId"], NEVER) < event.seq else None
 
     touched = [one for one in event.touched if one["id"] in inside.get(one["resource"], ())]
     return replace(event, before=show(event.before), after=show(event.after), touched=touched)

@@ -3,6 +3,7 @@
 `append` writes an event; `read_page`, `search` and the `find_…` functions read them; `purge` deletes the oldest.
 """
 
+from trellis.store.events.arrivals import NEVER, find_arrivals
 from trellis.store.events.audit import find_by_request, search
 from trellis.store.events.change_sets import count_of_change_set, find_change_set, open_change_set, purge_change_sets
 from trellis.store.events.log import (
@@ -38,6 +39,7 @@ from trellis.store.events.within import find_inside_or_deleted
 
 __all__ = [
     "MOST_BYTES",
+    "NEVER",
     "Change",
     "Event",
     "EventPage",
@@ -48,6 +50,7 @@ __all__ = [
     "count_of_change_set",
     "count_records",
     "find",
+    "find_arrivals",
     "find_bounds",
     "find_by_request",
     "find_change_set",

@@ -21,7 +21,7 @@ from trellis.core.undo.undelete import existing_groups
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import say
-from trellis.store import nodes, siblings, snapshots
+from trellis.store import events, nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
 
@@ -139,8 +139,11 @@ def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) ->
 def _refuse_changed_records(kind: NodeKind, context: Context, event: Event, root: Node) -> None:
     """Refuse if a record that the event created or restored was changed or deleted since."""
     made = [one["id"] for one in _find_touched(event, _CREATED)]
-    groups = existing_groups(context)
+    groups, reach = existing_groups(context), context.find_reach(kind)
     for ids in nodes.split_into_batches([root.id, *made], nodes.AT_ONCE):
+        if reach is not None and not events.find_inside_or_deleted(context.tx, kind.name, reach.roots, ids).issuperset(ids):
+            told = say("Something that event {seq} created is no longer where the caller may change it.", seq=event.seq)
+            raise Refused("CHANGED_SINCE", told, facts={"differences": []})
         there = nodes.find_by_ids(context.tx, kind.name, ids)
         later = snapshots.find_next_of_each(context.tx, kind.name, ids, event.seq)
         for number in ids:

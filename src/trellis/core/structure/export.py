@@ -119,7 +119,7 @@ def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[
 class _Exporter:
     """Writes sections. Keeps the external ids of the groups, by which permissions name them.
 
-    Groups that the call does not reach are not named: what names them is refused, since leaving them out would change its meaning.
+    Groups that the caller may not list are not named: what names them is refused, since leaving them out would change its meaning.
     """
 
     def __init__(self, context: Context) -> None:
@@ -132,7 +132,8 @@ class _Exporter:
         self._group_reach: Reach | None = None
         groups = context.environment.group_kind
         if groups is not None:
-            found, self._group_reach = nodes.find_all(context.tx, groups.name), find_section_reach(context, groups)
+            found = nodes.find_all(context.tx, groups.name)
+            self._group_reach = context.find_reach(groups, groups.operation(LIST.name))
             if self._group_reach is not None:
                 self._hidden = {node.id for node in found}.difference(self._group_reach.roots)
             self._groups = self._find_external_ids(groups, [node for node in found if node.id not in self._hidden])

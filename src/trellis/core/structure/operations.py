@@ -170,15 +170,14 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     document = given.get("document")
     if not isinstance(document, Document):
         raise refuse_faults(Fault("document", "MISSING_VALUE", say("document is needed: send a structure document.")))
-    names = {section.kind.name for section in document.sections}
-    if document.keys:
-        names.add(KEYS)
-    if context.environment.group_kind is not None:
-        names.add(context.environment.group_kind.name)
+    read = {section.kind.name: section.kind for section in document.sections}
+    if (groups := context.environment.group_kind) is not None:
+        read[groups.name] = groups
+    names = {*read, KEYS} if document.keys else set(read)
     expected = given.get(_PLAN.name)
     if expected:
         seen = sorted(name for name in names if context.call.actor.sees(name))  # the others are refused when they are read
-        _check_revision(context, expected, seen, {section.kind.name: section.kind for section in document.sections})
+        _check_revision(context, expected, seen, read)
     options = Options(
         prune=given.get("prune", False),
         max_deletes=given.get("maxDeletes", 10),

@@ -126,14 +126,14 @@ class Run:
                     self._faults.append((entry.find_place(name), fault))
 
     def _find_groups(self) -> None:
-        """Find the groups that permissions may name: all that have an external id and are not about to be deleted."""
+        """Find the groups that permissions may name: all within the bound of `groups.list` that have an external id and stay."""
         kind = self._context.environment.group_kind
         if kind is None:
             return
-        doomed = self._find_doomed(kind)
+        doomed, reach = self._find_doomed(kind), self._context.find_reach(kind, kind.operation(LIST.name))
         for node in nodes.find_all(self._context.tx, kind.name):
             external_id = node.external_id or kind.built_in.get(node.id)
-            if external_id is not None and node.id not in doomed:
+            if external_id is not None and node.id not in doomed and (reach is None or node.id in reach.roots):
                 self._groups[external_id] = node.id
         self._groups |= {e.external_id: n.id for s in self._scopes if s.kind.is_group for e, n in s.matched.items()}
 

@@ -367,7 +367,7 @@ class Gate:
     def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Make a proposal of a call that its key may only propose, or that runs an operation that the key may only propose."""
         creation = self.catalogue.find(_CREATE_PROPOSAL)
-        raw: dict[str, Any] = {"operation": call.operation, "input": call.raw, "ifMatch": list(call.expected)}
+        raw: dict[str, Any] = {"operation": call.operation, "input": call.raw, "ifMatch": call.expected}
         raw |= {} if call.target is None else {"target": call.target}
         raw |= {} if call.change_set is None else {"changeSet": call.change_set}
         about = call._replace(operation=creation.name, raw=raw, target=None, expected=(), change_set=None, proposed=given)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.community import Community
 from tests.core.proposals.conftest import Act, MakeAgent
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey, Run
@@ -263,3 +264,19 @@ def test_a_key_in_the_reason_of_a_decision_that_is_only_proposed_is_kept_nowhere
     act(TERMINAL, "proposals.approve", made.value["id"])
     closed = act(TERMINAL, "proposals.get", number).value
     assert (closed["state"], closed["closedBecause"]) == ("rejected", f"It was sent with {text[:12]}_[hidden].")
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        pytest.param(("",), id="only weak tags"),
+        pytest.param(("x" * 300,), id="a long tag"),
+        pytest.param(tuple(f"{number:024}" for number in range(201)), id="many tags"),
+    ],
+)
+def test_a_condition_that_is_not_met_is_refused_whatever_it_is(
+    act: Act, agent: Actor, community: Community, expected: tuple[str, ...]
+) -> None:
+    for more in ({"dryRun": True}, {}):
+        refused = act.refuse(agent, "forums.update", community.help, call={"expected": expected}, name="New", **more)
+        assert refused.message == "PRECONDITION_FAILED"

@@ -27,11 +27,20 @@ from trellis.store.counters import next_number
 from trellis.store.proposals import Proposal
 
 _MOST_BYTES: Final = 64 * 2**20  # of all open proposals of one actor
+
+
+class _Versions(TextList):
+    """The versions that a call was sent with, whatever they are: if none of them is the record's, that is why it is refused."""
+
+    def parse(self, raw: Any) -> tuple[str, ...]:
+        return raw if isinstance(raw, tuple) else super().parse(raw)
+
+
 _FIELDS: Final = (
     Field("operation", Text(100, 1), "The operation to propose.", required=True, example="forums.create"),
     Field("target", NodeId(nullable=True), "The id of the record that the operation is about."),
     Field("input", JsonObject(), "The input of the operation.", example={"name": "Bulletin"}),
-    Field("ifMatch", TextList(), "The versions that the record may have."),
+    Field("ifMatch", _Versions(), "The versions that the record may have."),
     Field("changeSet", Text(64), "The name of the change set that the events will belong to."),
 )
 

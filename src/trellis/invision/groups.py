@@ -52,7 +52,7 @@ class GroupMatcher:
                 )
                 raise ReadingFailed(f"--group {number}={external_id}: {missing}. External ids of groups here: {known}.")
             self._found[number] = Match(
-                external_id, here[external_id], [f"It is '{external_id}' here, as --group says."], is_chosen=True
+                external_id, here[external_id], [f"It was matched to '{external_id}' by --group."], is_chosen=True
             )
         for record in self._present.groups:
             if record["id"] in self._kind.built_in:
@@ -82,7 +82,7 @@ class GroupMatcher:
         if len(named) == 1 or number in named:
             self._found[number if number in named else named[0]] = Match(external_id, record)
         elif not named and number in free and not any(self._old[number] in others for others in ROLES.values()):
-            told = f"It is taken for '{external_id}' by its id, not by its name. If that is wrong: --group OLD={external_id}"
+            told = f"It was matched to '{external_id}' by its id, not by its name. If that is wrong, pass --group OLD={external_id}"
             self._found[number] = Match(external_id, record, [told])
 
     def _find_own(self, number: int) -> Mapping[str, Any] | None:
@@ -97,8 +97,8 @@ class GroupMatcher:
         same = [one for one in self._present.groups if fold(one["name"]) == name and self._name(one) not in taken]
         external_id = self._name(same[0]) if unique and len(same) == 1 else None
         if external_id is not None:
-            return Match(external_id, same[0], [f"It is '{external_id}' here, by its name."])
-        note = "A group of this name is here. --adopt takes it over; without that there will be two."
+            return Match(external_id, same[0], [f"It was matched to '{external_id}' by its name."])
+        note = "A group of this name exists here. --adopt takes it over; otherwise a second one is created."
         return Match(own, None, [note] if same else [])
 
 

@@ -21,10 +21,10 @@ def read_name(kind: NodeKind, number: int, told: Any, notes: list[str]) -> str:
         name: str = kind.name_field.type.parse(text)
     except Invalid:
         name = _repair(text) or f"{kind.singular.capitalize()} {number}"
-        notes.append(f"Its name was {quote(told)}, which is not allowed here: see that it is right now.")
+        notes.append(f"Its name was {quote(told)}, which is not allowed here, so it was changed: check it.")
     if _HTML.search(name):
         notes.append(
-            "Its name has HTML, which is shown here as it is written. Rename it in the old community if that is not meant."
+            "Its name contains HTML, which is shown here as plain text. If you do not want that, rename it in the old community."
         )
     return name
 

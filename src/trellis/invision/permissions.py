@@ -22,7 +22,7 @@ def read_permissions(kind: NodeKind, told: Any, groups: Mapping[int, str], notes
         found[option] = _read_option(told.get(member), groups, unknown)
         if unknown:
             named = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
-            notes.append(f"{member} ({option}) names {named}, which is none of the groups that were sent: not taken over.")
+            notes.append(f"{member} ({option}) names {named}: not among the groups that were sent, so left out.")
     return found
 
 

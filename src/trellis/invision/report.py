@@ -97,7 +97,9 @@ def _list_lines(report: Report) -> Iterator[str]:
         left_out = f", {section.left_out:,} left out" if section.left_out else ""
         yield f"{section.title}: {section.written:,} written{left_out}."
         if section.lost:
-            yield f"  Not told for any of them: {', '.join(section.lost)}. They get the defaults, or stay as they are here."
+            lost = ", ".join(section.lost)
+            yield f"  Not reported by the old community: {lost}."
+            yield "  These members get their defaults, or keep the values that they have here."
         yield from (f"  ! {note}" for note in section.notes)
         for row in section.rows:
             yield f"  {row.id:>6}  {row.label}"

@@ -34,7 +34,9 @@ def read_saved(source: Path, paths: Iterable[str]) -> Answers:
         raise ReadingFailed(f"{source}: {_NOTHING}")
     for path in answers.pages:
         if missing := answers.count_missing(path):
-            answers.cautions.append(f"{path}: the answers tell of {missing:,} more than were saved. Save all pages of the list.")
+            answers.cautions.append(
+                f"{path}: the answers report {missing:,} more records than were saved. Save all pages of the list."
+            )
     return answers
 
 
@@ -123,7 +125,7 @@ def check_folder(folder: Path) -> None:
     except OSError as error:
         raise ReadingFailed(f"{folder} could not be read: {error.strerror or error}. Name a new folder.") from None
     if not is_free:
-        raise ReadingFailed(f"{folder} is there already. Name a new folder; nothing was written.")
+        raise ReadingFailed(f"{folder} already exists. Name a new folder; nothing was written.")
 
 
 def name_answers(answers: Answers) -> Iterator[tuple[str, Any]]:

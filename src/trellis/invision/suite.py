@@ -18,7 +18,10 @@ _ALSO_TOLD: Final[Mapping[str, tuple[str, ...]]] = {"groups": ("prefix", "suffix
 # Cautions for everybody who moves in, by kind.
 CAUTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "forums": (
-        "Forums that were closed by a password, a minimum of posts or for others' topics are open here to all whom they allow.",
+        (
+            "Forums that were restricted by a password, by a minimum number of posts or to members' own topics are open here to "
+            "everybody whom their permissions allow."
+        ),
     )
 }
 

@@ -70,12 +70,14 @@ def translate(answers: Answers, source: str, present: Present, kinds: Sequence[N
         report.sections.append(section)
         records = answers.find_records(find_paths(kind))
         if records is None:
-            section.notes.append("The old community does not serve them: the application is not installed, or was not saved.")
+            section.notes.append(
+                "The old community has no such list: the application is not installed there, or its responses were not saved."
+            )
         elif entries := translator.translate_section(kind, records, section):
             document[kind.name] = entries
         else:
             section.notes.append(
-                "There is none to write, so that the document has no such section and leaves those that are here alone."
+                "There are none to write, so the document has no such section, and applying it does not change those that are here."
             )
         if not kind.serves(CREATE):
             section.notes.append(f"No API key can apply {kind.title.lower()}: use `trellis apply` at the terminal, or the panel.")
@@ -88,7 +90,7 @@ def _match_groups(answers: Answers, present: Present, kinds: Sequence[NodeKind],
     records = answers.find_records(find_paths(kind))
     if records is None:
         raise ReadingFailed(
-            f"The groups were not answered ({find_paths(kind)[0]}), and permissions mean nothing without them. See that the "
+            f"The groups were not answered ({find_paths(kind)[0]}), and permissions mean nothing without them. Check that the "
             "address is that of the front page, and that the key may list groups."
         )
     return GroupMatcher(kind, records, present).match(options.groups)
@@ -100,11 +102,13 @@ def _describe_missing_groups(groups: Mapping[int, Match], present: Present) -> I
     for record in (record for record in present.groups if record["id"] not in found):
         name, external_id = isolate(record["name"]), str(record["externalId"])
         if record["builtIn"]:
-            yield f"None of the old groups is '{name}' here, which gets none of their permissions. --group names one."
+            yield (
+                f"No old group matches '{name}', so it gets no permissions from the old community. Use --group to match one to it."
+            )
         elif record["managedBy"] == PREFIX and not external_id.startswith(f"{PREFIX}:"):
             yield (
-                f"None of the old groups is '{name}' here any more. If it has another name there now: --group OLD={external_id}; "
-                "otherwise it will have two, and --prune deletes this one."
+                f"No old group matches '{name}' any more. If it was renamed in the old community, pass --group OLD={external_id}. "
+                "Otherwise a second group is created, and --prune deletes this one."
             )
 
 
@@ -152,13 +156,13 @@ class _Translator:
             match = self._matches[node.id]
             first = next(number for number, other in self._matches.items() if other.external_id == match.external_id)
             if match.is_managed_elsewhere and match.here is not None:
-                node.left_out = f"Another document, '{match.here['managedBy']}', says how this group is."
+                node.left_out = f"This group is managed by another document, '{match.here['managedBy']}'."
             elif first != node.id:
-                node.left_out = f"It becomes one with the group {first}."
+                node.left_out = f"It is merged with the old group {first}."
         elif node.parent is not None and node.parent.left_out:
             node.left_out = _UNDER_CLUB
         elif node.is_club and self._clubs:
-            node.notes.append("It belonged to a club. Who was in that is not told: see that its permissions are right here.")
+            node.notes.append("It belonged to a club, whose members the old community does not report: check its permissions here.")
         elif node.is_club:
             node.left_out = _CLUB
 
@@ -203,7 +207,7 @@ class _Translator:
                 except Invalid:
                     entry[f.name] = f.default
                     node.notes.append(
-                        f"Its {f.name} {quote(node.record[f.name])} is not allowed here: {quote(f.default)} is taken."
+                        f"Its {f.name} {quote(node.record[f.name])} is not allowed here: {quote(f.default)} is used instead."
                     )
         entry |= {name: who for name in own if (who := self._read_group_field(node, name, here)) is not None}
         if kind.options:
@@ -219,7 +223,10 @@ class _Translator:
         if node.closed:
             return {"permissions": closed}
         if told is None:
-            node.notes.append("Its permissions are not told: nobody may do anything, until you say so here.")
+            node.notes.append(
+                "The old community does not report its permissions. If it is new here, nobody may do anything with it until you "
+                "set them."
+            )
             return {"permissions": closed} if here is None else {}
         return {"permissions": told}
 
@@ -227,12 +234,14 @@ class _Translator:
         told = node.record.get(name)
         numbers = [*list_groups(told)]
         if not numbers:
-            node.notes.append(f"Its {name} are not told: it has none here, until you say so.")
+            node.notes.append(f"The old community does not report its {name}. If it is new here, it has none until you set them.")
             return [] if here is None else None
         if self._is_everybody and self._groups.keys() == set(numbers):
             return EVERYONE
         if unknown := [number for number in numbers if number not in self._groups]:
-            node.notes.append(f"Its {name} name {len(unknown):,} that are none of the groups that were sent: not taken over.")
+            node.notes.append(
+                f"Its {name} include {len(unknown):,} that are not among the groups that were sent; they are left out."
+            )
         return sorted({self._groups[number] for number in numbers if number in self._groups})
 
 
@@ -263,7 +272,7 @@ def _finish_forum(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] 
         return
     if any(not child.left_out for child in node.children):
         entry["type"] = _LEAF
-        node.notes.append("It is a redirect with forums below it, which cannot be here: it becomes a category.")
+        node.notes.append("It is a redirect with forums below it, which is not possible here, so it becomes a category.")
         return
     old = node.record.get("url")
     known = here.get("redirectUrl") if here is not None else None
@@ -272,10 +281,11 @@ def _finish_forum(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] 
     except Invalid:
         entry["redirectUrl"] = None
     if entry["redirectUrl"] is None:
-        node.left_out = "It is a redirect whose address is not told. Make it here by hand."
+        node.left_out = "It is a redirect whose address the old community does not report. Create it here by hand."
     elif entry["redirectUrl"] == old:
         node.notes.append(
-            "It is a redirect whose address is not told. It leads to its old page: set redirectUrl here before that is gone."
+            "It is a redirect whose address the old community does not report. It leads to its old page: set redirectUrl here "
+            "before that page is gone."
         )
 
 

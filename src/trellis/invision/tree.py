@@ -9,7 +9,9 @@ from trellis.core.kind import NodeKind
 from trellis.core.structure import DEEPEST
 
 _ROOT: Final = frozenset((0, -1))
-_CLOSED: Final = "It is at the top level and closed to everybody. See where it belongs, and put it right there or here."
+_CLOSED: Final = (
+    "It is at the top level and closed to everybody. Find out where it belongs, and correct this in the old community or here."
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -105,7 +107,7 @@ def _flatten(top: list[OldNode]) -> None:
         if parent is None:
             continue
         if level[parent] >= DEEPEST and parent.parent is not None:
-            node.notes.append(f"It is more than {DEEPEST} levels deep; it comes beside '{isolate(parent.name)}' instead.")
+            node.notes.append(f"It is more than {DEEPEST} levels deep; it is placed next to '{isolate(parent.name)}' instead.")
             parent.children.remove(node)
             parent.parent.children.append(node)
             node.parent = parent = parent.parent

@@ -80,7 +80,7 @@ def test_a_folder_that_is_there_is_left_alone(trellis: Trellis) -> None:
     assert trellis(*ARGUMENTS).exit_code == 0
     before = answers()
     refused = trellis(*ARGUMENTS)
-    assert (refused.exit_code, "is there already. Name a new folder; nothing was written." in refused.stderr) == (1, True)
+    assert (refused.exit_code, "already exists. Name a new folder; nothing was written." in refused.stderr) == (1, True)
     assert answers() == before
     assert [*Path().iterdir()] == [Path("out")]
 

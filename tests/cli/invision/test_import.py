@@ -149,8 +149,8 @@ def test_groups_of_the_same_name_are_the_same(bring: Import, trellis: Trellis, r
     run("groups.create", name="Patrons")
     bring("--report", "report.txt")
     told = Path("report.txt").read_text(encoding="utf-8")
-    assert "It is 'mods' here, by its name." in told
-    assert "A group of this name is here. --adopt takes it over" in told
+    assert "It was matched to 'mods' by its name." in told
+    assert "A group of this name exists here. --adopt takes it over" in told
     assert [one["externalId"] for one in read()["groups"]] == [*("guests", "members", "invision:group:4", "mods", "administrators")]
     assert read()["forums"][0]["permissions"]["view"] == ["administrators", "mods"]
     settle(trellis, "--adopt")
@@ -166,7 +166,7 @@ def test_a_group_that_was_found_by_its_name_and_is_renamed_there_is_told(
     (renamed,) = [one for one in old.lists["core/groups"] if one["name"] == "Moderators"]
     renamed["name"] = "Crew"
     told = bring().stderr
-    assert "None of the old groups is 'Moderators' here any more." in told
+    assert "No old group matches 'Moderators' any more." in told
     assert "--group OLD=mods" in told
     assert "any more" not in bring("--group", f"{renamed['id']}=mods").stderr
     assert "mods" in [one["externalId"] for one in read()["groups"]]
@@ -212,15 +212,13 @@ def test_the_report_tells_node_by_node_what_is_lost(bring: Import, old: OldCommu
     assert bring("--report", "report.txt", "--report", "report.html").exit_code == 0
     text, page = (Path(f"report.{kind}").read_text(encoding="utf-8") for kind in ("txt", "html"))
     assert text.startswith("Moving in from Green Fingers (http://127.0.0.1")
-    assert (
-        "Not told for any of them: order, description, password, theme, sitemapPriority, minContent, canSeeOthers, redirectUrl"
-        in text
-    )
+    lost = "order, description, password, theme, sitemapPriority, minContent, canSeeOthers, redirectUrl"
+    assert f"  Not reported by the old community: {lost}.\n  These members get their defaults, or keep the values" in text
     for told in (
-        "       7  Shop\n          - It is a redirect whose address is not told.",
-        "      30  <b>Bold</b> &amp; <script>alert(1)</script>\n          - Its name has HTML",
-        "          - perm_2 (read) names '77', which is none of the groups that were sent",
-        "      31  Articles\n          - Its type 'articles' is not allowed here: 'discussions' is taken.",
+        "       7  Shop\n          - It is a redirect whose address the old community does not report.",
+        "      30  <b>Bold</b> &amp; <script>alert(1)</script>\n          - Its name contains HTML",
+        "          - perm_2 (read) names '77': not among the groups that were sent",
+        "      31  Articles\n          - Its type 'articles' is not allowed here: 'discussions' is used instead.",
         "No API key can apply blogs",
         "The formatting of its name was simplified",
     ):
@@ -287,7 +285,7 @@ def test_a_redirect_with_forums_below_it_becomes_a_category(bring: Import, trell
     ]
     brought = bring()
     assert "it becomes a category" in brought.stdout
-    assert "Left out: It is a redirect whose address is not told. Make it here by hand." in brought.stdout
+    assert "Left out: It is a redirect whose address the old community does not report. Create it here by hand." in brought.stdout
     assert [(one["name"], one["type"]) for one in read()["forums"]] == [("Shop", "category")]
     settle(trellis)
 
@@ -300,7 +298,7 @@ def test_names_that_are_not_allowed_here_are_mended(
     bring: Import, trellis: Trellis, read: Read, old: OldCommunity, told: Any, name: str
 ) -> None:
     old.lists["forums/forums"] = [forum(1, told)]
-    assert "which is not allowed here: see that it is right now." in bring().stdout
+    assert "which is not allowed here, so it was changed: check it." in bring().stdout
     assert [one["name"] for one in read()["forums"]] == [name]
     settle(trellis)
 
@@ -342,7 +340,7 @@ def test_groups_whose_names_are_not_those_of_the_roles_are_known_by_their_ids(br
         group(6, "Members"),
     ]
     brought = bring("--section", "groups")
-    assert "groups 2 Visitors: It is taken for 'guests' by its id, not by its name." in brought.stdout
+    assert "groups 2 Visitors: It was matched to 'guests' by its id, not by its name." in brought.stdout
     assert {one["name"]: one["externalId"] for one in read()["groups"]} == {
         "Visitors": "guests",
         "Gardeners": "invision:group:3",
@@ -375,7 +373,7 @@ def test_a_group_that_is_here_is_never_taken_for_another_one(
         one["name"] = renamed.get(one["id"], one["name"])
     brought = bring("--section", "groups")
     assert brought.exit_code == 0
-    assert ("None of the old groups is 'Administrators' here, which gets none" in brought.stderr) == (9 in renamed)
+    assert ("No old group matches 'Administrators', so it gets no permissions" in brought.stderr) == (9 in renamed)
     found = {one["name"]: one["externalId"] for one in read()["groups"]}
     assert found[renamed.get(4, "Patrons")] == "invision:group:4"
     assert found[renamed.get(6, "Moderators")] == "invision:group:6"

@@ -109,13 +109,13 @@ def test_a_record_that_comes_to_a_page_that_was_read_already_is_not_lost(bring: 
     assert brought.exit_code == 0, brought.output
     (projects,) = (one for one in read()["forums"] if one["name"] == "Projects")
     assert [one["externalId"] for one in projects["children"]] == ["invision:forum:3", "invision:forum:5"]
-    assert "asked twice" not in brought.stderr
+    assert "when it was read again" not in brought.stderr
 
 
 def test_a_list_that_changes_each_time_it_is_read_is_told(bring: Import, old: OldCommunity) -> None:
     forums = old.lists["forums/forums"]
     old.before = {"/api/forums/forums?page=2": lambda: forums.remove(forums[0])}
-    sentence = "forums/forums: the community told of different numbers on its pages, though asked twice."
+    sentence = "forums/forums: the community reported different totals on different pages, even when it was read again."
     assert sentence in " ".join(bring("--per-page", "3").stderr.split())
 
 
@@ -128,7 +128,7 @@ def test_a_release_that_has_no_page_behind_the_last_is_read(bring: Import, old: 
 def test_a_list_that_stays_incomplete_is_told(bring: Import, old: OldCommunity) -> None:
     old.told = {"totalResults": 12, "totalPages": 1}
     brought = bring("--report", "report.txt")
-    sentence = "core/groups: the community tells of 7 more than it sent, though asked twice."
+    sentence = "core/groups: the community reports 7 more records than it sent, even when it was read again."
     assert sentence in brought.stderr
     assert sentence in Path("report.txt").read_text(encoding="utf-8")
 
@@ -140,8 +140,8 @@ def test_an_application_that_is_not_there_is_told(bring: Import, old: OldCommuni
     assert bring("--report", "report.txt").exit_code == 0
     assert [*read()] == ["format", "name", "groups", "forums"]
     told = Path("report.txt").read_text(encoding="utf-8")
-    assert told.count("The old community does not serve them") == 2
-    assert told.count("There is none to write, so that the document has no such section") == 1
+    assert told.count("The old community has no such list") == 2
+    assert told.count("There are none to write, so the document has no such section") == 1
 
 
 # --- politely -----------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_it_waits_ever_longer_where_it_is_not_told_how_long(bring: Import, old: 
     brought = bring()
     complete(brought)
     assert waits == [30, 60, 120]
-    assert "The community asks for patience (429)." in brought.stderr
+    assert "The community limits requests (429)." in brought.stderr
 
 
 def test_it_gives_up_where_it_would_wait_too_long(
@@ -179,7 +179,7 @@ def test_it_gives_up_where_it_would_wait_too_long(
     assert "Nothing was written; begin again later." in refused(bring())
     assert (len(old.requests), waits) == (5, [30, 60, 120, 240])
     old.interruptions = [Interruption(429, {"retry-after": "7200"})]
-    assert "It asks to be left alone for 120 minutes." in refused(bring())
+    assert "It asks to wait for 120 minutes." in refused(bring())
 
 
 def test_it_tries_again_where_the_server_or_the_network_fails(bring: Import, old: OldCommunity, waits: list[float]) -> None:
@@ -204,10 +204,10 @@ def test_it_stops_at_the_first_wrong_key(bring: Import, old: OldCommunity, key_f
 @pytest.mark.parametrize(
     ("message", "told"),
     [
-        ("NO_API_KEY", "takes the header Authorization away"),
-        ("IP_ADDRESS_NOT_ALLOWED", "Allow that where the key was made"),
-        ("SOMETHING", "Look at the key where it was made."),
-        (f"Key {KEY}", "Look at the key where it was made."),
+        ("NO_API_KEY", "removes the header Authorization"),
+        ("IP_ADDRESS_NOT_ALLOWED", "Allow this address in the settings of the key"),
+        ("SOMETHING", "Check the settings of the key in the old community."),
+        (f"Key {KEY}", "Check the settings of the key in the old community."),
     ],
 )
 def test_it_says_why_the_key_was_refused(bring: Import, old: OldCommunity, message: str, told: str) -> None:
@@ -294,7 +294,7 @@ def test_a_server_that_says_nothing_is_given_up(bring: Import, old: OldCommunity
     old.interruptions = [lambda _: over.wait(60)] * 4
     told = refused(bring("--timeout", "0.1"))
     over.set()
-    assert "could not be asked: it has said nothing for 0.1 seconds. Nothing was written; begin again later." in told
+    assert "could not be reached: it sent nothing for 0.1 seconds. Nothing was written; begin again later." in told
 
 
 @pytest.mark.parametrize(
@@ -302,8 +302,8 @@ def test_a_server_that_says_nothing_is_given_up(bring: Import, old: OldCommunity
     [
         ("https://elsewhere.example/api/core/hello", "redirects to 'https://elsewhere.example', and the key is not sent there"),
         ("//elsewhere.example/", "redirects to 'http://elsewhere.example', and the key is not sent there"),
-        ("/api/core/hello", "redirects again and again"),
-        ("http://[", "redirects to an address that is none"),
+        ("/api/core/hello", "redirects too many times"),
+        ("http://[", "redirects to an invalid address"),
     ],
 )
 def test_redirects_are_followed_within_the_community_only(
@@ -321,7 +321,7 @@ def test_a_redirect_within_the_community_is_followed(bring: Import, old: OldComm
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("http://old.example/", "The key would go to old.example in the clear"),
+        ("http://old.example/", "The key would be sent to old.example unencrypted"),
         ("ftp://old.example/", "is not an address"),
         ("old.example", "is not an address"),
         ("https://[", "is not an address"),
@@ -364,7 +364,7 @@ def test_a_proxy_whose_host_no_name_can_be_is_told(trellis: Trellis, key_file: P
     monkeypatch.setattr("trellis.invision.live.find_private_address", lambda _url: None)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy..example:3128")
     told = refused(trellis("import", "invision", "https://old.example/", "--key-file", key_file, "--rate", "1000"))
-    assert "https://old.example could not be asked" in told
+    assert "https://old.example could not be reached" in told
 
 
 def test_no_proxy_is_told_the_key_for_this_machine(bring: Import, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,12 +58,12 @@ def test_a_list_of_which_only_a_part_was_saved_is_told(trellis: Trellis) -> None
     lists: dict[str, Any] = {path: page(records) for path, records in make_lists().items()}
     lists["forums/forums"] = {**page(lists["forums/forums"]["results"][:4]), "totalResults": 9, "totalPages": 3}
     Path("saved.json").write_text(json.dumps(lists), encoding="utf-8")
-    sentence = "forums/forums: the answers tell of 5 more than were saved. Save all pages of the list."
+    sentence = "forums/forums: the answers report 5 more records than were saved. Save all pages of the list."
     brought = trellis("import", "invision", "--from", "saved.json", "--report", "report.txt")
     assert (brought.exit_code, sentence in " ".join(brought.stderr.split())) == (0, True), brought.output
     assert sentence in Path("report.txt").read_text(encoding="utf-8")
     save_lists(Path("saved"), page_1=json.dumps({**page([forum(1, "News")]), "totalResults": 6, "totalPages": 6}))
-    assert trellis("import", "invision", "--from", "saved").stderr.count("5 more than were saved") == 1
+    assert trellis("import", "invision", "--from", "saved").stderr.count("5 more records than were saved") == 1
 
 
 def test_it_does_not_overwrite_what_was_saved(bring: Import, old: OldCommunity) -> None:
@@ -71,7 +71,7 @@ def test_it_does_not_overwrite_what_was_saved(bring: Import, old: OldCommunity) 
     assert bring("--save", "saved").exit_code == 0
     old.requests.clear()
     refused = bring("--save", "saved")
-    assert (refused.exit_code, "saved is there already" in refused.stderr.replace("\n", "")) == (1, True)
+    assert (refused.exit_code, "saved already exists" in refused.stderr.replace("\n", "")) == (1, True)
     assert old.requests == []
 
 

@@ -32,8 +32,8 @@ def check_url(url: str, *, plain: bool = False) -> str:
         raise ReadingFailed("The address must have no user, password, query or fragment: give that of the community's front page.")
     if parts.scheme == "http" and not plain and not is_local(host):
         raise ReadingFailed(
-            f"The key would go to {host} in the clear, for everybody on the way to read. Give the address with https://; "
-            "--plain-http does without, for a network that is yours."
+            f"The key would be sent to {host} unencrypted, so that anybody on the network could read it. Give the address with "
+            "https://, or pass --plain-http if the network is your own."
         )
     path = parts.path.rstrip("/").removesuffix("/index.php").removesuffix("/" + HELLO).removesuffix("/api").rstrip("/")
     return f"{parts.scheme}://{parts.netloc}{path}"

@@ -42,24 +42,27 @@ class _Refusal(NamedTuple):
 
 _REFUSALS: Final[Mapping[str, _Refusal]] = {
     "INVALID_API_KEY": _Refusal(
-        "The community does not know the key. See that the file has the whole key, and one of this community."
+        "The community does not know the key. Check that the file contains the whole key, and that it is a key of this community."
     ),
     "NO_API_KEY": _Refusal(
-        "The key did not arrive: the web server takes the header Authorization away. Have it pass that on; Apache and CGI do so "
-        "with `CGIPassAuth On`."
+        "The key did not arrive: the web server removes the header Authorization. Configure it to pass the header on; with Apache "
+        "and CGI, use `CGIPassAuth On`."
     ),
-    "IP_ADDRESS_NOT_ALLOWED": _Refusal("The key may not be used from this machine's address. Allow that where the key was made."),
+    "IP_ADDRESS_NOT_ALLOWED": _Refusal(
+        "The key may not be used from this machine's address. Allow this address in the settings of the key."
+    ),
     "NO_PERMISSION": _Refusal(
-        "The key may not read this. Tick it where the key was made, or leave this section out with --section.", is_about_path=True
+        "The key may not read this. Allow it in the settings of the key, or leave this section out with --section.",
+        is_about_path=True,
     ),
     "TOO_MANY_REQUESTS_WITH_BAD_KEY": _Refusal(
-        "This machine's address is locked after wrong keys. Wait some minutes, then try again."
+        "This machine's address is locked out because of wrong keys. Wait some minutes, then try again."
     ),
 }
-_UNKNOWN: Final = _Refusal("Look at the key where it was made.")
+_UNKNOWN: Final = _Refusal("Check the settings of the key in the old community.")
 _FOREIGN: Final = _Refusal(
-    "The API itself does not answer so. Something in front of it, such as a firewall or a password for the whole site, stops this "
-    "machine: let it pass."
+    "This response does not come from the API. Something in front of it, such as a firewall or a password for the whole site, "
+    "blocks this machine: allow its requests."
 )
 
 
@@ -124,7 +127,8 @@ class Client:
             self._form = form if is_the_api else self._form
             return self._judge(answer, read, path, needed=needed)
         raise ReadingFailed(
-            f"There is no REST API at {self._url}/api: all is 404. Give the address of the front page, and turn the REST API on."
+            f"There is no REST API at {self._url}/api: every request returned 404. Give the address of the front page, and check "
+            "that the REST API is turned on."
         )
 
     def _judge(self, answer: _Answer, read: Any, path: str, *, needed: bool) -> Any:
@@ -137,30 +141,32 @@ class Client:
             return None
         pair = f" ({quote(message)}, {quote(told.get('errorCode'))})" if message else ""
         if answer.status in {401, 403}:
-            raise ReadingFailed(f"{path} was refused with {answer.status}{pair}. {refusal.advice} Nothing more was asked.")
+            raise ReadingFailed(f"{path} was refused with {answer.status}{pair}. {refusal.advice} No further requests were sent.")
         if answer.status == 200:
             kind = quote(answer.headers.get("content-type", "nothing"))
             raise ReadingFailed(
-                f"{path} was answered with {kind} that is not JSON. See that {self._url} is the community itself, not a page of "
-                "maintenance or a check for browsers in front of it."
+                f"{path} was answered with {kind} that is not JSON. Check that {self._url} is the community itself, and not a "
+                "maintenance page or a browser check in front of it."
             )
-        raise ReadingFailed(f"{path} was answered with the status {answer.status}{pair}. Look into the community's error log.")
+        raise ReadingFailed(f"{path} was answered with the status {answer.status}{pair}. See the community's error log.")
 
-    # --- patience -------------------------------------------------------------------------------------------------
+    # --- retries -------------------------------------------------------------------------------------------------
 
     def _ask(self, url: str) -> _Answer:
-        """Send a request, again after pauses if the community asks for patience or fails. Raises ReadingFailed."""
+        """Send a request, again after pauses if the community limits requests or fails. Raises ReadingFailed."""
         pauses, retries, patience = iter(_PAUSES), iter(_RETRIES), iter(range(_MOST_PAUSES))
         while True:
             try:
                 answer = self._follow(url)
             except (httpx.RequestError, httpx.InvalidURL, OSError, UnicodeError) as error:  # UnicodeError for an invalid proxy name
-                sentence = f"{_shorten(self._url)} could not be asked: {_explain(error, self._timeout)}"
+                sentence = f"{_shorten(self._url)} could not be reached: {_explain(error, self._timeout)}"
                 wait = next(retries, None)
             else:
                 if answer.status == 429:
                     wait = parse_retry_after(answer.headers.get("retry-after")) or next(pauses, None)
-                    sentence = "The community asks for patience (429). It may have locked this machine's address after wrong keys."
+                    sentence = (
+                        "The community limits requests (429). It may have locked out this machine's address because of wrong keys."
+                    )
                 elif answer.status >= 500:
                     wait = next(retries, None)
                     wait = wait and max(wait, parse_retry_after(answer.headers.get("retry-after")))
@@ -168,7 +174,7 @@ class Client:
                 else:
                     return answer
             if wait is None or wait > _LONGEST_PAUSE or next(patience, None) is None:
-                asked = f" It asks to be left alone for {wait / 60:,.0f} minutes." if wait and wait > _LONGEST_PAUSE else ""
+                asked = f" It asks to wait for {wait / 60:,.0f} minutes." if wait and wait > _LONGEST_PAUSE else ""
                 raise ReadingFailed(f"{sentence}{asked} Nothing was written; begin again later.")
             self._tell(f"{sentence} Trying again in {wait:,.0f} seconds.")
             _sleep(wait)
@@ -184,14 +190,14 @@ class Client:
                 target = urljoin(url, location)
                 origin = find_origin(target)
             except ValueError:
-                raise ReadingFailed("The community redirects to an address that is none. Look into its settings.") from None
+                raise ReadingFailed("The community redirects to an invalid address. Check its settings.") from None
             if origin != find_origin(self._url):
                 raise ReadingFailed(
                     f"The community redirects to {quote(origin)}, and the key is not sent there. If that is the "
                     "community, give its address."
                 )
             url = target
-        raise ReadingFailed(f"{_shorten(self._url)} redirects again and again. Give the address that a browser ends at.")
+        raise ReadingFailed(f"{_shorten(self._url)} redirects too many times. Give the address that a browser ends up at.")
 
     def _send(self, url: str) -> _Answer:
         now = _clock()
@@ -234,7 +240,7 @@ def _read_json(body: bytes) -> Any:
 
 def _explain(error: Exception, timeout: float) -> str:
     if isinstance(error, httpx.TimeoutException):
-        return f"it has said nothing for {timeout:g} seconds."
+        return f"it sent nothing for {timeout:g} seconds."
     return f"{str(error) or type(error).__name__}."
 
 

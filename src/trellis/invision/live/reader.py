@@ -39,7 +39,7 @@ class Reader:
             self._done = done
             pages, doubt = self._read_pages(path)
         if pages is not None and doubt:
-            cautions.append(f"{path}: the community {doubt}, though asked twice. Is somebody at work there?")
+            cautions.append(f"{path}: the community {doubt}, even when it was read again. Is somebody changing it?")
         return pages
 
     def _read_pages(self, path: str) -> tuple[list[Any] | None, str]:
@@ -71,10 +71,10 @@ class Reader:
             raise ReadingFailed(f"{path} has no end: {_MOST_PAGES:,} pages were read. Ask for more at once with --per-page.")
         self._done += len(seen)
         if (missing := total - len(seen)) > 0:
-            return pages, f"tells of {missing:,} more than it sent"
+            return pages, f"reports {missing:,} more records than it sent"
         # If a record is deleted, another one moves from the next page to a page that was read already, so it is missed although the
         # numbers match.
-        return pages, "told of different numbers on its pages" if len(totals) > 1 else ""
+        return pages, "reported different totals on different pages" if len(totals) > 1 else ""
 
     def _tell(self, seen: int, total: int) -> None:
         self._total = max(self._total, self._done + max(seen, total))

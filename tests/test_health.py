@@ -131,7 +131,7 @@ def test_a_disk_that_is_nearly_full_is_told_and_logged_once(
     with caplog.at_level("INFO", "trellis.health"):
         assert set(asyncio.run(tell())) >= {(503, "disk: only 3 MiB are free")}
     store.close()
-    assert caplog.messages == ["This process is not ready: disk: only 3 MiB are free.", "The disk is well again."]
+    assert caplog.messages == ["This process is not ready: disk: only 3 MiB are free.", "The disk works again."]
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -106,7 +106,7 @@ class Health:
             told = found.get(what, _OK)
             if (told == _OK) is not (self._found.get(what, _OK) == _OK):
                 if told == _OK:
-                    log.info("The %s is well again.", what)
+                    log.info("The %s works again.", what)
                 else:
                     log.warning("This process is not ready: %s: %s.", what, told)
 

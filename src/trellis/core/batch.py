@@ -347,7 +347,7 @@ def _refuse_references() -> Refused:
 _RESULTS: Final = ListOf(
     (
         Field("operation", Text(), "The operation."),
-        Field("event", Nullable(Integer()), "The event that it left; null if it left none."),
+        Field("event", Nullable(Integer()), "The event that it recorded; null if none."),
         Field("result", Nullable(ObjectOf()), "What it returned."),
     )
 )

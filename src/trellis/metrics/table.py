@@ -43,7 +43,7 @@ METRICS: Final = (
     ),
     Metric("cache_lookups", "counter", "Reads, by whether their response was in memory: hit or miss.", ("result",)),
     Metric("cache_bytes", "gauge", "Bytes of responses in memory."),
-    Metric("writes", "counter", "Writes that were committed, including those for bookkeeping."),
+    Metric("writes", "counter", "Writes that were committed, including the request log, the last use of keys and housekeeping."),
     Metric("commits", "counter", "Commits; writes that wait together share one."),
     Metric("commit_seconds", "counter", "Seconds that transactions took, from beginning to end."),
     Metric("write_lock_wait_seconds", "counter", "Seconds that writers waited for the lock that all processes share."),

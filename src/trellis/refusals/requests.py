@@ -16,8 +16,8 @@ ROWS: Final = (
             example="Send an API key as `Authorization: Bearer KEY` (or as the user name of Basic, or as `X-API-Key: KEY`).",
             headers={"WWW-Authenticate": 'Bearer realm="trellis"'}),
     Refusal("3S290/7", "INVALID_API_KEY", 401, "The API key is not valid", Scope.EVERY,
-            when="The key is unknown, malformed, expired, paused or revoked, or this is its old secret, which has ended. The "
-                 "response does not say which.",
+            when="The key is unknown, malformed, expired, paused or revoked, or this is an old secret that is no longer valid. "
+                 "The response does not say which.",
             example="The key is unknown or no longer valid. Check that you copied all of it, or ask an administrator.",
             headers={"WWW-Authenticate": 'Bearer realm="trellis"'}),
     Refusal("2S290/8", "IP_ADDRESS_NOT_ALLOWED", 403, "This key may not be used from this address", Scope.EVERY,
@@ -59,8 +59,8 @@ ROWS: Final = (
             when="The key may run this operation only with `dryRun`, which keeps nothing.",
             example="The key 'Plugin' may run forums.create only as a dry run. Send dryRun=1 to see what it would do.",
             members=(Member("operation", {"type": "string"}, "the operation.", "forums.create"),)),
-    Refusal("1T114/5", "OUT_OF_BOUNDS", 403, "This is outside of what the grant is for", Scope.GRANTED,
-            when="The grant is for a part of the community, and the call would reach beyond it: create or move something there.",
+    Refusal("1T114/5", "OUT_OF_BOUNDS", 403, "The grant does not cover this", Scope.GRANTED,
+            when="The grant covers only a part of the community, and the call would create, move or change something outside it.",
             example="The key 'Plugin' may run {operation} only within forums:12. Name a parent there.",
             members=(
                 Member("operation", {"type": "string"}, "the operation.", "{operation}"),
@@ -201,12 +201,13 @@ ROWS: Final = (
                 Member("reset", {"type": "integer"}, "when the next minute begins, as a Unix timestamp in seconds.", 1769851860),
             ),
             headers={"Retry-After": "{retryAfter}"}),
-    Refusal("1T103/2", "TOO_MANY_WAITING", 429, "Too many requests wait for events", Scope.DECLARED,
-            when="The key already has the most requests that may wait for events, or all keys together have.",
+    Refusal("1T103/2", "TOO_MANY_WAITING", 429, "Too many requests are waiting for events", Scope.DECLARED,
+            when="As many requests as allowed are already waiting for events, for this key or for all keys together.",
             example="4 requests from this key are already waiting. Leave out wait, or wait for these to finish.",
             headers={"Retry-After": "1"}),
-    Refusal("1T103/9", "TOO_MUCH_UNREAD", 503, "Too many large answers wait to be read", Scope.EVERY,
-            when="Large answers to earlier requests have not been read yet, by this key or by all keys. Only reads return this.",
+    Refusal("1T103/9", "TOO_MUCH_UNREAD", 503, "Too many large responses are waiting to be read", Scope.EVERY,
+            when="Too many bytes of large responses to this key, or to all keys together, have not been read yet. Only reads "
+                 "return this.",
             example="67,108,864 bytes of earlier answers are waiting to be read by this caller. Read them, or close the "
                     "connections.",
             headers={"Retry-After": "1"}),

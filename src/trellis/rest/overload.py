@@ -1,6 +1,6 @@
 """Builds the response to writes while too many wait, which the server sends without running the application.
 
-It costs an eighth of a refusal by the application. So even if four times as many writes arrive as can be done, the processor has
+It costs a sixth of a refusal by the application. So even if four times as many writes arrive as can be done, the processor has
 time for those that are done.
 """
 

@@ -218,7 +218,7 @@ class SettingFields:
     sso_local_sign_in: str = _setting(
         "everybody",
         choice("everybody", "owners"),
-        "Who may still sign in with a password or passkey: `everybody`, or only `owners`, for the day that the provider is down.",
+        "Who may still sign in with a password or passkey: `everybody`, or only `owners`, in case the provider is down.",
     )
     instance: str | None = _setting(
         None,

@@ -87,7 +87,7 @@ def neighbour(settings: Settings) -> Iterator[tuple[Callable[[], Any], Callable[
 @pytest.mark.parametrize("missing", ["SELECT * FROM gone", "SELECT gone FROM nodes"])
 def test_a_database_that_lacks_tables_or_columns_refuses_reads_and_writes_as_that(store: Store, missing: str) -> None:
     """Such as during a restore: the caller can try again, and the operator knows what to look for."""
-    lacks = r"^BUSY: The database lacks what this release needs: it is another one, or is being restored\."
+    lacks = r"^BUSY: Tables or columns that this release needs are missing: this is the wrong database, or it is being restored\."
     with pytest.raises(Refused, match=lacks), store.reading() as tx:
         tx.raw.execute(missing)
     failing, other = store.write(lambda tx: tx.raw.execute(missing)), store.write(lambda _tx: "done")

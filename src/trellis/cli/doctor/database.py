@@ -35,7 +35,7 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
             if lacks_local_owner(gate):
                 yield doubtful(
                     "single sign-on",
-                    "No owner has a password here: while the provider is down, nobody who may do everything can sign in.",
+                    "No owner has a password here: no owner can sign in while the provider is down.",
                     "Give one a password: trellis admins reset-password LOGIN, or Your account in the panel.",
                 )
             late = [w.id for w in figures.webhooks if w.waiting_since and now - datetime.fromisoformat(w.waiting_since) > _LATE]

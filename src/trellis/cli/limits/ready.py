@@ -61,7 +61,7 @@ class ReadyRequests:
         try:
             reads.begin()
         except Exception:
-            log.exception("What is in memory could not be looked at.")
+            log.exception("The response cache could not be checked.")
             reads = Reads()
         for connection, cycle, app in arrived:
             try:
@@ -79,7 +79,7 @@ class ReadyRequests:
         try:
             return reads.find(self._find_caller(scope))
         except Exception:
-            log.exception("A response could not be looked for in memory.")
+            log.exception("A response could not be looked up in the cache.")
             return None
 
     def _find_caller(self, scope: Any) -> Any:

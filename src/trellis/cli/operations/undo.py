@@ -63,7 +63,9 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
     """Undo an event, or many: restore what was deleted, revert what was changed or moved, delete what was created."""
     _check_options(event, change_set, key, since=since, after=after, skip_conflicts=skip_conflicts, to=to)
     if event is None and delete_created:
-        raise Failure("--delete-created is for a single event: of many events, what they created is always deleted.", MISUSED)
+        raise Failure(
+            "--delete-created is for a single event: when undoing many events, whatever they created is always deleted.", MISUSED
+        )
     with community(Settings.load()) as gate:
         raw: dict[str, Any]
         if event is not None:

@@ -114,8 +114,8 @@ def operations() -> tuple[Operation, ...]:
         updating_operation(
             "admins.accept_by_sign_on",
             "Accept an invitation at the provider",
-            "Links the account at the provider that an invited administrator signs in with from now on, instead of a password. "
-            "Their link works only once.",
+            "Accepts an invitation with an account at the provider, with which the administrator signs in from now on instead of a "
+            "password. The invitation can be used only once.",
             _accept,
             *_CLAIMS,
             LINK,

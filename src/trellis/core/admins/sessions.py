@@ -158,14 +158,22 @@ _ALONE: Final = Field(
     "alone", Boolean(), "Whether a passkey is used instead of the password, which was not entered.", default=False
 )
 _MARK: Final = Field(
-    "passwordMark", Text(64), "What stands for the password that was entered, which must still be theirs.", default=""
+    "passwordMark",
+    Text(64),
+    "A digest that identifies the password that was entered; the sign-in is refused if the password has changed since.",
+    default="",
 )
-BROWSER: Final = Field("browser", Text(200), "What a browser was given at an earlier sign-in, which identifies it.", default="")
+BROWSER: Final = Field(
+    "browser",
+    Text(200),
+    "The token that the browser received at an earlier sign-in, by which it is recognised.",
+    default="",
+)
 SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
 GOES_ON: Final = Field(
     "session",
     Text(_ID_LENGTH),
-    "The id of one's own session that goes on; the secret of its new cookie is returned, once.",
+    "The id of the caller's own session, which continues; the secret of its new cookie is returned, once.",
     default="",
 )
 _SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions to end.", default=())

@@ -26,9 +26,9 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "alarms.view",
             "List alarms",
-            "What somebody should look at, newest first: new keys, webhooks and administrators, those that may do more than "
-            "before, sign-ins from new browsers, second factors that are gone. Each is about an event; an administrator sees "
-            "those about records that their role may read, and those about themselves.",
+            "Returns what somebody should look at, newest first: new keys, webhooks and administrators, those that may do more "
+            "than before, sign-ins from new browsers, second factors that were set up or removed. Each is about an event; an "
+            "administrator sees those about records that their role may read, and those about themselves.",
             _view,
             _PAGE,
         ),

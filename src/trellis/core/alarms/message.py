@@ -9,8 +9,8 @@ from trellis.core.subscriptions import ALARM
 from trellis.store.events import Event
 
 MESSAGE: Final = (
-    Field("event", NodeId(), "The number of the event that raised it, by which the panel shows more.", example=17),
-    Field("sentence", Text(), "What has happened, for people.", example="Mira Holm made the API key Plugin."),
+    Field("event", NodeId(), "The number of the event that raised it, under which the panel shows more.", example=17),
+    Field("sentence", Text(), "What has happened, for people.", example="Mira Holm created the API key Plugin."),
     Field("actor", SERIALIZED, "Who did it."),
     Field("resource", Text(), "What the alarm is about: keys, webhooks or admins.", example="keys"),
     Field("resourceId", NodeId(nullable=True), "The id of the record that the operation is about.", example=3),

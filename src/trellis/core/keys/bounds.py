@@ -151,7 +151,7 @@ def settle_bounds(
             names = [name for name in sorted(grants) if fnmatchcase(name, pattern)]
             if not names:
                 detail = say(
-                    "{field}: the key has no grant of {pattern} that this could bound. Grant it as well.",
+                    "{field}: the key has no grant of {pattern} to limit. Grant it as well.",
                     field=field,
                     pattern=quote(pattern),
                 )

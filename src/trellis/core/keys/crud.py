@@ -57,8 +57,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.rotate",
             "Rotate a key",
-            "Generates a new secret and returns it. The secret is returned only once. A secret from before the last rotation, if "
-            "it is still valid (`oldSecretUntil`), ends at once: a key has two secrets at most.",
+            "Generates a new secret and returns it. The secret is returned only once. If a secret from before the last rotation is "
+            "still valid (`oldSecretUntil`), it stops working at once: a key has at most two secrets.",
             _rotate,
             (OVERLAP,),
             writes=True,

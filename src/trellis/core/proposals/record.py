@@ -165,7 +165,7 @@ _TASK: Final = ObjectOf(
 _EFFECTS: Final = ListOf(
     (
         Field("operation", Text(), "The operation."),
-        Field("type", Text(), "The type of the event that it would leave."),
+        Field("type", Text(), "The type of the event that it would record."),
         Field("resource", Text(), "The resource of the record."),
         Field("id", NodeId(nullable=True), "The id of the record; null for one that it would create."),
         Field("before", Nullable(ObjectOf()), "The record before."),
@@ -191,7 +191,7 @@ LOGGED: Final = (  # the fields of a proposal in events
     Field("closedAt", Timestamp(nullable=True), "When it was closed; null as long as it is open."),
     Field("closedBy", Nullable(_ACTOR), "Who approved, rejected or withdrew it."),
     Field("closedBecause", Nullable(Text(100_000)), "Why."),
-    Field("event", NodeId(nullable=True), "The last event that the call has left, once it was approved."),
+    Field("event", NodeId(nullable=True), "The last event that the call recorded, once it was approved."),
     Field("idempotencyKey", Nullable(Text()), "The `Idempotency-Key` of the call."),
     Field(
         "task",
@@ -209,10 +209,10 @@ WHOLE: Final = (
     *LOGGED,
     Field("approvers", TextList(), "Who may approve it: `admin`, and `key` if another key may.", example=["admin"]),
     Field(
-        "input", Nullable(ObjectOf()), "What the call takes; null if it is no longer kept.", example={"deleteChildrenOrMove": -1}
+        "input", Nullable(ObjectOf()), "The input of the call; null if it is no longer kept.", example={"deleteChildrenOrMove": -1}
     ),
     Field("ifMatch", TextList(), "The versions that the call expects.", example=[]),
-    Field("plan", Nullable(ObjectOf()), "What a dry run of the call answered.", example=None),
-    Field("effects", _EFFECTS, "What it would change: the events that it would leave, at most 50.", example=[]),
-    Field("result", Nullable(ObjectOf()), "What the call answered when it was approved, without secrets.", example=None),
+    Field("plan", Nullable(ObjectOf()), "What a dry run of the call returned.", example=None),
+    Field("effects", _EFFECTS, "What it would change: the events that it would record, at most 50.", example=[]),
+    Field("result", Nullable(ObjectOf()), "What the call returned when it was approved, without secrets.", example=None),
 )

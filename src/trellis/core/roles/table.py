@@ -91,7 +91,8 @@ ROLES: Final[Mapping[str, Role]] = {
         Role(
             "structure-editor",
             "Structure editor",
-            "Creates, changes, moves, deletes and restores nodes of all kinds or some, and sees nothing else.",
+            "Creates, changes, moves, deletes and restores nodes of all kinds or some, and sees only these, the groups and the "
+            "events about both.",
             (
                 *_EVERYBODY,
                 "{kind}.*",

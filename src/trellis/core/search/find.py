@@ -90,8 +90,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             FIND,
             "Find records",
-            "Returns the nodes, keys and webhooks with a text in their names, and what has the number, the public part or the "
-            "request id that it is. Without a text it returns the first records of the `resources`. `complete` is false if a "
+            "Returns the nodes, keys and webhooks whose names contain a text, and the records whose number, public part or request "
+            "id it is. Without a text it returns the first records of the `resources`. `complete` is false if a "
             "resource may have more than `total`: events are searched for 30 ms at most.",
             _find,
             _FIELDS,

@@ -59,7 +59,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         refusals=with_codes("TREE_TOO_LARGE", "INVALID_VALUE"),
         answers=(
             Field("format", Text(), f"The format of the document: `{FORMAT}`.", example=FORMAT),
-            Field("name", Text(), "Its name, which nodes that it manages have as `managedBy`.", example="community"),
+            Field("name", Text(), "Its name, which is the `managedBy` of the nodes that it manages.", example="community"),
         ),
         slow=True,
         varies=True,

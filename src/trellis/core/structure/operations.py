@@ -137,7 +137,7 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         shared,
         name="structure.apply",
         summary="Apply a structure document",
-        brief="Make the community match a document, which knows nodes by externalId",
+        brief="Make the community match a document that names nodes by externalId",
         doc="Makes the community match the document, in one transaction and one change set: entries are created or changed by "
         "external id, and put into the order of the document. Members that an entry leaves out keep their values. Needs the "
         "grant of each operation that it runs. If `plan` is sent, exactly that plan is carried out, or refused with what has "

@@ -155,7 +155,7 @@ def _refuse_outside(tx: Transaction, event: Event, reach: Reach) -> None:
     """Refuse an event before or after which its record was out of reach: undoing it would show the record as it was there."""
     (told,) = hide_outside(tx, (event,), {event.resource: reach.roots})
     if (told.before, told.after) != (event.before, event.after):
-        raise reach.refuse(say("Its place is outside."))
+        raise reach.refuse(say("Before or after this event, the record was outside."))
 
 
 def may_list_all(actor: Actor) -> bool:

@@ -70,7 +70,7 @@ def check_url(url: str, allowed: tuple[Network, ...], hosts: tuple[str, ...] = (
     if port not in _PLAIN_PORTS and port < _FIRST_FREE_PORT:
         raise NotAllowed(
             say(
-                "leads to port {port}; 80, 443 and those from {first} are allowed.",
+                "uses port {port}, which is not allowed: use 80, 443, or {first} and above.",
                 port=port,
                 first=_FIRST_FREE_PORT,
             )

@@ -72,8 +72,7 @@ def operations() -> tuple[Operation, ...]:
             name="webhooks.rotate",
             summary="Rotate a webhook's secret",
             doc="Generates a new secret and returns it. The secret is returned only once. Until the old secret expires, messages "
-            "are signed with both. If they are still signed with one from before the last rotation (`oldSecretUntil`), that ends "
-            "at once.",
+            "are signed with both. If messages are still signed with an even older secret (`oldSecretUntil`), that stops at once.",
             run=_rotate,
             fields=(OVERLAP,),
             writes=True,

@@ -54,14 +54,14 @@ INVISION: Final = Dialect(
         "The key may also be sent as `?key=KEY`, or as `X-API-Key` next to another `Authorization`.",
     ),
     cannot=(
-        "Only groups, forums, blogs, calendars, download categories and hello are served.",
+        "Of Invision Community's endpoints, only those of groups, forums, blogs, calendars, download categories and hello exist.",
         "Members, topics, posts, files, events and pages are not stored here: their endpoints answer 404 NO_ENDPOINT.",
         "There are no clubs: `club` is always 0, and the parameter `clubs` is ignored.",
         "Topics, entries and comments are not counted: their numbers are always 0.",
         "Of a blog's owner, only the name is stored.",
         "Blogs and groups are created and changed in the administration panel and at the terminal, not with a key.",
         "OAuth is not supported: a client sends an API key.",
-        "Descriptions, flags and positions are accepted, but not returned.",
+        "Descriptions, flags and positions are accepted, but not returned, except a blog's description and whether it is pinned.",
         "Errors have a code and a name, but no details.",
     ),
 )

@@ -65,7 +65,7 @@ HEADERS: Final[Mapping[str, Json]] = {
         "description": "`true` if the response is that of the first request with this `Idempotency-Key`.",
         "schema": {"type": "string", "enum": ["true"]},
     },
-    "Event": {"description": "The number of the event that the write left; the last one if it left several.", "schema": _INTEGER},
+    "Event": {"description": "The number of the event that the write recorded, or of the last of several.", "schema": _INTEGER},
     "Change-Set-Id": {"description": "The id of the change set that its events belong to.", "schema": _INTEGER},
     "X-Request-Id": {
         "description": "The request's id, yours or a new one. It is recorded in the request log and in events.",

@@ -79,7 +79,7 @@ def describe_lack(error: BaseException) -> Sentence | None:
     if getattr(cause, "sqlstate", None) in _LACKING or (
         isinstance(cause, sqlite.StatementError) and str(cause).startswith(_LACKING_SQLITE)
     ):
-        return say("The database lacks what this release needs: it is another one, or is being restored.")
+        return say("Tables or columns that this release needs are missing: this is the wrong database, or it is being restored.")
     return None
 
 

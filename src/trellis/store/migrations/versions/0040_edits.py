@@ -1,4 +1,4 @@
-"""Marks in the change journal whether a node's name or parent changed, on which the paths of all nodes below it depend."""
+"""Marks in the change journal (recent changes of nodes) whether a name or parent changed, on which the paths below it depend."""
 
 from typing import Final
 

@@ -57,7 +57,7 @@ collect: setup-dev  # once before the processes that run them do, of which each 
 	@echo "Collecting the tests …"
 	@found=$$($(BIN)/pytest --collect-only --quiet --quiet) || { echo "$$found"; exit 1; }
 
-audit: setup-dev ## known vulnerabilities of the pinned dependencies, where their database can be reached: pip-audit
+audit: setup-dev ## check the pinned dependencies for known vulnerabilities, if their database can be reached: pip-audit
 	@echo "Auditing the dependencies …"
 	@$(BIN)/python scripts/audit.py
 

@@ -24,7 +24,7 @@ from trellis.admin.allowed import Allowed
 from trellis.admin.languages import choose_language, find_language, list_languages
 from trellis.admin.live import Watcher
 from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, LANGUAGE, SIGN_IN, Page, PageRequest, PasswordNeeded
-from trellis.admin.reading import read_form
+from trellis.admin.reading import LargeForms, read_form
 from trellis.admin.runner import Runner, SignInNeeded
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import find_signed_in, is_equal, set_cookie
@@ -109,6 +109,7 @@ class Panel:
         self.headers = (*_HEADERS, *settings.transport_headers)
         self.provider = Provider(settings) if settings.sso_issuer else None
         self.watcher = Watcher(self.runner)
+        self.large_forms = LargeForms()
         self.static = Static(f"{PREFIX}/static")
         self.pages = pages_of(gate.catalogue, gate.environment.kinds)
         allowed = Allowed(self.pages)
@@ -151,6 +152,7 @@ class Panel:
         try:
             await self.app(scope, receive, send_with_headers)
         finally:
+            self.large_forms.release(scope)
             page = outer[PAGE] = scope.get(PAGE, "")
             if self.counts is not None and status:
                 duration = (answered - started) // 1000
@@ -194,7 +196,8 @@ class Panel:
         if page.method == "POST":
             _require_same_site(request)
             if is_known:
-                request.form = await read_form(request.http, page.most_bytes)
+                self.large_forms.hold(request.http, None if request.me is None else request.me.id)
+                request.form = await read_form(request.http, page.most_bytes, signed_in=request.me is not None)
             sent = request.form.get(CSRF) or request.http.headers.get("x-csrf-token", "")
             request.stale = not is_equal(sent, request.csrf)
         if request.me is None and not page.open:

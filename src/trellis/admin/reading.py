@@ -1,16 +1,23 @@
 """Reads the forms that browsers send, within limits."""
 
-from typing import Final
+from collections import Counter
+from collections.abc import MutableMapping
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
 from trellis.admin.submitted import Submitted
+from trellis.core.networks import find_network
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
 from trellis.http.multipart import parse_multipart
 from trellis.sentences import say
 
+_SMALL: Final = 16_384  # bytes of a form that is not counted, such as one to sign in
+_OF_ONE: Final = 4  # larger forms in progress of one administrator, or of the visitors from one network
+_OF_VISITORS: Final = 32  # larger forms in progress of all visitors
+_HELD: Final = "trellis.held"  # the name in a scope
 _MAX_FORM: Final = 1_048_576  # bytes
 _MAX_READ: Final = 33_554_432  # bytes of a larger form that are read and discarded, so that the browser shows the response
 _MAX_FIELDS: Final = 500  # names
@@ -19,20 +26,50 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
 
 
-async def read_form(http: Request, most_multipart: int) -> Submitted:
+class LargeForms:
+    """Counts the larger forms in progress: each takes memory from its first byte until its response has been read."""
+
+    def __init__(self) -> None:
+        self._of: Counter[str] = Counter()
+        self._of_visitors = 0
+
+    def hold(self, http: Request, admin: int | None) -> None:
+        """Count a form of an administrator, or of a visitor (None). Raises Refused (BUSY) if too many are in progress."""
+        size = http.headers.get("content-length", "")
+        if len(size) < len(str(_MAX_READ)) and size.isascii() and size.isdigit() and int(size) <= _SMALL:
+            return
+        is_visitor = admin is None
+        caller = find_network(http.client.host if http.client else "") if is_visitor else str(admin)
+        if self._of[caller] >= _OF_ONE or (is_visitor and self._of_visitors >= _OF_VISITORS):
+            told = say("Too many large forms are in progress. Nothing was changed: send this one again in a moment.")
+            raise Refused("BUSY", told)
+        self._of[caller] += 1
+        self._of_visitors += is_visitor
+        http.scope[_HELD] = caller, is_visitor
+
+    def release(self, scope: MutableMapping[str, Any]) -> None:
+        """Count the form of a request no longer, if it was counted."""
+        caller, is_visitor = scope.pop(_HELD, (None, False))
+        if caller is not None:
+            self._of -= Counter((caller,))  # keeps no zeros
+            self._of_visitors -= is_visitor
+
+
+async def read_form(http: Request, most_multipart: int, *, signed_in: bool) -> Submitted:
     """Read a form of at most 1 MiB, or a multipart form of at most `most_multipart` bytes. Raises Refused.
 
     A larger form is read to its end, within limits, and refused. Percent-encoded forms stay small on every page, because decoding
-    one blocks all threads.
+    one blocks all threads. Of somebody who has not signed in, only the size of a form of more than 1 MiB is kept.
     """
     content_type = http.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
     in_parts = kind == _MULTIPART and most_multipart > 0
     most = most_multipart if in_parts else _MAX_FORM
+    kept = most if signed_in else min(most, _MAX_FORM)
     body, size = bytearray(), 0
     async for part in http.stream():
         size += len(part)
-        if size <= most:
+        if size <= kept:
             body += part
         elif size > _MAX_READ:
             break
@@ -44,8 +81,8 @@ async def read_form(http: Request, most_multipart: int) -> Submitted:
                 most=most >> 20,
             ),
         )
-    if not body:
-        return Submitted()
+    if not body or size > kept:
+        return Submitted(size=size)
     if in_parts:
         return await run_by_size(size, _parse_parts, content_type.encode("latin-1"), bytes(body))
     if kind != _FORM:

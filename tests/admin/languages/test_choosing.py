@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
+from tests.memory_meter import MemoryMeter
 from trellis.admin.languages import choose_language
 from trellis.languages import catalogues
 
@@ -27,6 +28,12 @@ def test_the_browser_says_which_language_its_reader_wants(german: Path, accepted
     assert choose_language("", accepted=accepted) == code
     assert choose_language("de", accepted=accepted) == "de"
     assert choose_language("xx", "en", accepted=accepted) == "en"
+
+
+def test_a_very_long_language_is_none_and_takes_no_memory(german: Path) -> None:
+    with MemoryMeter() as meter:
+        assert choose_language("", accepted="de" + "-b" * 32_000 + ",de;q=0.5") == "de"
+    assert meter.peak < 2**20
 
 
 def test_pages_before_signing_in_are_in_the_language_of_the_browser_until_another_is_chosen(

@@ -114,6 +114,19 @@ def test_the_password_is_asked_for_only_where_records_go_elsewhere(
     assert (stored_rows(gate) == before) == asks
 
 
+@pytest.mark.parametrize("path", ["edit", "on"])
+def test_the_password_is_asked_for_where_messages_are_sent_again(
+    admin: Visitor, gate: Gate, run: Run, clock: Clock, path: str
+) -> None:
+    run("webhooks.update", 1, enabled=False)
+    form = open_form(admin, "/webhooks/1/edit", enabled="1") if path == "edit" else {"skipMissed": "0"}
+    clock.move(minutes=20)
+    before = stored_rows(gate)
+    assert admin.post(f"/webhooks/1/{path}", form).status_code == 403
+    assert stored_rows(gate) == before
+    assert not run("webhooks.get", 1)["enabled"]
+
+
 def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, gate: Gate, run: Run) -> None:
     form = open_form(admin, "/webhooks/1/edit", description="Mine", events=["", "*"])
     run("webhooks.update", 1, description="Theirs", enabled=False)

@@ -11,6 +11,7 @@ from trellis.languages.language import ENGLISH, Language
 
 _RANGE: Final = re.compile(r"\s*([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*|\*)\s*(?:;\s*q=([01](?:\.[0-9]{0,3})?)\s*)?")
 _MOST_RANGES: Final = 20
+_LONGEST_RANGE: Final = 100  # characters; each of its parts makes another text
 _loaded: dict[tuple[str, str], Language] = {}
 
 
@@ -28,7 +29,8 @@ def choose_language(*chosen: str, accepted: str = "") -> str:
 
 def _rank(accepted: str) -> list[str]:
     """Return the languages of Accept-Language, the most wanted first, each followed by those that it is a variant of."""
-    ranges = [found for one in accepted.split(",")[:_MOST_RANGES] if (found := _RANGE.fullmatch(one))]
+    sent = accepted.split(",", _MOST_RANGES)[:_MOST_RANGES]
+    ranges = [found for one in sent if len(one) <= _LONGEST_RANGE and (found := _RANGE.fullmatch(one))]
     ranked = sorted(ranges, key=lambda found: -float(found[2] or 1))
     return [code for found in ranked if float(found[2] or 1) for code in _widen(found[1])]
 

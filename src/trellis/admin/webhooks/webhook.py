@@ -60,13 +60,13 @@ async def edit(request: PageRequest) -> Response:
 
 
 async def update(request: PageRequest) -> Response:
-    """Change the webhook. Changes that send records elsewhere, or more of them, require the password first."""
+    """Change the webhook. Changes that send records elsewhere, more of them, or again, require the password first."""
     record = await request.fetch("webhooks.get", target=request.number("id"))
     webhook, form = describe_webhook(record, request.gate.environment), WebhookForm(request.gate.environment, typed=request.form)
     try:
         raw = form.settings()
         planned = await request.perform("webhooks.update", raw | {"dryRun": "1"}, webhook["id"])
-        if is_webhook_widened(webhook, planned.value):
+        if is_webhook_widened(webhook, planned.value) or planned.value["enabled"] > webhook["enabled"]:
             request.require_recent_password()
         result = await update_if_unchanged(request, record, raw, "webhooks", webhook_version)
     except Conflict as conflict:
@@ -160,6 +160,7 @@ _SWITCH_ON: Final = Confirmation(
     fetch=fetch_webhook,
     build_form=_missed_form,
     raw={"enabled": "1"},
+    confirms=True,
     find_objection=lambda webhook: say("The webhook is already switched on.") if webhook["enabled"] else "",
     respond=lambda request, webhook, _: request.redirect(f"/webhooks/{webhook['id']}", say("The webhook was switched on.")),
 )

@@ -44,12 +44,9 @@ def test_a_node_that_is_sound_is_left_as_it_is() -> None:
     permissions = {"view": "*", "read": [2, 3], "add": [], "reply": [3], "attachments": "*"}
     stored = StoredNode(5, None, 0, "News", fields, permissions, NOW, NOW, None, None, "news")
 
-    examination = examine(FORUMS, stored, {2, 3}, "2026-02-01T00:00:00.000Z")
+    examination = examine(FORUMS, stored, {2, 3})
 
     assert examination.problems == []
     assert not examination.repairable
-    assert (examination.repaired.fields, examination.repaired.permissions, examination.repaired.updated_at) == (
-        fields,
-        permissions,
-        NOW,
-    )
+    assert not examination.changes
+    assert (examination.repaired.fields, examination.repaired.permissions) == (fields, permissions)

@@ -354,7 +354,7 @@ def _disable(context: Context) -> Outcome:
     if not outcome.happened or context.input.get(KEEP_WEBHOOKS.name):
         return outcome
     because = say(reasons.MAKER_DISABLED, name=isolate(old.name))
-    off = endpoints.switch_off_made_by(context.tx, "admin", old.id, context.now, because)
+    off = endpoints.switch_off_made_by(context.tx, "admin", old.id, context.at, because)
     return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook, "how": "switched off"} for webhook in off))
 
 

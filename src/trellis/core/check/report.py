@@ -159,7 +159,7 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, done:
     unnamed: dict[str, int] = {}  # built-in nodes without an external id, by the one by which documents know them
     for batch in check.read_batches(context.tx, kind.name):
         unnamed |= {kind.built_in[one.id]: one.id for one in batch if one.id in kind.built_in and one.external_id is None}
-        examinations = [examine(kind, stored, groups, context.now) for stored in batch]
+        examinations = [examine(kind, stored, groups) for stored in batch]
         for examination in examinations:
             if examination.problems:
                 yield Finding(
@@ -196,8 +196,9 @@ def _check_external_ids(context: Context, kind: NodeKind, unnamed: Mapping[str, 
 
 
 def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:
-    snapshots.save(context.tx, kind.name, examination.repaired, "changed")  # the repair cannot be undone, but undo must see it
-    nodes.update(context.tx, kind.name, examination.repaired)
+    repaired = replace(examination.repaired, updated_at=context.at) if examination.changes else examination.repaired
+    snapshots.save(context.tx, kind.name, repaired, "changed")  # the repair cannot be undone, but undo must see it
+    nodes.update(context.tx, kind.name, repaired)
 
 
 def _misplacement(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:

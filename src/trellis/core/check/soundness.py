@@ -41,9 +41,10 @@ def build_finding(resource: str, number: int | None, problem: str, detail: str, 
 
 @dataclass(slots=True)
 class Examination:
-    """The problems of a node, and the node with the repairable ones repaired."""
+    """The problems of a node, the node with the repairable ones repaired, and whether that changes its record."""
 
     repaired: Node
+    changes: bool
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -52,7 +53,7 @@ class Examination:
         return any(problem.repairable for problem in self.problems)
 
 
-def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int] | None, now: str) -> Examination:
+def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int] | None) -> Examination:
     """Examine a stored node. `groups` are the ids of all groups that exist; None if they are not known."""
     examiner = _Examiner(kind, stored.id, groups)
     name = examiner.name(stored)
@@ -60,7 +61,7 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int] | None,
     permissions = examiner.permissions(stored.permissions)
     examiner.moments(stored)
     examiner.external_id(stored)
-    same = (name, fields, permissions) == (stored.name, stored.fields, stored.permissions)
+    changes = (name, fields, permissions) != (stored.name, stored.fields, stored.permissions)
     node = Node(
         id=stored.id,
         parent_id=stored.parent_id,
@@ -69,11 +70,11 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int] | None,
         fields=fields,
         permissions=permissions,
         created_at=stored.created_at,
-        updated_at=stored.updated_at if same else now,
+        updated_at=stored.updated_at,
         external_id=stored.external_id,
         managed_by=stored.managed_by,
     )
-    return Examination(node, examiner.problems)
+    return Examination(node, changes, examiner.problems)
 
 
 class _Examiner:

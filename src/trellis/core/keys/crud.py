@@ -233,7 +233,7 @@ def _revoke(context: Context) -> Outcome:
     if context.input.get(KEEP_WEBHOOKS.name):
         return outcome
     because = say(reasons.KEY_REVOKED, name=isolate(old.name))
-    off = endpoints.switch_off_made_by(context.tx, "key", old.id, context.now, because)
+    off = endpoints.switch_off_made_by(context.tx, "key", old.id, context.at, because)
     return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook, "how": "switched off"} for webhook in off))
 
 

@@ -98,11 +98,11 @@ def find_by_maker(tx: Transaction, actor_type: str, actor_id: int) -> list[Webho
     return [one for one in made if one.maker and (one.maker["type"], one.maker["id"]) == (actor_type, actor_id)]
 
 
-def switch_off_made_by(tx: Transaction, actor_type: str, actor_id: int, now: str, because: str) -> list[int]:
-    """Switch off the enabled webhooks whose `maker` is an actor; return their ids."""
+def switch_off_made_by(tx: Transaction, actor_type: str, actor_id: int, at: str, because: str) -> list[int]:
+    """Switch off the enabled webhooks whose `maker` is an actor; return their ids. `at` is the time for the records of a write."""
     made = [webhook for webhook in find_by_maker(tx, actor_type, actor_id) if webhook.enabled]
     for webhook in made:
-        update(tx, replace(webhook, enabled=False, disabled_at=now, disabled_because=because, updated_at=now))
+        update(tx, replace(webhook, enabled=False, disabled_at=at, disabled_because=because, updated_at=at))
     return [webhook.id for webhook in made]
 
 

@@ -1,12 +1,27 @@
 """Undoing changes of keys, and what no undo brings back."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from tests.fixture_types import Clock, Run, RunForEvent
+from trellis.core.keys.fields import SETTINGS
 from trellis.errors import Refused
 from trellis.languages import load_language
+
+_CHANGES: Final[dict[str, Any]] = {  # another value of each setting
+    "name": "Importer",
+    "owner": "Ada",
+    "note": "For the calendar",
+    "grants": ["forums.list"],
+    "bounds": {"forums.get": {"perDay": 4}},
+    "expires": "2026-12-31T00:00:00.000Z",
+    "addresses": ["192.0.2.0/24"],
+    "rateLimit": 5,
+    "perDay": 50,
+    "logRequests": False,
+    "dialect": "invision",
+}
 
 
 def _refused(run: Run, event: int, message: str) -> Refused:
@@ -34,6 +49,16 @@ def test_what_was_changed_goes_back_and_forth(run: Run, do: RunForEvent) -> None
     assert "already been undone" in _refused(run, change, "NOT_RESTORABLE").detail
     do("events.restore", undone)
     assert (run("keys.get", 1)["name"], run("keys.get", 1)["grants"]) == ("Importer", ["forums.list"])
+
+
+def test_every_setting_can_be_put_back(run: Run, do: RunForEvent) -> None:
+    do("keys.create", name="Plugin", grants=["forums.list", "forums.get"], bounds={"forums.get": {"perDay": 3}})
+    before = run("keys.get", 1)
+    for field in SETTINGS:
+        change = do("keys.update", 1, **{field.name: _CHANGES[field.name]})
+        assert run("keys.get", 1) != before, field.name
+        run("events.restore", change)
+        assert run("keys.get", 1) == before, field.name
 
 
 def test_grants_changed_since_stay_and_other_settings_stand_in_the_way(run: Run, do: RunForEvent) -> None:

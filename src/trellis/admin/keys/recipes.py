@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from trellis.admin.keys.grants import Grid
-from trellis.core.keys import PRESETS
+from trellis.core.keys import PRESETS, SETTINGS
 from trellis.sentences import say
 
 
@@ -65,7 +65,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "agent": Recipe(say("An agent"), say("agent"), PRESETS["agent"].summary, preset="agent"),
     }
 )
-_KEPT: Final = ("grants", "bounds", "addresses", "rateLimit", "perDay", "logRequests", "dialect", "owner", "note")
+_KEPT: Final = tuple(field.name for field in SETTINGS if field.name not in {"name", "expires"})
 
 
 def describe_copy(key: Mapping[str, Any], now: str, is_grantable: Callable[[str], bool]) -> dict[str, Any]:

@@ -11,7 +11,18 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Input, Suggestions, invalid_id, isolate, require, shift_timestamp
 from trellis.core.keys.bounds import are_bounds_widened, settle_bounds
 from trellis.core.keys.expiry import settle_expiry
-from trellis.core.keys.fields import CHANGES, FILTERS, FOR_TRYING, IDS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
+from trellis.core.keys.fields import (
+    CHANGES,
+    FILTERS,
+    FOR_TRYING,
+    IDS,
+    KEEP_WEBHOOKS,
+    OVERLAP,
+    REASON,
+    RECORDED,
+    SETTINGS,
+    are_within,
+)
 from trellis.core.keys.presets import PRESET, apply_preset
 from trellis.core.keys.secret import Secret, new_secret, redact_keys
 from trellis.core.operation import Context, Operation, Outcome
@@ -116,7 +127,7 @@ def key_state(key: Key, now: str) -> str:
 
 def key_version(key: Mapping[str, Any]) -> str:
     """Return the version of a serialized key. It changes with the key's settings, not when the key is used."""
-    return compute_version(encode_json([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
+    return compute_version(encode_json([key[member] for member in RECORDED.values()]))
 
 
 def check_key_version(context: Context, key: Key) -> None:

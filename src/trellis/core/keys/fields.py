@@ -102,6 +102,8 @@ SETTINGS: Final = (
         seldom=True,
     ),
 )
+# The members of a key's record, by setting.
+RECORDED: Final = {field.name: "expiresAt" if field.name == "expires" else field.name for field in SETTINGS}
 CHANGES: Final = (
     Field("grant", _GRANTS, "Operations to add to the grants.", write_only=True),
     Field(

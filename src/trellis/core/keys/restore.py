@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from trellis.core.events import find_undoing_events, is_past_undo, refuse_undone
 from trellis.core.fields import invalid_id
 from trellis.core.keys.crud import check_key_version, find_unrevoked, save_key, serialize_key
+from trellis.core.keys.fields import RECORDED
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -22,21 +23,8 @@ from trellis.store.keys import Key
 RESTORE: Final = "keys.restore"
 _NO_EVENT: Final = "1T106/5"
 _MOST_LATER: Final = 1000  # later events of the key that are examined
-_FIELDS: Final[Mapping[str, str]] = MappingProxyType(  # the attributes of a key, by the member of its record
-    {
-        "name": "name",
-        "owner": "owner",
-        "note": "note",
-        "expiresAt": "expires_at",
-        "addresses": "addresses",
-        "rateLimit": "rate_limit",
-        "perDay": "per_day",
-        "logRequests": "log_requests",
-        "dialect": "dialect",
-        "pausedAt": "paused_at",
-        "pausedBecause": "paused_because",
-    }
-)
+_ONE_BY_ONE: Final = frozenset(("grants", "bounds"))
+_MEMBERS: Final = (*(member for member in RECORDED.values() if member not in _ONE_BY_ONE), "pausedAt", "pausedBecause")
 _FINAL: Final[Mapping[str, str]] = MappingProxyType(
     {
         "keys.create": say("created the key. To undo that, revoke the key."),
@@ -58,6 +46,11 @@ def operation() -> Operation:
         has_target=True,
         undone_from_event=True,
     )
+
+
+def _attribute(member: str) -> str:
+    """Return the name of the attribute of a key that its record has as this member."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in member)
 
 
 def _restore(context: Context) -> Outcome:
@@ -125,7 +118,7 @@ def _find_changed_since(context: Context, event: Event, key: int) -> _Since:
 def _revert(context: Context, event: Event, key: Key) -> Key:
     """Return the key with what an event changed set back to what it was before. Raises Refused (CHANGED_SINCE)."""
     before, after, now = event.before or {}, event.after or {}, serialize_key(key, context.now)
-    changed = [name for name in event.changed if name in _FIELDS]
+    changed = [name for name in event.changed if name in _MEMBERS]
     since = _find_changed_since(context, event, key.id)
     differences = [
         {"field": name, "then": after[name], "now": now[name]}
@@ -157,5 +150,5 @@ def _revert(context: Context, event: Event, key: Key) -> Key:
         key,
         grants=sorted(grants),
         bounds={name: bound for name, bound in bounds.items() if name in grants},
-        **{_FIELDS[name]: before[name] for name in changed},
+        **{_attribute(name): before[name] for name in changed},
     )

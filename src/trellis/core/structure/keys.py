@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from trellis.core.keys import RECORDED
 from trellis.core.operation import Context, Progress
 from trellis.core.paging import MOST_PER_PAGE, read_all
 from trellis.core.structure.changes import Change
@@ -13,7 +14,6 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 _STATES: Final = ("active", "paused", "expired")  # a name means its keys in the first of these states that has any
-_RECORDED: Final = {"expires": "expiresAt"}  # settings that have another name in the record of a key
 
 
 def check_keys(context: Context, entries: Sequence[KeyEntry]) -> None:
@@ -55,7 +55,7 @@ def apply_keys(
         differences = [
             {"member": member, "before": before.get(name), "after": after.get(name)}
             for member in entry.settings
-            if known is not None and before.get(name := _RECORDED.get(member, member)) != after.get(name)
+            if known is not None and before.get(name := RECORDED[member]) != after.get(name)
         ]
         action = "create" if known is None else "update"
         change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences)

@@ -119,3 +119,12 @@ def test_a_key_is_paused_and_resumed_on_its_page(admin: Visitor, run: Run, clock
     _send(admin, page, "/keys/1/resume")
     assert run("keys.get", 1)["state"] == "active"
     assert "Resume" not in page_text(admin.get("/keys/1"))
+
+
+def test_the_page_of_a_key_that_is_paused_and_expired_says_what_makes_it_work_again(admin: Visitor, run: Run, clock: Clock) -> None:
+    run("keys.create", name="Plugin", grants=["forums.list"], expires="1h")
+    run("keys.pause", 1)
+    clock.move(hours=1)
+    shown = page_text(admin.get("/keys/1"))
+    assert "Set a later date to make it work again." in shown
+    assert "until you resume it" not in shown

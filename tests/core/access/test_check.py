@@ -48,6 +48,15 @@ def test_a_revoked_key_may_nothing_and_the_answer_says_why(run: Run, key: MakeKe
     assert "revoked on 31 January 2026, 09:30 UTC: Leaked." in answer["detail"]
 
 
+def test_of_a_key_that_is_paused_and_expired_it_says_what_the_list_of_keys_does(run: Run, key: MakeKey, clock: Clock) -> None:
+    key("*", expires="1h")
+    run("keys.pause", 1)
+    assert run("access.check", holder="1", operation="core.hello")["condition"] == "paused"
+    clock.move(hours=1)
+    assert run("keys.get", 1)["state"] == "expired"
+    assert run("access.check", holder="1", operation="core.hello")["condition"] == "expires"
+
+
 @pytest.mark.parametrize(
     ("asked", "refusal"),
     [

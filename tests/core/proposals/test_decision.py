@@ -170,8 +170,10 @@ def test_it_is_refused_once_its_proposer_may_not_do_it_any_more(
     run("keys.update", agent.id, bounds={"forums.delete": {"dryRunOnly": True}})
     assert refused().message == "DRY_RUN_ONLY"
     run("keys.update", agent.id, bounds={}, expires="1h")
+    run("keys.pause", agent.id)
+    assert (refused().message, "is paused. Resume it first." in refused().detail) == ("INVALID_API_KEY", True)
     clock.move(hours=1)
-    assert (refused().message, "expired" in refused().detail) == ("INVALID_API_KEY", True)
+    assert (refused().message, "expired at" in refused().detail) == ("INVALID_API_KEY", True), "resuming would not help"
     run("keys.revoke", agent.id)
     assert "revoked" in refused().detail
     assert run("proposals.get", deletion)["state"] == "open"

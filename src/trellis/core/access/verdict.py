@@ -44,15 +44,15 @@ def judge_key(tx: Transaction, key: Key, asked: Question) -> Verdict:
         ended = _describe_end(key.revoked_at, key.revoked_because)
         told = say("No: the key was revoked {when} Revoking cannot be undone; create a new key.", when=ended)
         return Verdict("revoked", "INVALID_API_KEY", told)
+    if key.expires_at and key.expires_at <= asked.at:
+        told = say("No: the key expires on {day}. Set a later expiry, or create a new key.", day=_format_day(key.expires_at))
+        return Verdict("expires", "INVALID_API_KEY", told)
     if key.paused_at and key.paused_at <= asked.at:
         told = say(
             "No: the key was paused {when} Resume it to use it again.",
             when=_describe_end(key.paused_at, key.paused_because),
         )
         return Verdict("paused", "INVALID_API_KEY", told)
-    if key.expires_at and key.expires_at <= asked.at:
-        told = say("No: the key expires on {day}. Set a later expiry, or create a new key.", day=_format_day(key.expires_at))
-        return Verdict("expires", "INVALID_API_KEY", told)
     if asked.address and key.addresses and not is_address_allowed(asked.address, key.addresses):
         told = say(
             "No: {address} is not one of the key's addresses: {addresses}.",

@@ -3,7 +3,7 @@
 from trellis.core.keys import crud, many, pause, restore
 from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
 from trellis.core.keys.bounds import describe_bound, describe_bounds, list_bounds
-from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_state, key_version, serialize_key
+from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_version, serialize_key
 from trellis.core.keys.expiry import settle_spans
 from trellis.core.keys.fields import FILTERS, FOR_TRYING, KEEP_WEBHOOKS, OVERLAP, REASON, RECORDED, SETTINGS, WHY_PAUSED
 from trellis.core.keys.keyring import Bearer, KeyNotUsable, Keyring, authenticate, find_holder
@@ -19,6 +19,7 @@ from trellis.core.keys.secret import (
     tidy_reason,
     to_one_line,
 )
+from trellis.core.keys.state import key_state
 from trellis.core.operation import Operation
 
 __all__ = [

@@ -25,6 +25,7 @@ from trellis.core.keys.fields import (
 )
 from trellis.core.keys.presets import PRESET, apply_preset
 from trellis.core.keys.secret import Secret, new_secret, redact_keys
+from trellis.core.keys.state import key_state
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PER_PAGE, serialize_page
 from trellis.core.version import compute_version, encode_json
@@ -114,15 +115,6 @@ def serialize_key(key: Key, now: str) -> dict[str, Any]:
         "createdAt": key.created_at,
         "updatedAt": key.updated_at,
     }
-
-
-def key_state(key: Key, now: str) -> str:
-    """Return whether a key is active, paused, expired or revoked."""
-    if key.revoked_at:
-        return "revoked"
-    if key.expires_at and key.expires_at <= now:
-        return "expired"
-    return "paused" if key.paused_at else "active"
 
 
 def key_version(key: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from trellis.core.actor import Actor
 from trellis.core.bounds import digest_reach
 from trellis.core.fields import isolate
 from trellis.core.keys.secret import parse_secret
+from trellis.core.keys.state import key_state
 from trellis.core.networks import is_address_allowed
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -150,20 +151,20 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
 def find_holder(tx: Transaction, number: int, now: str) -> Actor:
     """Return the actor that a key stands for, without its secret. Raises Refused (INVALID_API_KEY) unless the key is active."""
     key = keys.find(tx, number)
-    if key is None or key.revoked_at:
-        raise Refused(
-            "INVALID_API_KEY",
-            say("The key '{name}' was revoked.", name=isolate(key.name))
-            if key
-            else say("There is no key {number}.", number=number),
-        )
-    if key.paused_at:
-        raise Refused("INVALID_API_KEY", say("The key '{name}' is paused. Resume it first.", name=isolate(key.name)))
-    if key.expires_at and key.expires_at <= now:
-        raise Refused(
-            "INVALID_API_KEY", say("The key '{name}' expired at {expires_at}.", name=isolate(key.name), expires_at=key.expires_at)
-        )
+    if key is None:
+        raise Refused("INVALID_API_KEY", say("There is no key {number}.", number=number))
+    if (state := key_state(key, now)) != "active":
+        raise Refused("INVALID_API_KEY", _describe_end(key, state))
     return Actor.of_key(key, key.digest)
+
+
+def _describe_end(key: Key, state: str) -> str:
+    """Say why a key in this state cannot be used."""
+    if state == "revoked":
+        return say("The key '{name}' was revoked.", name=isolate(key.name))
+    if state == "expired":
+        return say("The key '{name}' expired at {expires_at}.", name=isolate(key.name), expires_at=key.expires_at)
+    return say("The key '{name}' is paused. Resume it first.", name=isolate(key.name))
 
 
 def _invalid() -> str:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from trellis.core.fields import Invalid, Type
+from trellis.core.keys.bounds import MEMBERS
 from trellis.core.keys.expiry import Expiry
-from trellis.core.keys.fields import Networks
+from trellis.core.keys.fields import SETTINGS, Networks
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,8 @@ def test_a_value_is_refused_with_what_is_allowed(type_: Type, raw: Any, says: st
     with pytest.raises(Invalid) as refused:
         type_.parse(raw)
     assert says in refused.value.detail
+
+
+def test_the_bounds_of_a_key_are_explained_with_all_their_members() -> None:
+    (doc,) = (field.doc for field in SETTINGS if field.name == "bounds")
+    assert [member.name for member in MEMBERS if f"`{member.name}`" not in doc] == []

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.fields import Boolean, Choice, Field, Ids, Integer, Invalid, Text, TextList, quote, split_list
-from trellis.core.keys.bounds import BoundsByOperation
+from trellis.core.keys.bounds import MEMBERS, BoundsByOperation
 from trellis.core.keys.expiry import Expiry
 from trellis.core.keys.presets import WORDS
 from trellis.core.paging import PAGING
@@ -55,6 +55,7 @@ def _is_within(one: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network)
 
 
 _GRANTS: Final = TextList()
+_BOUNDS: Final = f"{', '.join(f'`{member.name}`' for member in MEMBERS[:-1])} and `{MEMBERS[-1].name}`"
 SETTINGS: Final = (
     Field("name", Text(100, 1, visible=True), "What the key is for; shown in lists and logs.", example="Calendar sync"),
     Field("owner", Text(100, visible=True), "Who to ask about the key: a person or a team.", default="", example="Mira Holm"),
@@ -68,8 +69,8 @@ SETTINGS: Final = (
     Field(
         "bounds",
         BoundsByOperation(),
-        "The bounds of the grants, by operation or pattern: `level` (allow or propose), `under`, `until`, `perDay` and "
-        "`dryRunOnly`. Anything left out is not limited.",
+        f"The bounds of the grants, by operation or pattern: {_BOUNDS}. `level` is allow or propose. Anything left out is not "
+        "limited.",
         default={},
         example={"forums.update": {"under": ["forums:12"], "until": "7d", "perDay": 100}},
     ),

@@ -50,7 +50,7 @@ class Webhook:
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Webhook))
-# Written by the worker that has leased the endpoint, never by an operation.
+# Written by the worker that has leased the endpoint; operations only clear failures and end a pause.
 _PROGRESS: Final = ("failures", "failing_since", "attempted_at", "paused_until", "tried_since")
 _BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", *_PROGRESS})
 _SETTINGS: Final = tuple(f.name for f in fields(Webhook) if f.name not in _BOOKKEEPING)

@@ -39,7 +39,7 @@ _BECAUSE: Final = Field("because", Text(500, 1), "Why.", required=True)
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on endpoints; those on deliveries are in deliveries.py."""
-    read_only = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
+    read_only = tuple(field for field in RECORD if field.read_only)
     setting_refusals = with_codes("ADDRESS_NOT_ALLOWED", "UNKNOWN_EVENT", "ALARMS_ARE_FOR_OWNERS")
     return (
         _rest_operation(
@@ -233,7 +233,7 @@ def _update(context: Context) -> Outcome:
         attempt = Attempt(context.now, new.url, 0, None, say(reasons.NO_SUBSCRIBER), None)
         outbox.give_up_unwanted(context.tx, old.id, lambda kind: is_subscribed(new.events, kind), attempt)
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
-        new.failures, new.failing_since = 0, None
+        new.failing_since = None
         endpoints.reset_failures(context.tx, old.id)
         outbox.restart(context.tx, old.id, context.now)  # messages that failed before get another chance
     return _save(context, old, new, also=(SKIP.name,) if skip else ())

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from trellis.core.fields import Field, Integer
+from trellis.core.fields import Field, Input, Integer
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.nodes import TooMuch
@@ -12,10 +12,14 @@ from trellis.store.nodes import TooMuch
 PER_PAGE: Final = 25
 MOST_PER_PAGE: Final = 1000
 
-PAGING: Final = (
-    Field("page", Integer(1), "The page number, counted from 1. Pages past the end are empty.", default=1, example=1),
-    Field("perPage", Integer(1, MOST_PER_PAGE), "The number of records per page.", default=PER_PAGE, example=PER_PAGE),
-)
+_PAGE: Final = Field("page", Integer(1), "The page number, counted from 1. Pages past the end are empty.", default=1, example=1)
+_SIZE: Final = Field("perPage", Integer(1, MOST_PER_PAGE), "The number of records per page.", default=PER_PAGE, example=PER_PAGE)
+PAGING: Final = (_PAGE, _SIZE)
+
+
+def read_page(given: Input) -> tuple[int, int]:
+    """Return the number of the page that a call asks for, and the number of records per page."""
+    return given.get(_PAGE.name, _PAGE.default), given.get(_SIZE.name, _SIZE.default)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from trellis.core.access.rights import MISSING
 from trellis.core.access.verdict import Question, judge_key
 from trellis.core.fields import Field, NodeId, Text
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.paging import PAGING, read_page, serialize_page
 from trellis.core.verbs import Response, Verb
 from trellis.refusals import with_codes
 from trellis.store import keys
@@ -27,7 +27,7 @@ def _list_keys(context: Context) -> Outcome:
         verdict = judge_key(context.tx, key, asked)
         if verdict.condition is None:
             found.append({"id": key.id, "name": key.name, "public": key.public, "detail": verdict.detail})
-    page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
+    page, per_page = read_page(given)
     return Outcome(serialize_page(found[(page - 1) * per_page : page * per_page], len(found), page, per_page))
 
 

@@ -14,7 +14,7 @@ from trellis.core.admins.tokens import hash_token
 from trellis.core.events import changed_members
 from trellis.core.fields import Boolean, Field, Input, Text, invalid_id, isolate, require
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
-from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.paging import PAGING, read_page, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_faults
 from trellis.sentences import say
 from trellis.store.admins import Administrator, Identity, administrators, identities, invitations, sessions
@@ -158,7 +158,7 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
 
 
 def _list(context: Context) -> Outcome:
-    page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
+    page, per_page = read_page(context.input)
     total, found = administrators.read_page(context.tx, per_page, (page - 1) * per_page)
     kinds = find_kinds(context.tx, [admin.id for admin in found])
     listed = [{**serialize_administrator(admin), "secondFactors": kinds.get(admin.id, [])} for admin in found]

@@ -5,7 +5,7 @@ from typing import Final
 
 from trellis.core.fields import Field, NodeId, Text, invalid_id
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.paging import PAGING, read_page, serialize_page
 from trellis.core.proposals.record import LOGGED, STATE, WHOLE, serialize_content, serialize_proposals
 from trellis.core.proposals.verbs import PATH
 from trellis.core.proposals.visibility import find_visible, sees_all
@@ -58,7 +58,7 @@ def operations() -> tuple[Operation, ...]:
 
 def _list(context: Context) -> Outcome:
     given, actor = context.input, context.call.actor
-    page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
+    page, per_page = read_page(given)
     filters = {name: given.get(name) for name in ("state", "operation") if given.get(name)}
     if not sees_all(context):
         if given.get("keyId", actor.id) != actor.id:

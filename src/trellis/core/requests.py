@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -89,15 +89,16 @@ FILTERS: Final = (
     Field("to", Timestamp(nullable=True), "Only requests before this time."),
     Field("slower", Integer(0, 3_600_000, nullable=True), "Only requests that took at least this many milliseconds."),
 )
+_LIMIT: Final = Field("limit", Integer(1, 500), "The number of requests at most.", default=50)
 _PAGE: Final = (
-    Field("limit", Integer(1, 500), "The number of requests at most.", default=50),
+    _LIMIT,
     Field("before", Cursor(), "Where to continue: the `next` of the previous list."),
 )
 
 
 _KEYLESS: Final = (
     *(field for field in FILTERS if field.name in {"address", "from", "to"}),
-    Field("limit", Integer(1, 500), "How many at most.", default=50),
+    replace(_LIMIT, doc="How many at most."),
 )
 _KEY: Final = Field("key", Integer(1), "The key's id.", required=True)
 _KEYS: Final = Field("keys", Ids(), "The ids of the keys.", required=True, example=[1, 2])
@@ -127,7 +128,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "requests.summary",
             "Summarise a key's requests",
-            "Returns the requests of a key by day and by operation, and the grants that it has not used for 30 days.",
+            f"Returns the requests of a key by day and by operation, and the grants that it has not used for {DAYS} days.",
             _summary,
             (_KEY, _ZONE),
         ),
@@ -154,7 +155,7 @@ def _list(context: Context) -> Outcome:
     if given.get("slower"):
         filters["slower"] = given.get("slower") * 1000
     filters |= {ours: given.get(name) for name, ours in (("from", "since"), ("to", "until")) if given.get(name)}
-    result = requests.search(context.tx, filters, given.get("limit", 50), given.get("before"))
+    result = requests.search(context.tx, filters, given.get(_LIMIT.name, _LIMIT.default), given.get("before"))
     return Outcome(
         {
             "results": [serialize_request(one) for one in result.found],
@@ -187,7 +188,9 @@ def _keyless(context: Context) -> Outcome:
     given = context.input
     address = given.get("address")
     network = find_network(address) if address else None
-    counted = requests.search_keyless(context.tx, network, given.get("from"), given.get("to"), given.get("limit", 50))
+    counted = requests.search_keyless(
+        context.tx, network, given.get("from"), given.get("to"), given.get(_LIMIT.name, _LIMIT.default)
+    )
     return Outcome(
         {"results": [one._asdict() | {"minute": f"{one.minute}:00.000Z", "error": one.error or None} for one in counted]}
     )
@@ -242,14 +245,14 @@ def _summary(context: Context) -> Outcome:
 
 def _daily(context: Context) -> Outcome:
     given = context.input
-    begins = _find_days(context, given.get("days", 14))
+    begins = _find_days(context, given.get(_DAYS.name, _DAYS.default))
     counted = _count_by_day(context, given.get("keys"), begins)
     days = range(len(begins) - 1)
     return Outcome({key: [sum(counted[key, day, int(name[0])] for name in CLASSES) for day in days] for key in given.get("keys")})
 
 
 def _find_days(context: Context, days: int) -> list[datetime]:
-    zone = find_zone(context.input.get(_ZONE.name, PLAIN_ZONE)) or ZoneInfo(PLAIN_ZONE)
+    zone = find_zone(context.input.get(_ZONE.name, _ZONE.default)) or ZoneInfo(PLAIN_ZONE)
     return find_midnights(context.now, zone, days)
 
 
@@ -285,7 +288,7 @@ class _Grants:
 
 
 def _find_unused(context: Context, key: Key, grants: _Grants) -> list[str] | None:
-    """Return the grants that a key has had for 30 days and cannot have used.
+    """Return the grants that a key has had for DAYS and cannot have used.
 
     None if its requests were not logged all the time, or if not all changes of the key since then can be read.
     """

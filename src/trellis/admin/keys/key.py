@@ -23,6 +23,7 @@ from trellis.core.gate import Result
 from trellis.core.hello import HELLO
 from trellis.core.keys import (
     KEEP_WEBHOOKS,
+    MOST_OVERLAP,
     OVERLAP,
     REASON,
     WHY_PAUSED,
@@ -42,7 +43,11 @@ _REFUSED: Final = 403
 _NEW: Final = timedelta(days=1)  # for how long a new key's first call is shown
 RESTORE_OF_KEY: Final = "events.restore_of_key"
 _IS_LOGGED: Final = "logRequests"  # the only setting that is a checkbox
-_DAYS: Final = (("0", say("Immediately")), ("1", say("After a day")), *((str(n), say("After {n} days", n=n)) for n in range(2, 8)))
+_DAYS: Final = (
+    ("0", say("Immediately")),
+    ("1", say("After a day")),
+    *((str(n), say("After {n} days", n=n)) for n in range(2, MOST_OVERLAP + 1)),
+)
 _GRANT: Final = "grant"  # in the address of a key's form: an operation to tick
 _MAY: Final = (
     Field("operation", Text(100, 1), ""),

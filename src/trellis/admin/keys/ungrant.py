@@ -6,9 +6,10 @@ from starlette.responses import Response
 
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import SentBefore
+from trellis.core.requests import DAYS
 from trellis.sentences import say
 
-_REASON: Final = "Not used for 30 days"
+_REASON: Final = f"Not used for {DAYS} days"
 
 
 async def ungrant(request: PageRequest) -> Response:

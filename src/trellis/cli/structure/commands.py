@@ -19,7 +19,7 @@ from trellis.cli.structure.labels import Labels
 from trellis.cli.structure.report import show_changes, show_hints, show_summary
 from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, make_app, progress_at_terminal, say, show, show_document, show_json
 from trellis.core.gate import Gate, Result
-from trellis.core.structure import build_schema
+from trellis.core.structure import MAX_DELETES, build_schema
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.settings import Settings, SettingsError
@@ -28,7 +28,6 @@ CHANGES: Final = 2  # the exit code of a plan with changes
 _LONGEST_PLAN: Final = 256 * 2**20  # bytes in its file; a device may have no end
 _TOKEN: Final = re.compile(r"[0-9]+-[0-9a-f]+", re.ASCII)
 _STDIN: Final = "-"
-_MAX_DELETES: Final = 10
 
 
 class ApplyCommand(TyperCommand):
@@ -116,7 +115,7 @@ def schema() -> None:
 def plan(
     files: Files,
     prune: Prune = False,
-    max_deletes: MaxDeletes = _MAX_DELETES,
+    max_deletes: MaxDeletes = MAX_DELETES.default,
     allow_empty: AllowEmpty = False,
     adopt: Adopt = False,
     json: Json = False,
@@ -145,7 +144,7 @@ def plan(
 def apply(  # noqa: PLR0917  # Typer needs one parameter per option
     files: Files,
     prune: Prune = False,
-    max_deletes: MaxDeletes = _MAX_DELETES,
+    max_deletes: MaxDeletes = MAX_DELETES.default,
     allow_empty: AllowEmpty = False,
     adopt: Adopt = False,
     plan: Annotated[
@@ -266,5 +265,5 @@ def _read_token(plan: str) -> str:
 def _command(files: Sequence[str], options: Mapping[str, Any], output: Path | None, token: str) -> str:
     """Return the command that applies a plan."""
     flags = [flag for flag, name in (("--prune", "prune"), ("--allow-empty", "allowEmpty"), ("--adopt", "adopt")) if options[name]]
-    flags += ["--max-deletes", str(options["maxDeletes"])] if options["maxDeletes"] != _MAX_DELETES else []
+    flags += ["--max-deletes", str(options["maxDeletes"])] if options["maxDeletes"] != MAX_DELETES.default else []
     return shlex.join(["trellis", "apply", *files, *flags, "--plan", str(output) if output is not None else token])

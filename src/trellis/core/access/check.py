@@ -55,7 +55,7 @@ def _check_key(context: Context, named: str) -> Outcome:
     operation = find_grantable(context, given.values["operation"])
     node = given.get("id")
     check_node(context, operation.kind, node)
-    asked = Question(operation, node, given.get("address"), given.get("at") or context.now, dry=given.get("asDryRun", False))
+    asked = Question(operation, node, given.get("address"), given.get("at") or context.now, dry=given.get(DRY.name, DRY.default))
     verdict = judge_key(context.tx, key, asked)
     return Outcome(
         {

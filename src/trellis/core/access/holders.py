@@ -21,7 +21,7 @@ def _list_keys(context: Context) -> Outcome:
     operation = find_grantable(context, given.values["operation"])
     check_node(context, operation.kind, given.get("id"))
     at = given.get("at") or context.now
-    asked = Question(operation, given.get("id"), given.get("address"), at, dry=given.get("asDryRun", False))
+    asked = Question(operation, given.get("id"), given.get("address"), at, dry=given.get(DRY.name, DRY.default))
     found = []
     for key in keys.read_granted(context.tx, operation.name if operation.access is Access.GRANTED else None, _AT_ONCE):
         verdict = judge_key(context.tx, key, asked)

@@ -261,7 +261,7 @@ def add_mark(outcome: Outcome, digest: str) -> Outcome:
 
 def _create(context: Context) -> Outcome:
     given = require((NAME, LOGIN, PASSWORD), context.input)
-    return add_administrator(context, given, must_change=context.input.get(MUST_CHANGE.name, True))
+    return add_administrator(context, given, must_change=context.input.get(MUST_CHANGE.name, MUST_CHANGE.default))
 
 
 def add_administrator(context: Context, given: Input, *, must_change: bool) -> Outcome:

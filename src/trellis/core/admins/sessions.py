@@ -312,7 +312,7 @@ def _sign_out(context: Context) -> Outcome:
     given = context.input if context.input.get(_EVERYWHERE.name) else require((_SOME,), context.input)
     given.raise_faults()
     if given.get(_EVERYWHERE.name):
-        admin, but = context.call.target or 0, given.get(_BUT.name, "")
+        admin, but = context.call.target or 0, given.get(_BUT.name, _BUT.default)
         ended = sessions.end_live(context.tx, admin, context.now, shift_timestamp(context.now, -_IDLE), but)
     else:
         ended = [session for session in _find_live(context) if session.digest[:_ID_LENGTH] in given.get("sessions")]

@@ -13,8 +13,9 @@ from trellis.store import alarms, events
 from trellis.store.alarms import Alarm
 from trellis.store.events import Event
 
+_LIMIT: Final = Field("limit", Integer(1, 200), "The number of alarms at most.", default=50)
 _PAGE: Final = (
-    Field("limit", Integer(1, 200), "The number of alarms at most.", default=50),
+    _LIMIT,
     Field("before", Integer(1, 2**53, nullable=True), "Where to continue: the `next` of the previous list."),
     Field("unread", Boolean(), "Only alarms that you have not read.", default=False),
 )
@@ -52,7 +53,7 @@ def _resources_of(actor: Actor) -> Collection[str] | None:
 
 def _view(context: Context) -> Outcome:
     given, actor = context.input, context.call.actor
-    limit = given.get("limit", 50)
+    limit = given.get(_LIMIT.name, _LIMIT.default)
     read = alarms.find_read(context.tx, actor.id or 0) if actor.type == "admin" else 0
     own = actor.id if actor.type == "admin" else None
     unread = bool(given.get("unread"))

@@ -33,8 +33,9 @@ FILTERS: Final = (
     Field("from", Timestamp(nullable=True), "Only events at or after this time."),
     Field("to", Timestamp(nullable=True), "Only events before this time."),
 )
+_LIMIT: Final = Field("limit", Integer(1, 500), "The number of events at most.", default=50)
 _PAGE: Final = (
-    Field("limit", Integer(1, 500), "The number of events at most.", default=50),
+    _LIMIT,
     Field("before", Integer(1, 2**53, nullable=True), "Where to continue: the `next` of the previous list."),
 )
 _COLUMNS: Final = {
@@ -78,7 +79,7 @@ def _search(context: Context) -> Outcome:
         filters["wanted"] = wanted
     if (permit := context.call.actor.permit) is not None:
         filters["resources"] = permit.resources
-    result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))
+    result = events.search(context.tx, filters, given.get(_LIMIT.name, _LIMIT.default), given.get("before"))
     return Outcome(
         {
             "results": serialize_with_undo(context, result.found),

@@ -147,7 +147,7 @@ def _create(context: Context) -> Outcome:
         list=wanted,
         name=given.get(NAME.name),
         query=given.get(QUERY.name),
-        shared=given.get(SHARED.name, False),
+        shared=given.get(SHARED.name, SHARED.default),
         created_at=context.at,
         updated_at=context.at,
     )

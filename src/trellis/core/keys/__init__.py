@@ -5,7 +5,17 @@ from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
 from trellis.core.keys.bounds import describe_bound, describe_bounds, list_bounds
 from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_version, serialize_key
 from trellis.core.keys.expiry import settle_spans
-from trellis.core.keys.fields import FILTERS, FOR_TRYING, KEEP_WEBHOOKS, OVERLAP, REASON, RECORDED, SETTINGS, WHY_PAUSED
+from trellis.core.keys.fields import (
+    FILTERS,
+    FOR_TRYING,
+    KEEP_WEBHOOKS,
+    MOST_OVERLAP,
+    OVERLAP,
+    REASON,
+    RECORDED,
+    SETTINGS,
+    WHY_PAUSED,
+)
 from trellis.core.keys.keyring import Bearer, KeyNotUsable, Keyring, authenticate, find_holder
 from trellis.core.keys.many import MOST
 from trellis.core.keys.presets import PRESET, PRESETS, describe_preset
@@ -28,6 +38,7 @@ __all__ = [
     "FOR_TRYING",
     "KEEP_WEBHOOKS",
     "MOST",
+    "MOST_OVERLAP",
     "OVERLAP",
     "PRESET",
     "PRESETS",

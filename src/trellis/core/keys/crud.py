@@ -220,7 +220,7 @@ def _update(context: Context) -> Outcome:
 
 def _rotate(context: Context) -> Outcome:
     old = find_unrevoked(context)
-    days = context.input.get("overlapDays", 0)
+    days = context.input.get(OVERLAP.name, OVERLAP.default)
     secret = new_secret(old.public)
     until = shift_timestamp(context.now, timedelta(days=days)) if days else None
     new = replace(old, digest=secret.digest, old_digest=old.digest if days else None, old_until=until)

@@ -13,7 +13,7 @@ from trellis.core.keys.presets import WORDS
 from trellis.core.paging import PAGING
 from trellis.sentences import say
 
-_MOST_OVERLAP: Final = 7
+MOST_OVERLAP: Final = 7
 FOR_TRYING: Final = "Made to try operations in the reference. It ends by itself after an hour."  # the note of a key for trying
 
 
@@ -115,7 +115,7 @@ CHANGES: Final = (
     ),
     Field("ungrant", _GRANTS, "Operations to remove from the grants.", write_only=True),
 )
-OVERLAP: Final = Field("overlapDays", Integer(0, _MOST_OVERLAP), "How many days the old secret remains valid.", default=0)
+OVERLAP: Final = Field("overlapDays", Integer(0, MOST_OVERLAP), "How many days the old secret remains valid.", default=0)
 REASON: Final = Field("reason", Text(500), "Why the key is revoked; shown in the list.")
 WHY_PAUSED: Final = Field("reason", Text(500), "Why the key is paused; shown in the list.")
 KEEP_WEBHOOKS: Final = Field(

@@ -30,21 +30,22 @@ INCLUDE: Final = Field(
     "What else to include in each record: `childCount`, the number of its children.",
     brief="",
 )
-_SORTING: Final = (
-    Field(
-        "sortBy",
-        Choice(
-            {
-                "id": "By id.",
-                "name": "By name, ignoring case.",
-                "position": "By position among the siblings.",
-                "createdAt": "By time of creation.",
-                "updatedAt": "By time of the last change.",
-            }
-        ),
-        "What to sort by. Records with equal values are sorted by id.",
-        default="id",
+_SORT_BY: Final = Field(
+    "sortBy",
+    Choice(
+        {
+            "id": "By id.",
+            "name": "By name, ignoring case.",
+            "position": "By position among the siblings.",
+            "createdAt": "By time of creation.",
+            "updatedAt": "By time of the last change.",
+        }
     ),
+    "What to sort by. Records with equal values are sorted by id.",
+    default="id",
+)
+_SORTING: Final = (
+    _SORT_BY,
     Field("sortDir", Choice({"asc": "Ascending.", "desc": "Descending."}), "The sort direction.", default="asc"),
 )
 
@@ -112,5 +113,5 @@ def build_query(kind: NodeKind, given: Input) -> tuple[Query, int, int]:
     if "parentId" in given:
         parent = given.get("parentId")
         filters |= {"top": True} if parent is None else {"parent": parent}
-    sort_by: SortBy = given.get("sortBy", "id")
+    sort_by: SortBy = given.get(_SORT_BY.name, _SORT_BY.default)
     return Query(filters, sort_by, given.get("sortDir") == "desc", per_page, (page - 1) * per_page), page, per_page

@@ -111,7 +111,7 @@ def _find(context: Context) -> Outcome:
             sources=", ".join(sources),
         )
         raise refuse_faults(Fault("resources", "INVALID_VALUE", detail))
-    wanted = _read(given.get(TEXT.name, ""), given.get("limit", _FEW))
+    wanted = _read(given.get(TEXT.name, TEXT.default), given.get("limit", _FEW))
     names = [name for name in chosen or (sources if wanted.text else ()) if context.call.actor.sees(name)]
     looked = {name: sources[name](context, wanted) for name in names}
     return Outcome(

@@ -68,6 +68,9 @@ class Documents:
         return {"anyOf": [*one, several]}
 
 
+MAX_DELETES: Final = Field(
+    "maxDeletes", Integer(0, 1_000_000), "How many nodes may be deleted; if there would be more, nothing is done.", default=10
+)
 _OPTIONS: Final = (
     Field(
         "prune",
@@ -76,9 +79,7 @@ _OPTIONS: Final = (
         default=False,
         brief="delete what the document lacks",
     ),
-    Field(
-        "maxDeletes", Integer(0, 1_000_000), "How many nodes may be deleted; if there would be more, nothing is done.", default=10
-    ),
+    MAX_DELETES,
     Field("allowEmpty", Boolean(), "Whether the document or a section of it may be empty.", default=False),
     Field(
         "adopt",
@@ -179,10 +180,10 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         seen = sorted(name for name in names if context.call.actor.sees(name))  # the others are refused when they are read
         _check_revision(context, expected, seen, read)
     options = Options(
-        prune=given.get("prune", False),
-        max_deletes=given.get("maxDeletes", 10),
-        allow_empty=given.get("allowEmpty", False),
-        adopt=given.get("adopt", False),
+        prune=bool(given.get("prune")),
+        max_deletes=given.get(MAX_DELETES.name, MAX_DELETES.default),
+        allow_empty=bool(given.get("allowEmpty")),
+        adopt=bool(given.get("adopt")),
     )
     actor = context.call.actor
     kinds = [section.kind for section in document.sections]

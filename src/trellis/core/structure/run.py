@@ -32,10 +32,10 @@ _TOO_MANY: Final = mark_many(
 class Options:
     """How a document is applied."""
 
-    prune: bool = False
-    max_deletes: int = 10
-    allow_empty: bool = False
-    adopt: bool = False
+    prune: bool
+    max_deletes: int
+    allow_empty: bool
+    adopt: bool
 
 
 class Run:

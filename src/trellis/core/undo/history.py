@@ -59,7 +59,7 @@ def history_operations() -> tuple[Operation, ...]:
 def _later(context: Context) -> Outcome:
     event = get_event(context.tx, context.call.target or 0, context.call.actor)
     later = snapshots.find_later_events(
-        context.tx, event.resource, event.resource_id or 0, event.seq, context.input.get("limit", 20)
+        context.tx, event.resource, event.resource_id or 0, event.seq, context.input.get(_LIMIT.name, _LIMIT.default)
     )
     found = [one for seq in later if (one := events.find(context.tx, seq)) is not None]
     return Outcome([one for one in serialize_with_undo(context, found) if one["undo"] and one["undo"]["open"]])

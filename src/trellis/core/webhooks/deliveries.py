@@ -30,8 +30,9 @@ FILTERS: Final = (
     Field("from", Timestamp(nullable=True), "Only deliveries created at or after this time."),
     Field("to", Timestamp(nullable=True), "Only deliveries created before this time."),
 )
+_LIMIT: Final = Field("limit", Integer(1, 1000), "The number of deliveries at most.", default=50)
 _PAGE: Final = (
-    Field("limit", Integer(1, 1000), "The number of deliveries at most.", default=50),
+    _LIMIT,
     Field("before", NodeId(nullable=True), "Where to continue: the `next` of the previous list."),
 )
 _COLUMNS: Final = {
@@ -89,7 +90,7 @@ def operations() -> tuple[Operation, ...]:
 def _list(context: Context) -> Outcome:
     query = context.input
     filters: dict[str, Any] = {column: query.get(name) for name, column in _COLUMNS.items() if query.get(name)}
-    result = log.search(context.tx, filters, query.get("limit", 50), query.get("before"))
+    result = log.search(context.tx, filters, query.get(_LIMIT.name, _LIMIT.default), query.get("before"))
     attempts = log.list_attempts(context.tx, (one.id for one in result.found), answers=False)
     results = [
         serialize_delivery(one) | {"attempts": [_without_answer(attempt) for attempt in attempts.get(one.id, [])]}

@@ -13,8 +13,10 @@ from tests.community import Community
 from tests.fixture_types import Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
+from trellis.core.keys import SETTINGS
 from trellis.core.operation import Call
 from trellis.core.structure import build_schema, read_document
+from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 
@@ -72,3 +74,57 @@ def test_it_tells_what_a_document_must_not_have(run: Run, community: Community) 
     assert _faults(head | {"forums": [{"name": "Beds"}]}) == ["$.forums[0]"]
     assert _faults(head | {"galleries": []}) == ["$"]
     assert _faults(head | {"format": "trellis/2"}) == ["$.format"]
+
+
+_BOUND: Final = {"level": "propose", "under": ["forums:1"], "until": "2026-12-31T00:00:00Z", "perDay": 5, "dryRunOnly": True}
+_KEY: Final[dict[str, Any]] = {  # a value of each setting
+    "name": "Sync",
+    "owner": "Mira Holm",
+    "note": "Runs at night.\nOn shop1.",
+    "grants": ["forums.list", "forums.update", "events.list"],
+    "bounds": {"forums.update": _BOUND, "events.list": {"ownOnly": True, "until": None, "perDay": None}, "forums.list": None},
+    "expires": "2026-12-31",
+    "addresses": ["192.0.2.0/24", "2001:db8::1"],
+    "rateLimit": 60,
+    "perDay": None,
+    "logRequests": False,
+    "dialect": "invision",
+}
+
+
+def _document_of(key: dict[str, Any]) -> dict[str, Any]:
+    return {"format": "trellis/1", "name": "garden", "keys": [key]}
+
+
+@pytest.mark.parametrize("member", [field.name for field in SETTINGS])
+def test_what_a_key_may_have_it_may_have_when_it_is_applied(run: Run, member: str) -> None:
+    key = {"name": "Sync", "grants": _KEY["grants"], member: _KEY[member]}
+    assert _faults(_document_of(key)) == []
+    assert run("structure.plan", document=_document_of(key))["counts"]["create"] == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "path"),
+    [
+        ("name", "", "name"),
+        ("name", "x" * 101, "name"),
+        ("owner", 12, "owner"),
+        ("note", "x" * 1001, "note"),
+        ("grants", {}, "grants"),
+        ("bounds", {"forums.list": {"until": "7d"}}, "bounds['forums.list'].until"),
+        ("bounds", {"forums.list": {"perDay": -1}}, "bounds['forums.list'].perDay"),
+        ("bounds", {"forums.list": {"since": None}}, "bounds['forums.list']"),
+        ("expires", "90d", "expires"),
+        ("expires", 2026, "expires"),
+        ("addresses", ["192.0.2.1"] * 101, "addresses"),
+        ("rateLimit", "many", "rateLimit"),
+        ("perDay", 1.5, "perDay"),
+        ("logRequests", "perhaps", "logRequests"),
+        ("dialect", "esperanto", "dialect"),
+    ],
+)
+def test_what_a_key_must_not_have_is_refused_when_it_is_applied(run: Run, member: str, value: Any, path: str) -> None:
+    key = {"name": "Sync", "grants": ["forums.list"], member: value}
+    assert _faults(_document_of(key)) == [f"$.keys[0].{path}"]
+    with pytest.raises(Refused, match="INVALID_DOCUMENT"):
+        run("structure.plan", document=_document_of(key))

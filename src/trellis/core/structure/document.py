@@ -16,7 +16,7 @@ FORMAT: Final = "trellis/1"
 KEYS: Final = "keys"
 MOST_ENTRIES: Final = 10_000
 MOST_DOCUMENTS: Final = 250
-_NAME: Final = Text(100, 1, visible=True)
+NAME: Final = Text(100, 1, visible=True)  # of a document
 KEY_MEMBERS: Final = tuple(field.name for field in SETTINGS)
 _KEY_NAME: Final = next(field.type for field in SETTINGS if field.name == "name")
 _HEAD: Final = frozenset(("format", "name", "under"))
@@ -108,7 +108,7 @@ class _Parser:
                 hint = _tell_near(self._near_top.find(str(name)))
                 self._fault(raw, top, name, say("There is no section {name}.{hint}", name=quote(name), hint=hint))
         try:
-            name = _NAME.parse(raw.get("name"))
+            name = NAME.parse(raw.get("name"))
         except Invalid as invalid:
             self._fault(raw, top, "name", say("name {detail} It is recorded as managedBy.", detail=invalid.detail))
             return

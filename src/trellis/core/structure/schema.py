@@ -3,22 +3,21 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from trellis.core.dialect import DIALECTS
 from trellis.core.fields import EVERYONE, ExternalId
 from trellis.core.keys import SETTINGS
 from trellis.core.kind import NodeKind
-from trellis.core.structure.document import FORMAT, KEY_MEMBERS, KEYS
+from trellis.core.structure.document import FORMAT, KEYS, NAME
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _GROUPS: Final = {
     "description": 'Who: "*" (every group), or the external ids of groups.',
     "anyOf": [{"const": EVERYONE}, {"type": "array", "items": ExternalId().schema(), "uniqueItems": True}],
 }
+_TIME: Final = {"type": ["string", "null"], "pattern": "^[0-9]{4}-", "examples": ["2026-12-31T00:00:00Z"]}
 
 
 def build_schema(kinds: Sequence[NodeKind]) -> dict[str, Any]:
     """Return the JSON Schema of a document for these kinds."""
-    text = {"type": "string", "minLength": 1, "maxLength": 100}
     sections = {kind.name: {"description": kind.doc, "type": "array", "items": {"$ref": f"#/$defs/{kind.name}"}} for kind in kinds}
     return {
         "$schema": _DRAFT,
@@ -28,25 +27,22 @@ def build_schema(kinds: Sequence[NodeKind]) -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {
             "format": {"const": FORMAT},
-            "name": text | {"description": "The name of the document, which its nodes have as managedBy."},
+            "name": NAME.schema() | {"description": "The name of the document, which its nodes have as managedBy."},
             "under": ExternalId().schema() | {"description": "The external id of the node below which the section's entries are."},
             **sections,
-            KEYS: {"description": "API keys, at the terminal and in the panel only.", "type": "array", "items": _KEY},
+            KEYS: {"description": "API keys, at the terminal and in the panel only.", "type": "array", "items": _describe_key()},
         },
         "$defs": {kind.name: _describe_entry(kind) for kind in kinds},
     }
 
 
-_BOUNDS: Final = next(field.schema() for field in SETTINGS if field.name == "bounds")
-_KEY: Final = {
-    "type": "object",
-    "required": ["name"],
-    "additionalProperties": False,
-    "properties": {name: {} for name in KEY_MEMBERS}
-    | {"name": {"type": "string", "minLength": 1}, "owner": {"type": "string"}, "note": {"type": "string"}}
-    | {"grants": {"type": "array", "items": {"type": "string"}}}
-    | {"dialect": {"enum": list(DIALECTS)}, "bounds": _BOUNDS},
-}
+def _describe_key() -> dict[str, Any]:
+    """Return the schema of a key. Its times are timestamps, since a duration would start again with each apply."""
+    settings = {f.name: f.schema() for f in SETTINGS}
+    settings["expires"] = _TIME | {"description": "When the key expires: a timestamp, or null for never."}
+    bound = settings["bounds"]["additionalProperties"]["properties"]
+    bound["until"] = _TIME | {"description": "When the grant ends: a timestamp, or null for never."}
+    return {"type": "object", "required": ["name"], "additionalProperties": False, "properties": settings}
 
 
 def _describe_entry(kind: NodeKind) -> dict[str, Any]:

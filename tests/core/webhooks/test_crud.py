@@ -3,17 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-import orjson
 import pytest
 import sqlalchemy as sa
 
-from tests.community import CATALOGUE
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.events.event import event_types
 from trellis.core.gate import Gate
 from trellis.core.operation import Access, Call
-from trellis.core.subscriptions import event_patterns, is_subscribed
 from trellis.core.webhooks.crud import MOST
 from trellis.errors import Refused
 from trellis.store.tables import METADATA
@@ -167,24 +163,3 @@ def test_a_key_needs_the_grant_and_five_can_be_granted(gate: Gate, make: Make) -
         gate.run(Call("webhooks.get", plugin, target=1))
     granted = {o.name for o in gate.catalogue.values() if o.resource == "webhooks" and o.access is Access.GRANTED}
     assert granted == {f"webhooks.{verb}" for verb in ("list", "get", "create", "update", "delete")}
-
-
-def test_every_event_of_every_kind_has_a_name() -> None:
-    types = event_types(CATALOGUE.values())
-    for noun in ("group", "forum", "blog", "calendar", "category"):
-        assert {f"{noun}.{past}" for past in ("created", "updated", "deleted", "restored")} <= set(types)
-    assert "forum.moved" in types
-    assert len(types) == len(set(types))
-    assert event_patterns(event_types(CATALOGUE.values()))[:2] == ("*", "group.*")
-
-
-def test_wants() -> None:
-    assert is_subscribed(["*"], "forum.moved")
-    assert is_subscribed(["forum.*"], "forum.moved")
-    assert is_subscribed(["blog.deleted", "forum.moved"], "forum.moved")
-    assert not is_subscribed(["forum.created", "category.*"], "forum.moved")
-
-
-def test_a_record_is_json(run: Run, make: Make) -> None:
-    make()
-    assert orjson.loads(orjson.dumps(run("webhooks.get", 1)))["id"] == 1

@@ -234,8 +234,7 @@ def test_a_damaged_database_is_not_backed_up(live: Trellis) -> None:
     result = live("backup", "second.db")
 
     assert result.exit_code == 1
-    assert "live.db is damaged" in result.stderr
-    assert "trellis backup restore" in result.stderr or "Restore a backup" in result.stderr
+    assert "live.db is damaged. Restore a backup." in result.stderr
     assert "second.db" not in names()
 
 

@@ -396,5 +396,5 @@ def test_an_invitation_is_shown_where_it_cannot_be_mailed_or_is_not_to_be(run: R
     ],
 )
 def test_what_is_no_address_is_refused(run: Run, address: str) -> None:
-    with pytest.raises(Exception, match="email must be one address"):
+    with pytest.raises(Refused, match="email must be one address"):
         run("admins.invite", name="Ada", login="ada", role="auditor", email=address)

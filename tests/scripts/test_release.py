@@ -32,8 +32,9 @@ def test_every_pin_is_a_constraint_with_its_condition_and_without_hashes() -> No
 
 def test_what_is_shipped_beside_names_settings_that_exist() -> None:
     known = {variable(name) for name in definitions()}
-    for file in filter(Path.is_file, PACKAGING.rglob("*")):
-        assert set(re.findall(rf"\b{PREFIX}\w+", file.read_text())) <= known, file.name
+    named = {file.name: set(re.findall(rf"\b{PREFIX}\w+", file.read_text())) for file in PACKAGING.rglob("*") if file.is_file()}
+    assert any(named.values())
+    assert {file: unknown for file, names in named.items() if (unknown := names - known)} == {}
 
 
 def test_the_containers_of_the_compose_file_may_do_only_what_they_must() -> None:

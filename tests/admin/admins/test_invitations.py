@@ -67,7 +67,7 @@ def test_without_the_link_nobody_signs_in_as_whoever_is_invited(visitor: MakeVis
     run("admins.set_role", 2, role="owner")
     for password in ("", OWN):
         assert visitor().sign_in("ada", password).status_code == 403
-    with pytest.raises(Exception, match="the only owner who can sign in"):
+    with pytest.raises(Refused, match="the only owner who can sign in"):
         run("admins.disable", mira)
 
 

@@ -37,7 +37,7 @@ def test_each_kinds_form_makes_and_saves(admin: Visitor, community: Community, r
     changed = admin.post(f"/{kind.name}/{number}", shown.filled(name="Lamp", _action="save"))
     assert changed.status_code == 303
     assert run(f"{kind.name}.get", number)["name"] == "Lamp"
-    assert events()[-1]["changed"] == ["name"] or set(events()[-1]["changed"]) <= {"name", "url", "path", "formattedName"}
+    assert {"name"} <= set(events()[-1]["changed"]) <= {"name", "url", "path", "formattedName"}
 
 
 def test_all_kinds_are_visited() -> None:
@@ -126,9 +126,9 @@ def test_guessed_ids_are_said_to_be_unknown(admin: Visitor, community: Community
 def test_a_password_is_set_left_and_taken_away(admin: Visitor, community: Community, run: Run, events: Events) -> None:
     path = f"/forums/{community.help}"
 
-    def send(*more: tuple[str, str], **changes: str) -> Any:
+    def send(*more: tuple[str, str], status: int = 303, **changes: str) -> Any:
         response = admin.post(path, find_form(admin.get(path), path).filled(*more, **changes))
-        assert response.status_code in {303, 400}
+        assert response.status_code == status
         return response
 
     send(password="open sesame")
@@ -137,8 +137,7 @@ def test_a_password_is_set_left_and_taken_away(admin: Visitor, community: Commun
     count = len(events())
     send(password="")
     assert (run("forums.get", community.help)["passwordProtected"], len(events())) == (True, count)
-    both = send(("_remove.password", "1"), password="another")
-    assert both.status_code == 400
+    both = send(("_remove.password", "1"), password="another", status=400)
     assert "not both" in page_text(both)
     send(("_remove.password", "1"))
     assert run("forums.get", community.help)["passwordProtected"] is False
@@ -152,14 +151,14 @@ def test_a_password_that_was_typed_is_asked_for_again_wherever_the_form_comes_ba
         form = find_form(admin.get(path), ending)
         typed = {"name": "Secret room", "password": "open sesame"}
         run("forums.update", community.help, minContent=len(events()))  # somebody else, so that it is a conflict
-        for changes, how in (
-            (typed | {"name": "", "_action": "save"}, {}),
-            (typed | {"_action": "search"}, {}),
-            (typed | {"_action": "save"}, {"csrf": "0" * 64}),
-            *(((typed | {"_action": "save"}, {}),) if ending != "/new" else ()),
+        for changes, how, status in (
+            (typed | {"name": "", "_action": "save"}, {}, 400 if ending == "/new" else 409),
+            (typed | {"_action": "search"}, {}, 200),
+            (typed | {"_action": "save"}, {"csrf": "0" * 64}, 400),
+            *(((typed | {"_action": "save"}, {}, 409),) if ending != "/new" else ()),
         ):
             page = admin.post(path, form.filled(**changes), **how)
-            assert page.status_code in {200, 400, 409}
+            assert page.status_code == status
             assert page_text(page).count(_RETYPE) == 2, changes  # above the form, and at its field
             assert "open sesame" not in page.text
         assert _RETYPE not in page_text(admin.post(path, form.filled(name="Secret room", password="", _action="search")))
@@ -330,7 +329,7 @@ def test_a_conflict_is_shown_whatever_was_typed_for_a_group(admin: Visitor, comm
     before = events()
     for typed in ("x", "\U0001f30d" * 1000, "9" * 5000, "-1"):
         shown = admin.post(f"/forums/{community.news}", {"name": "News", "permissions.view": typed})
-        assert shown.status_code in {400, 409, 412}
+        assert shown.status_code == 409
     assert events() == before
 
 
@@ -351,7 +350,6 @@ def test_a_stranger_reaches_nothing(visitor: MakeVisitor, mira: int, community: 
     assert lost.status_code == 401
     assert "Typed at length" in lost.text
     assert events() == before
-    assert LOGIN
 
 
 def test_what_is_above_a_node_leads_to_it_and_folds(admin: Visitor, community: Community, run: Run) -> None:

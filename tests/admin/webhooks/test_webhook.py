@@ -328,8 +328,8 @@ def test_one_that_is_not_there_is_said_to_be_so(admin: Visitor, gate: Gate) -> N
     before = stored_rows(gate)
     for path in ("", "/edit", "/rotate", "/delete", "/on", "/redeliver"):
         assert admin.get(f"/webhooks/9{path}").status_code == 404, path
-    for path in ("/edit", "/on", "/off", "/test", "/delete", "/redeliver"):
-        assert admin.post(f"/webhooks/9{path}", {"failedSince": "2026-01-01"}).status_code in {400, 404}, path
+    for path, status in (("/edit", 404), ("/on", 404), ("/off", 404), ("/test", 404), ("/delete", 400), ("/redeliver", 404)):
+        assert admin.post(f"/webhooks/9{path}", {"failedSince": "2026-01-01"}).status_code == status, path
     for path in ("/off", "/test"):
         assert admin.get(f"/webhooks/1{path}").status_code == 405, path
     assert stored_rows(gate) == before

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trellis.core.fields import MAX_NAMES, Permissions, TextList, parse_json
+from trellis.core.fields import MAX_NAMES, Invalid, Permissions, TextList, parse_json
 from trellis.core.fields.json_text import MAX_DEPTH
 
 
@@ -62,7 +62,7 @@ def test_many_objects_may_have_many_names_together() -> None:
 
 @pytest.mark.parametrize(("read", "text"), [(Permissions({"view": "Who sees it."}).parse, '{"view": "*", "view": []}')])
 def test_the_text_of_a_form_field_is_read_by_the_same_rules(read: Any, text: str) -> None:
-    with pytest.raises(Exception, match="must be an object"):
+    with pytest.raises(Invalid, match="must be an object"):
         read(text)
 
 

@@ -1,4 +1,4 @@
-"""Large forms are few at a time, and of one of somebody who has not signed in not more is kept than could be carried through that."""
+"""Large forms are few at a time, and of a visitor's no more is kept than can be carried through signing in."""
 
 import socket
 from collections.abc import Iterator

@@ -17,8 +17,7 @@ from trellis.store.webhooks import reasons
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
-_MOST_CONNECTIONS: Final = 256  # each endpoint has at most one message in progress, so none waits for a connection
-_KEEPALIVE_SECONDS: Final = 4.0  # seconds; many servers close a connection that was idle for 5
+KEEPALIVE: Final = 4.0  # seconds; many servers close a connection that was idle for 5
 _ADDRESSES_TRIED: Final = 3  # addresses of one name
 _CONNECT_SECONDS: Final = 4.0
 
@@ -89,17 +88,12 @@ class _Backend(httpcore.AsyncNetworkBackend):
 
 
 class Transport(httpx.AsyncHTTPTransport):
-    """httpx's transport over guarded connections. It ignores the environment's proxy settings."""
+    """httpx's transport over one guarded connection. It ignores the environment's proxy settings."""
 
-    def __init__(self, guard: Guard, tls: ssl.SSLContext | None = None) -> None:
-        tls = tls or httpx.create_ssl_context()
+    def __init__(self, guard: Guard, tls: ssl.SSLContext) -> None:
         super().__init__(verify=tls, trust_env=False)
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls,
-            max_connections=_MOST_CONNECTIONS,
-            max_keepalive_connections=_MOST_CONNECTIONS,
-            keepalive_expiry=_KEEPALIVE_SECONDS,
-            network_backend=_Backend(guard),
+            ssl_context=tls, max_connections=1, keepalive_expiry=KEEPALIVE, network_backend=_Backend(guard)
         )
 
 

@@ -1,10 +1,13 @@
 """The sender, which makes one attempt to send one message, and describes the outcome for people."""
 
 import asyncio
+import math
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Final
 
 import httpx
@@ -14,7 +17,7 @@ from trellis.core.webhooks import NotAllowed, redact_secrets
 from trellis.retry_after import parse_retry_after
 from trellis.sentences import say
 from trellis.store.webhooks import reasons
-from trellis.webhooks.guard import Guard, Transport
+from trellis.webhooks.guard import KEEPALIVE, Guard, Transport
 from trellis.webhooks.retries import Result
 
 TIMEOUT: Final = 15.0  # seconds for everything: DNS lookup, connection, request and response
@@ -25,18 +28,22 @@ _USER_AGENT: Final = f"Trellis/{__version__}"
 
 
 class Sender:
-    """Sends messages over guarded connections. `timeout` is in seconds per message, `tls` sets the trusted certificates."""
+    """Sends messages over guarded connections. `timeout` is in seconds per message, `tls` sets the trusted certificates.
+
+    Each attempt has a connection to itself, which is kept for the next one to the same server if it was not cut off: httpcore loses
+    one that is cancelled between connecting and sending, and with it a place in the pool that it is from.
+    """
 
     def __init__(self, guard: Guard, timeout: float = TIMEOUT, tls: ssl.SSLContext | None = None) -> None:
         self._guard = guard
         self._tls = tls
-        self._transport: Transport | None = None
+        self._idle: defaultdict[str, list[tuple[float, Transport]]] = defaultdict(list)  # by server, with when they were used last
         self._timeout = timeout
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Result:
         """Send a message, and return the outcome. Raises nothing except CancelledError."""
         try:
-            self._transport = self._transport or Transport(self._guard, self._tls)
+            self._tls = self._tls or httpx.create_ssl_context()
         except OSError as failed:  # tried again with the next message, since the certificates may be about to be replaced
             return Result(0, error=say(reasons.NO_CERTIFICATES, reason=failed), reached=False)
         started = time.monotonic()
@@ -44,8 +51,9 @@ class Sender:
         error: str | None = None
         try:
             self._guard.check_url(url)
-            async with asyncio.timeout(self._timeout):
-                await _post(self._transport, url, headers, body, received)
+            target = httpx.URL(url)
+            async with self._lend(target, self._tls) as transport, asyncio.timeout(self._timeout):
+                await _post(transport, target, headers, body, received)
         except NotAllowed as reason:
             error = say(reasons.NOT_ALLOWED, reason=reason)
         except TimeoutError:
@@ -65,14 +73,40 @@ class Sender:
             reached=received.reached,
         )
 
+    @asynccontextmanager
+    async def _lend(self, target: httpx.URL, tls: ssl.SSLContext) -> AsyncIterator[Transport]:
+        """Lend a transport to one attempt; close it if the attempt does not come to its end."""
+        await self._close_idle(since=time.monotonic() - KEEPALIVE)
+        server = f"{target.scheme}://{target.netloc.decode()}"
+        transport = self._idle[server].pop()[1] if self._idle[server] else Transport(self._guard, tls)
+        try:
+            yield transport
+        except BaseException:
+            await _close(transport)
+            raise
+        self._idle[server].append((time.monotonic(), transport))
+
+    async def _close_idle(self, since: float) -> None:
+        """Close the connections that were used last before a time on the monotonic clock."""
+        idle, self._idle = self._idle, defaultdict(list)
+        old: list[Transport] = []
+        for server, kept in idle.items():
+            old += [transport for used, transport in kept if used < since]
+            if young := [one for one in kept if one[0] >= since]:
+                self._idle[server] = young
+        await _close(*old)
+
     async def close(self) -> None:
         """Close the connections."""
-        if self._transport is not None:
-            await self._transport.aclose()
+        await self._close_idle(since=math.inf)
 
 
-async def _post(transport: Transport, url: str, headers: Mapping[str, str], body: bytes, received: "_Received") -> None:
-    target = httpx.URL(url)
+async def _close(*transports: Transport) -> None:
+    """Close connections, also if the attempt that does so is cut off."""
+    await asyncio.shield(asyncio.gather(*(transport.aclose() for transport in transports), return_exceptions=True))
+
+
+async def _post(transport: Transport, target: httpx.URL, headers: Mapping[str, str], body: bytes, received: "_Received") -> None:
     own = {
         "host": target.netloc.decode(),  # otherwise httpx would decode the name, and fail if IDNA 2008 does not allow it
         "content-type": "application/json",

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Environment, Trellis
 from tests.community import Community
-from tests.sqlite_file import open_sqlite
+from tests.sqlite_file import file_of, open_sqlite
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
@@ -67,6 +67,53 @@ def test_the_database_of_another_program_is_neither_copied_nor_changed(cli: Trel
         assert result.stderr == "The database other.db belongs to another program. It was not changed.\n"
     assert Path("other.db").read_bytes() == before
     assert [path.name for path in Path.cwd().iterdir()] == ["other.db"]
+
+
+@on_sqlite
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal", "-lock", ".restoring", ".restoring-wal"])
+@pytest.mark.parametrize("every", [(), ("--every", "1h")])
+def test_a_file_that_belongs_to_the_database_is_no_name_for_a_copy(
+    settings: Settings, trellis: Trellis, suffix: str, every: tuple[str, ...]
+) -> None:
+    database = file_of(settings)
+    name = f"{database}{suffix}"
+    Path(name).unlink(missing_ok=True)
+    Path("folder").symlink_to(database.parent)
+    for given in (name, f"folder/{Path(name).name}"):
+        result = trellis("backup", given, *every)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == f"{given} is the name of a file that belongs to the database: choose another name.\n"
+    assert suffix == "-lock" or not Path(name).exists()
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", "--output"),
+        ("plan", "document.yaml", "--output"),
+        ("apply", "document.yaml", "--yes", "--keys-to"),
+        ("import", "invision", "--from", "saved", "--output"),
+        ("import", "invision", "--from", "saved", "--report"),
+        ("import", "invision", "--from", "saved", "--save"),
+        ("export", "invision"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("suffix", ["", "-wal", "-journal"])
+def test_no_command_writes_its_output_over_the_database(
+    settings: Settings, trellis: Trellis, command: tuple[str, ...], suffix: str
+) -> None:
+    Path("document.yaml").write_text("trellis: 1\n")
+    database = file_of(settings)
+    before = database.read_bytes()
+    name = f"{database}{suffix}"
+
+    result = trellis(*command, name)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"{name} is the name of a file that belongs to the database: choose another name.\n"
+    assert database.read_bytes() == before
 
 
 @on_sqlite

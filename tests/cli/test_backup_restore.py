@@ -373,3 +373,23 @@ def test_the_folder_may_have_a_question_mark_in_its_name(live: Trellis, monkeypa
 
     assert result.exit_code == 0, result.output
     assert (has_forum(live, "Later"), has_forum(live, "Betas")) == (False, True)
+
+
+@pytest.mark.parametrize("name", ["live.db.restoring", "live.db.restoring-journal", "live.db-wal"])
+@pytest.mark.parametrize("given", ["itself", "link", "second name"])
+def test_a_copy_with_a_name_that_a_restore_uses_is_refused_and_stays(live: Trellis, name: str, given: str) -> None:
+    Path("copy.db").rename(name)
+    copy = Path(name if given == "itself" else "copy.db")
+    if given == "link":
+        copy.symlink_to(name)
+    elif given == "second name":
+        copy.hardlink_to(name)
+    before = {path: Path(path).read_bytes() for path in names()}
+
+    result = live("backup", "restore", str(copy))
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.endswith(
+        f"{name}, the name of a file that SQLite or a restore may delete: rename it first. Nothing was changed.\n"
+    )
+    assert {path: Path(path).read_bytes() for path in names()} == before

@@ -1,7 +1,8 @@
 """Opens the community for commands: checks its database, and runs operations as the terminal."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from trellis.core.paging import MOST_PER_PAGE, read_all
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.settings import Settings, SettingsError
 from trellis.store.condition import Condition, describe_database, explain_condition, explain_error, find_condition, find_file
+from trellis.store.engine import find_reserved
 from trellis.traces import Traces
 
 
@@ -71,6 +73,15 @@ def explaining(settings: Settings) -> Iterator[None]:
         if sentence is None:
             raise
         raise Failure(sentence) from error
+
+
+def require_other_names(settings: Settings, *files: Path | None) -> None:
+    """Refuse to write to the database, or to a file beside it that SQLite, its locks or a restore use. Raises Failure."""
+    database = find_file(settings)
+    for file in files:
+        with suppress(OSError):  # if the file system refuses a name, the use of it says so
+            if file is not None and database is not None and find_reserved(database, file) is not None:
+                raise Failure(f"{file} is the name of a file that belongs to the database: choose another name.")
 
 
 def _prepare_database(settings: Settings, *, make: bool) -> None:

@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Final
 
 from trellis.settings import Settings
 from trellis.store import sqlite
 from trellis.store.condition import Condition, find_condition
-from trellis.store.engine import FileLock, backup, database_files, remove_database
+from trellis.store.engine import FileLock, backup, database_files, find_reserved, remove_database, restoring_file
 from trellis.store.migrate import migrate
-
-_NEW: Final = ".restoring"  # suffix of the file that becomes the database
 
 
 class NotRestorable(Exception):
@@ -85,7 +82,9 @@ def prepare_restore(
     lock = FileLock(database)
     if database.is_symlink():
         database = Path(os.path.realpath(database))  # replace the file, not the link to it
-    file = database.with_name(database.name + _NEW)
+    file = restoring_file(database)
+    if (reserved := find_reserved(database, copy)) not in {None, Path(os.path.realpath(database))}:
+        raise NotRestorable(f"The copy is {reserved}, the name of a file that SQLite or a restore may delete: rename it first.")
     lock.take()
     try:
         remove_database(file)  # left over from a restore that was killed

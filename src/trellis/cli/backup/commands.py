@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from trellis.cli.backup.schedule import DRAFT, Schedule, run_schedule
-from trellis.cli.community import act, community, explaining
+from trellis.cli.community import act, community, explaining, require_other_names
 from trellis.cli.terminal import MISUSED, Failure, make_app, progress_of, show
 from trellis.compose import compose
 from trellis.logs import configure_logs
@@ -71,6 +71,7 @@ def create_backup(
     with explaining(settings):
         if (at := find_condition(settings)) in {Condition.MISSING, Condition.FOREIGN}:
             raise Failure(explain_condition(settings, at))
+    require_other_names(settings, file)
     if every is None:
         _copy_once(settings, source, file)
         show(f"Copied {source} to {file} ({file.stat().st_size:,} bytes).")

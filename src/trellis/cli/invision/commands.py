@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from trellis.cli.community import act, community
+from trellis.cli.community import act, community, require_other_names
 from trellis.cli.invision.key import read_key
 from trellis.cli.structure import export, write_whole
 from trellis.cli.terminal import Failure, make_app, progress_at_terminal, say, show
@@ -121,8 +121,10 @@ def import_invision(  # noqa: PLR0917  # Typer needs one parameter per option
     options = Options(_choose_sections(section or []), clubs, _parse_groups(group or []))
     _check_files([output, *(report or [])])
     needed = {kind.name: find_paths(kind) for kind in _KNOWN if kind.is_group or kind in options.sections}
+    settings = Settings.load()
+    require_other_names(settings, output, save, *(report or []))
     try:
-        with community(Settings.load()) as gate:
+        with community(settings) as gate:
             if save is not None:
                 check_folder(save)
             if from_ is None:
@@ -154,9 +156,11 @@ def export_invision(
 
     `trellis import invision --from FOLDER` reads them.
     """
+    settings = Settings.load()
+    require_other_names(settings, folder)
     try:
         check_folder(folder)
-        with community(Settings.load()) as gate, progress_at_terminal("Exporting") as progress:
+        with community(settings) as gate, progress_at_terminal("Exporting") as progress:
             count = _write_folder(folder, export_answers(lambda name, raw: act(gate, name, raw).value, KINDS, per_page, progress))
     except ReadingFailed as failed:
         raise Failure(str(failed)) from None

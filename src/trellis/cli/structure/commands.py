@@ -12,7 +12,7 @@ import typer
 from orjson import OPT_APPEND_NEWLINE, OPT_INDENT_2, JSONDecodeError, dumps, loads
 from typer.core import TyperCommand
 
-from trellis.cli.community import Reason, act, community
+from trellis.cli.community import Reason, act, community, require_other_names
 from trellis.cli.structure.files import Documents, read_files, write_whole
 from trellis.cli.structure.keys_file import KeysFile, open_keys_file
 from trellis.cli.structure.labels import Labels
@@ -95,7 +95,9 @@ def export(
     raw: dict[str, Any] = {"externalIds": external_ids.value, "format": "json" if json else "yaml"}
     raw |= {"sections": section} if section else {}
     raw |= {"under": under} if under is not None else {}
-    with community(Settings.load()) as gate, progress_at_terminal("Exporting"):
+    settings = Settings.load()
+    require_other_names(settings, output)
+    with community(settings) as gate, progress_at_terminal("Exporting"):
         value = act(gate, "structure.export", raw).value
     text = dumps(value, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode() if json else value.text
     if output is not None:
@@ -126,6 +128,7 @@ def plan(
     """Show what `apply` would do, without doing it. Exit 0: nothing to do; 2: there are changes; 1: refused."""
     options = _gather_options(prune, max_deletes, allow_empty, adopt)
     settings, documents = Settings.load(), read_files(files, KINDS)
+    require_other_names(settings, output)
     with community(settings) as gate:
         found = _run(gate, "structure.plan", documents, options).value
         if output is not None:
@@ -168,6 +171,7 @@ def apply(  # noqa: PLR0917  # Typer needs one parameter per option
     options = _gather_options(prune, max_deletes, allow_empty, adopt)
     settings, token = Settings.load(), None if plan is None else _read_token(plan)
     documents = read_files(files, KINDS)
+    require_other_names(settings, keys_to)
     with open_keys_file(keys_to) as keys_file, community(settings) as gate:
         if token is None:
             planned = _run(gate, "structure.plan", documents, options).value

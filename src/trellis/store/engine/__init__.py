@@ -3,7 +3,7 @@
 `Store` is one database; `Statement` is a statement that runs often. The clauses are SQL that the two engines spell differently.
 """
 
-from trellis.store.engine.backup import Damaged, backup, database_files, remove_database
+from trellis.store.engine.backup import Damaged, backup, database_files, find_reserved, remove_database, restoring_file
 from trellis.store.engine.changes import Shown
 from trellis.store.engine.clauses import (
     Contains,
@@ -55,7 +55,9 @@ __all__ = [
     "backup",
     "create_engine",
     "database_files",
+    "find_reserved",
     "refuse_full",
     "refuse_late",
     "remove_database",
+    "restoring_file",
 ]

@@ -11,6 +11,7 @@ from trellis.store import sqlite
 from trellis.store.engine.file_lock import lock_file
 
 _PAGES: Final = 2048  # copied at a time: 8 MiB of the usual pages
+_RESTORING: Final = ".restoring"  # suffix of the file that becomes the database in a restore
 _MAX_TOLD: Final = 5  # problems reported for a damaged file
 
 Progress = Callable[[int, int], None]
@@ -64,6 +65,24 @@ def _integrity(connection: Any) -> list[Any]:
 def database_files(file: Path) -> tuple[Path, ...]:
     """Return the files beside a database that hold part of its content if they exist, and last the database itself."""
     return tuple(file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal", ""))
+
+
+def restoring_file(database: Path) -> Path:
+    """Return the file beside a database that a restore works on until it becomes the database."""
+    return database.with_name(database.name + _RESTORING)
+
+
+def find_reserved(database: Path, file: Path) -> Path | None:
+    """Return which file of a database a file is, also by a link; None if it is none of them.
+
+    They are the database, what SQLite and its locks have beside it, and what a restore writes and deletes there. Raises OSError.
+    """
+    real = Path(os.path.realpath(database))
+    for own in (real, restoring_file(real)):
+        for part in (*database_files(own), lock_file(own)):
+            if os.path.realpath(file) == str(part) or (part.exists() and file.exists() and part.samefile(file)):
+                return part
+    return None
 
 
 def remove_database(file: Path) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.cli.conftest import Trellis
 from tests.program import running
 from tests.service_process import environment
 from tests.wait import wait_until
-from trellis.cli.backup.schedule import Schedule, make_one
+from trellis.cli.backup.schedule import Schedule, claim_folder, make_one, run_schedule
 from trellis.cli.terminal import Failure
 from trellis.settings import Settings
 from trellis.store.engine.backup import verify
@@ -67,6 +68,113 @@ def test_two_schedules_leave_each_others_copies_alone(tmp_path: Path, caplog: py
     make_one(schedule, be_slow, NOON)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trellis-20261122T120000Z.db", "trellis-20261122T120100Z.db"]
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_copy_in_the_same_second_overwrites_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    if not has_links:
+        monkeypatch.setattr("os.link", refuse)
+    schedule = Schedule(tmp_path, timedelta(hours=1), 9)
+
+    def copy_first(target: Path) -> None:
+        target.write_text("first")
+        make_one(schedule, copy_second, NOON)
+
+    def copy_second(target: Path) -> None:
+        target.write_text("second")
+
+    def copy_third(target: Path) -> None:
+        target.write_text("third")
+
+    make_one(schedule, copy_first, NOON)
+    make_one(schedule, copy_third, NOON)
+    copies = sorted(tmp_path.iterdir())
+    assert [path.name for path in copies] == [f"trellis-20261122T12000{second}Z.db" for second in range(3)]
+    assert [path.read_text() for path in copies] == ["first", "second", "third"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_copy_whose_name_is_taken_meanwhile_overwrites_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, has_links: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    if not has_links:
+        monkeypatch.setattr("os.link", refuse)
+
+    def be_late(target: Path) -> None:
+        target.write_text("late")
+        target.with_suffix("").write_text("precious")
+
+    make_one(Schedule(tmp_path, timedelta(hours=1), 1), be_late, NOON)
+    assert caplog.messages[-1].startswith("No copy was made: ")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("trellis-20261122T120000Z.db", "precious")]
+
+
+def test_a_folder_is_for_one_database(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "copies"
+    (tmp_path / "link.db").symlink_to("one.db")
+    claim_folder(folder, tmp_path / "one.db")
+    claim_folder(folder, tmp_path / "link.db")
+    with pytest.raises(Failure) as refused:
+        claim_folder(folder, tmp_path / "two.db")
+    assert str(refused.value) == (
+        f"{folder} has the copies of {tmp_path.resolve()}/one.db, and older ones would be deleted. Use another folder, or, if the "
+        f"database was moved, delete {folder}/.trellis-copies-of."
+    )
+    assert [path.name for path in folder.iterdir()] == [".trellis-copies-of"]
+    (folder / ".trellis-copies-of").unlink()
+    claim_folder(folder, tmp_path / "two.db")
+
+
+def test_a_folder_that_another_process_claims_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def be_late(_draft: object, owner: Path) -> None:
+        owner.write_text("/srv/other.db\n")
+        raise FileExistsError
+
+    monkeypatch.setattr("os.link", be_late)
+    with pytest.raises(Failure, match=r" has the copies of /srv/other\.db, "):
+        claim_folder(tmp_path, tmp_path / "trellis.db")
+    assert [path.name for path in tmp_path.iterdir()] == [".trellis-copies-of"]
+
+
+@on_sqlite
+def test_a_folder_with_the_copies_of_another_database_is_refused_and_stays(trellis: Trellis) -> None:
+    Path("copies").mkdir()
+    Path("copies/.trellis-copies-of").write_text("/srv/other.db\n")
+    result = trellis("backup", "copies", "--every", "1h")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("copies has the copies of /srv/other.db, and older ones would be deleted. Use another folder, ")
+    assert [path.name for path in Path("copies").iterdir()] == [".trellis-copies-of"]
+
+
+def test_a_folder_that_cannot_be_claimed_is_tried_again_at_each_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "copies"
+    folder.touch()  # not a folder yet
+    waits = iter((False, True))
+
+    class Clock:
+        def wait(self, _seconds: float) -> bool:
+            if folder.is_file():
+                folder.unlink()
+            return next(waits)
+
+    monkeypatch.setattr("trellis.cli.backup.schedule.threading", SimpleNamespace(Event=Clock))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    caplog.set_level("INFO")
+    run_schedule(Schedule(folder, timedelta(hours=1), 1), tmp_path / "trellis.db", lambda target: target.touch())
+    assert [message.split(":")[0].split(" to ")[0] for message in caplog.messages[1:]] == [
+        "No copy was made",
+        "Copied the database",
+        "Trellis has stopped.",
+    ]
+    assert (folder / ".trellis-copies-of").read_text() == f"{tmp_path.resolve()}/trellis.db\n"
 
 
 @pytest.mark.parametrize("call", ["stat", "iterdir"])

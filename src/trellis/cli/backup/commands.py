@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from trellis.cli.backup.schedule import DRAFT, Schedule, run_schedule
+from trellis.cli.backup.schedule import DRAFT, Schedule, rename_new, run_schedule
 from trellis.cli.community import act, community, explaining, require_other_names
 from trellis.cli.terminal import MISUSED, Failure, make_app, progress_of, show
 from trellis.compose import compose
@@ -78,7 +78,7 @@ def create_backup(
         return
     schedule = Schedule(file, parse_interval(every), keep)
     configure_logs(settings)
-    run_schedule(schedule, lambda target: copy_database(settings, source, target))
+    run_schedule(schedule, source, lambda target: copy_database(settings, source, target))
 
 
 def parse_interval(text: str) -> timedelta:
@@ -96,21 +96,9 @@ def _copy_once(settings: Settings, source: Path, file: Path) -> None:
         draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}{DRAFT}")
         copy_database(settings, source, draft, file)
         try:
-            _rename_new(draft, file)
+            rename_new(draft, file)
         finally:
             draft.unlink(missing_ok=True)
-
-
-def _rename_new(draft: Path, file: Path) -> None:
-    """Rename a file without overwriting another. Raises OSError."""
-    try:
-        os.link(draft, file)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(file):
-            raise FileExistsError from None
-        draft.rename(file)
 
 
 def copy_database(settings: Settings, source: Path, target: Path, named: Path | None = None) -> None:

@@ -4,12 +4,14 @@ import fcntl
 import logging
 import os
 import re
+import secrets
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from errno import EEXIST
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,7 @@ from trellis.cli.terminal import Failure
 log = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"trellis-[0-9]{8}T[0-9]{6}Z\.db", re.ASCII)
+_OWNER: Final = ".trellis-copies-of"  # the file in a folder that names the database whose copies the folder is for
 DRAFT: Final = ".partial"  # ends the name of a copy until it is complete: a process may be killed in the middle of it
 
 
@@ -30,14 +33,24 @@ class Schedule:
     keep: int
 
 
-def run_schedule(schedule: Schedule, copy: Callable[[Path], None]) -> None:
-    """Make copies until SIGTERM or SIGINT. A copy that fails is logged, and the next one is made when it is due."""
+def run_schedule(schedule: Schedule, database: Path, copy: Callable[[Path], None]) -> None:
+    """Make copies of a database until SIGTERM or SIGINT. A copy that fails is logged, and the next one is made when it is due.
+
+    Raises Failure if the folder has the copies of another database.
+    """
+
+    def copy_to_own(target: Path) -> None:
+        claim_folder(schedule.folder, database)
+        copy(target)
+
+    with suppress(OSError):  # logged with the copy, which fails as well
+        claim_folder(schedule.folder, database)
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
     log.info("A copy every %s in %s; the newest %d are kept. Send SIGTERM to stop.", schedule.every, schedule.folder, schedule.keep)
     while True:
-        make_one(schedule, copy, datetime.now(UTC))
+        make_one(schedule, copy_to_own, datetime.now(UTC))
         if over.wait(schedule.every.total_seconds()):
             log.info("Trellis has stopped.")
             return
@@ -45,13 +58,16 @@ def run_schedule(schedule: Schedule, copy: Callable[[Path], None]) -> None:
 
 def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> None:
     """Make a copy, and then delete the oldest ones beyond those to keep. If no copy was made, none is deleted."""
-    target = schedule.folder / f"trellis-{at:%Y%m%dT%H%M%SZ}.db"
     try:
         schedule.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _without_leftovers(schedule.folder):
-            copy(draft := target.with_name(target.name + DRAFT))
+            target = _name_copy(schedule.folder, at)
+            copy(draft := _draft(target))
             size = draft.stat().st_size
-            draft.rename(target)
+            try:
+                rename_new(draft, target)
+            finally:
+                draft.unlink(missing_ok=True)
     except (Failure, OSError) as error:
         log.error("No copy was made: %s", error)  # noqa: TRY400  # the sentence says it; a traceback would not help
         return
@@ -69,6 +85,54 @@ def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> 
             old.unlink(missing_ok=True)  # another schedule may have been quicker
         except OSError as error:
             log.error("%s could not be deleted: %s", old, error.strerror)  # noqa: TRY400  # as above
+
+
+def claim_folder(folder: Path, database: Path) -> None:
+    """Note in a folder that it is for the copies of a database, unless that is noted already.
+
+    Raises Failure if it is for those of another database, and OSError if the note cannot be read or written.
+    """
+    owner, own = folder / _OWNER, os.fsencode(os.path.realpath(database)) + b"\n"
+    if not owner.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = owner.with_name(f"{owner.name}.{secrets.token_hex(4)}")
+        try:
+            draft.write_bytes(own)
+            with suppress(FileExistsError):  # another process was quicker
+                rename_new(draft, owner)
+        finally:
+            draft.unlink(missing_ok=True)
+    if (found := owner.read_bytes()) != own:
+        other = os.fsdecode(found).strip() or "another database"
+        raise Failure(
+            f"{folder} has the copies of {other}, and older ones would be deleted. Use another folder, or, if the database was "
+            f"moved, delete {owner}."
+        )
+
+
+def rename_new(draft: Path, file: Path) -> None:
+    """Rename a file without overwriting another. Raises OSError. The old name may remain, as a second one."""
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(file):
+            raise FileExistsError(EEXIST, os.strerror(EEXIST), str(file)) from None
+        draft.rename(file)
+
+
+def _name_copy(folder: Path, at: datetime) -> Path:
+    """Return an unused name for a copy: that of its time, or of the next second without a copy."""
+    while True:
+        target = folder / f"trellis-{at:%Y%m%dT%H%M%SZ}.db"
+        if not os.path.lexists(target) and not os.path.lexists(_draft(target)):
+            return target
+        at += timedelta(seconds=1)
+
+
+def _draft(target: Path) -> Path:
+    return target.with_name(target.name + DRAFT)
 
 
 @contextmanager

@@ -130,6 +130,36 @@ def test_a_setting_that_may_hold_a_password_is_named_but_not_shown(name: str, va
     assert refused.value.__suppress_context__  # nor in the traceback
 
 
+@pytest.mark.parametrize(
+    "password", ["p@wSECRET", "p@", "@wSECRET", "p@w@SECRET", "p@w/SECRET", "p@w?SECRET", "p@w#SECRET:", "p:@SECRET"]
+)
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
+@pytest.mark.parametrize("user", ["u", "u@server"])
+def test_an_unescaped_at_in_the_password_of_the_database_is_refused_and_not_shown(scheme: str, user: str, password: str) -> None:
+    with pytest.raises(SettingsError, match="must have no @ in its password: write it as %40") as refused:
+        load(DATABASE_URL=f"{scheme}://{user}:{password}@127.0.0.1:1/x")
+    assert "SECRET" not in str(refused.value)
+    assert "127.0.0.1" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u@server:password@host/db",
+        "postgresql://u@server@host/db",
+        "postgresql://u:p%40w@[::1]:5432/db",
+        "postgresql://u:p/w?x#y[z@host:1,other:2/db?sslmode=verify-full",
+        "postgresql://u:p@host/my@db?sslrootcert=/etc/ca.pem",
+        "postgresql://u:p@/db?host=@/run/postgresql",
+        "postgresql://host/db?user=a@b",
+        "postgresql:///db",
+        "sqlite:////srv/a@b/c@d.db",
+    ],
+)
+def test_an_at_elsewhere_in_the_address_of_the_database_is_none_in_the_password(address: str) -> None:
+    assert load(DATABASE_URL=address).database_url == address
+
+
 def test_a_setting_in_another_encoding_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"^TRELLIS_COMMUNITY_NAME is not text in UTF-8.$"):
         load(COMMUNITY_NAME=os.fsdecode(b"Caf\xe9"))

@@ -14,7 +14,7 @@ from tests.service_process import environment
 from tests.wait import GIVE_UP, wait_until
 from trellis.settings import Settings
 from trellis.traces import find_traceparent, load_traces, log_fields
-from trellis.traces.sending import SentTraces, _Sender
+from trellis.traces.sending import SentTraces, _find_endpoint, _Sender
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -111,3 +111,18 @@ def test_that_spans_cannot_be_sent_is_said_once_and_that_they_can_again_once(cap
         "Traces cannot be sent",
         "Traces are sent again. At least 2 spans were left out.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [
+        ("https://u:p@SECRET@traces.example:4318/v1", "https://traces.example:4318"),
+        ("https://u:SECRET/p@traces.example", "the address in OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ("https://u:SECRET#p@traces.example", "the address in OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ("", "://"),
+    ],
+)
+def test_no_part_of_a_password_for_traces_is_shown(monkeypatch: pytest.MonkeyPatch, endpoint: str, shown: str) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", raising=False)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+    assert _find_endpoint() == shown

@@ -19,6 +19,8 @@ _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict
 _USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
 # The user and the password in the address of a database, as SQLAlchemy finds them: the password may contain / ? # and [.
 _USER: Final = re.compile(r"//[^:/@]*(:[^@]*)?@")
+# The same, after which there is a further @ in the host, or before a slash in what follows it: all that is part of the password.
+_UNESCAPED: Final = re.compile(r"[a-z]+://(?>[^:/]*(:[^@]*)?@)[^/?]*(@|[/?][^=@]*@[^=]*/)")
 _LONGEST_SECRET: Final = 64 * 1024  # characters in its file
 _SINGLE_QUOTED: Final = re.compile(r"[^=]*=[^\S\r\n]*'")  # a line of a settings file
 
@@ -79,6 +81,8 @@ def parse_database_url(text: str) -> str:
     """Parse the address of a database."""
     if not text.startswith(("sqlite:///", "postgresql://", "postgres://")) or text == "sqlite:///":
         raise ValueError("must begin with sqlite:/// (and name a file) or postgresql://")
+    if not text.startswith("sqlite") and _UNESCAPED.match(text):  # or a part of the password is taken for the host, and shown
+        raise ValueError("must have no @ in its password: write it as %40")
     return text
 
 

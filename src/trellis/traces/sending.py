@@ -135,4 +135,6 @@ def _find_endpoint() -> str:
     """Return the scheme and host to which spans are sent, without a user and password."""
     told = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
     parts = urlsplit(told)
+    if "@" in parts.path + parts.query + parts.fragment:  # perhaps after a slash in the password, which then begins in the host
+        return "the address in OTEL_EXPORTER_OTLP_ENDPOINT"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

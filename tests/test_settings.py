@@ -45,6 +45,23 @@ def test_variables_of_others_are_none_of_our_business() -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["trellis_database_url", "Trellis_Database_Url", "TRELLIS_database_url", "trellis_database_url_file"]
+)
+def test_a_setting_that_is_not_in_capitals_is_refused(tmp_path: Path, name: str) -> None:
+    told = f"^{name} must be in capitals: {name.upper()}\\.$"
+    with pytest.raises(SettingsError, match=told):
+        Settings.load({name: "sqlite:///other.db"}, None)
+    (tmp_path / ".env").write_text(f"{name}=sqlite:///other.db\n")
+    with pytest.raises(SettingsError, match=told):
+        Settings.load({}, str(tmp_path / ".env"))
+
+
+def test_a_variable_of_another_program_may_begin_alike() -> None:
+    given = {"trellis": "1", "trellis_port": "8000", "trellisdatabase_url": "x", "rate_limit": "7"}
+    assert Settings.load(given, None) == Settings()
+
+
+@pytest.mark.parametrize(
     ("name", "near"),
     [
         ("RATELIMIT", "TRELLIS_RATE_LIMIT"),

@@ -49,6 +49,7 @@ class Settings(SettingFields):
         given = read_dotenv(dotenv)
         environment = os.environ if environment is None else environment
         given |= {name: text for name, text in environment.items() if text or name not in given}
+        _require_capitals(given)
         values = {name.removeprefix(PREFIX).lower(): text for name, text in given.items() if name.startswith(PREFIX)}
         for name, text in values.items():
             if text is not None and not _is_utf8(text):
@@ -69,6 +70,14 @@ class Settings(SettingFields):
         if settings.require_tls:
             require_encrypted(settings, {name: given.get(name) or "" for name in _OTHER_ADDRESSES})
         return settings
+
+
+def _require_capitals(given: Mapping[str, str | None]) -> None:
+    """Refuse a setting whose name is not in capitals, and which would have no effect. Raises SettingsError."""
+    known = {variable(name) for name in definitions()} | {f"{variable(name)}_FILE" for name in _MAY_BE_IN_A_FILE}
+    for name in given:
+        if name not in known and name.upper() in known:
+            raise SettingsError(f"{name} must be in capitals: {name.upper()}.")
 
 
 def _is_utf8(text: str) -> bool:

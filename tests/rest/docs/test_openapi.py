@@ -1,6 +1,7 @@
 """The OpenAPI document: valid, complete, current, and served to anybody."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -12,9 +13,14 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import ENDPOINTS
 from tests.rest.documented import GALLERIES, Json, documented_operations, resolve_reference, validate
 from trellis.compose import catalogue_of
-from trellis.core.operation import Access
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields import Field, NodeId
+from trellis.core.nodes.crud import build_operation
+from trellis.core.operation import Access, Outcome
+from trellis.core.verbs import Body, Response, Verb
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
+from trellis.kinds.forums import FORUMS
 from trellis.refusals import REFUSALS
 from trellis.rest.docs.openapi import document
 
@@ -114,6 +120,33 @@ def test_a_kind_declared_here_is_in_it() -> None:
     assert names >= {f"galleries.{verb}" for verb in ("list", "get", "create", "update", "delete")}
     assert {"PhotoGallery", "PhotoGalleryInput", "PhotoGalleryChanges", "PhotoGalleryPage"} <= set(told["components"]["schemas"])
     assert "Pictures" in {group["name"] for group in told["x-tagGroups"]}
+
+
+def with_operation(verb: Verb, *fields: Field) -> Catalogue:
+    """Return a catalogue with one more operation on forums."""
+    more = build_operation(FORUMS, verb, "Do it", "Does it.", lambda *_: Outcome(None), fields)
+    return Catalogue({"all": lambda: [*CATALOGUE.values(), more]})
+
+
+@pytest.mark.parametrize("tail", ["/{id}/merge", "/merge"])
+@pytest.mark.parametrize(
+    ("body", "name"), [(Body.NEW, "ForumMergeInput"), (Body.CHANGES, "ForumMergeChanges"), (Body.OPTIONS, "ForumMergeInput")]
+)
+def test_the_body_of_an_operation_declared_here_has_a_schema_of_its_own(openapi: Json, tail: str, body: Body, name: str) -> None:
+    verb = Verb(name="merge", method="POST", tail=tail, writes=True, body=body, answer="The record.", code="77")
+    told = orjson.loads(orjson.dumps(document(with_operation(verb, Field("into", NodeId(), "Where to.", required=True)))))
+    schemas = told["components"]["schemas"]
+    assert list(schemas[name]["properties"]) == ["into"]
+    assert "description" not in schemas[name]
+    for body_of_another in ("ForumInput", "ForumChanges"):
+        assert schemas[body_of_another] == openapi["components"]["schemas"][body_of_another]
+
+
+def test_two_schemas_of_one_name_are_an_error() -> None:
+    look = Verb(name="input", method="GET", tail="/input", response=Response.ANSWER, answer="It.")
+    other = replace(with_operation(look)["forums.input"], name="forum.input", answers=(Field("into", NodeId(), "Where to."),))
+    with pytest.raises(ValueError, match=r"^the schema ForumInput of forum\.input is already that of another operation"):
+        document(Catalogue({"all": lambda: [*CATALOGUE.values(), other]}))
 
 
 # --- as it is served ----------------------------------------------------------------------------------------------

@@ -118,7 +118,9 @@ def _tag_groups(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
 def _schemas(operations: list[Operation], base_url: str) -> Json:
     schemas: Json = {}
     for operation in sorted(operations, key=lambda operation: operation.kind is None):
-        schemas |= schemas_of(operation)
+        for name, schema in schemas_of(operation).items():
+            if schemas.setdefault(name, schema) != schema:
+                raise ValueError(f"the schema {name} of {operation.name} is already that of another operation, and different")
     return (
         schemas
         | build_dialect_schemas(operations)

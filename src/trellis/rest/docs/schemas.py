@@ -78,13 +78,18 @@ def component_of(operation: Operation) -> str:
 
 
 def input_component(operation: Operation) -> str:
-    """Return the name of an operation's body: `ForumInput`, `ForumChanges`, `EventsRestoreInput`."""
+    """Return the name of an operation's body: `ForumInput`, `ForumChanges`, `ForumCopyInput`, `EventsRestoreInput`."""
     verb, name = verb_of(operation), component_of(operation)
     if operation.path_field is not None:  # without the field in the path
         return name + capitals(verb.name)
-    if verb.body is not Body.OPTIONS:
-        return name + ("Changes" if verb.body is Body.CHANGES else "Input")
-    return name + ("" if verb.response in _OWN else verb.name.capitalize()) + "Input"
+    named = name if verb.response in _OWN or _takes_record(operation) else name + capitals(verb.name)
+    return named + ("Changes" if verb.body is Body.CHANGES else "Input")
+
+
+def _takes_record(operation: Operation) -> bool:
+    """Return whether a body is a new record, or changes to any of its members; others have parameters of their own."""
+    is_options = verb_of(operation).body is Body.OPTIONS
+    return not is_options and (operation.kind is None or operation.fields == operation.kind.accepted)
 
 
 def capitals(words: str) -> str:
@@ -123,7 +128,7 @@ _BODIES: Final[Mapping[Body, str]] = {
 def _input(operation: Operation, body: Body) -> Schema:
     fields, name = body_fields(operation), component_of(operation)
     schema: Schema = {"type": "object"}
-    if body in _BODIES:
+    if body in _BODIES and (verb_of(operation).response in _OWN or operation.path_field or _takes_record(operation)):
         schema["description"] = _BODIES[body].format(one=operation.singular)
     schema["properties"] = {field.name: _property(field, name, default=body is Body.NEW) for field in fields}
     schema["additionalProperties"] = False

@@ -3,6 +3,8 @@
 import pytest
 
 from tests.community import CONTRACT
+from tests.fixture_types import Run
+from tests.sweeps.grantable import create_target
 from trellis.compose import catalogue_of
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate
@@ -62,6 +64,18 @@ def test_what_is_at_fault_is_refused_before_an_operation_runs(gate: Gate) -> Non
                 gate.run(Call(operation.name, TERMINAL, {"nonsense": 1}, 1 if operation.has_target else None))
             needed = {field.name for field in operation.fields if field.required}
             assert {fault.field for fault in refused.value.faults} == {"nonsense", *needed}, operation.name
+
+
+def test_what_is_needed_and_was_not_sent_is_refused(run: Run) -> None:
+    """By those too that judge their input themselves."""
+    for operation in CATALOGUE.values():
+        needed = {field.name for field in operation.fields if field.required}
+        if operation.verb is not None and needed and not operation.changes:
+            with pytest.raises(Refused) as refused:
+                run(operation.name, create_target(CATALOGUE, operation, run))
+            assert refused.value.status == 400, operation.name
+            if operation.kind is not None:
+                assert {fault.field for fault in refused.value.faults} == needed, operation.name
 
 
 @each_operation

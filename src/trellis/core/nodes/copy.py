@@ -64,7 +64,8 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         *(("INVALID_PARENT",) if kind.tree else ()),
         *(("INVALID_POSITION",) if kind.ordered else ()),
     )
-    return (build_operation(kind, COPY, f"Copy a {one}", doc, _copy, _fields(kind), refusals),)
+    operation = build_operation(kind, COPY, f"Copy a {one}", doc, _copy, _fields(kind), refusals)
+    return (replace(operation, judges_input=True),)
 
 
 def _fields(kind: NodeKind) -> tuple[Field, ...]:

@@ -54,6 +54,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
                 list_fields(kind),
                 ("PAGE_TOO_LARGE",),
             ),
+            judges_input=True,
             slow_with="under",
         ),
         replace(build_operation(kind, GET, f"Get a {one}", f"Returns the {one} with this id.", _get), snapshot=False),
@@ -61,11 +62,13 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
             build_operation(
                 kind, CREATE, f"Create a {one}", f"Creates a {one}.", create_node, kind.accepted, creation_refusals(kind)
             ),
+            judges_input=True,
             run_many=partial(create_siblings, kind),
             together_by=find_parent_of_last,
         ),
         replace(
             build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
+            judges_input=True,
             judge=partial(_find_digests, kind),
             run_many=partial(_update_many, kind),
             together_by=lambda raw: None if _READING & raw.keys() else "changes",
@@ -74,6 +77,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
             build_operation(
                 kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)
             ),
+            judges_input=True,
             run_many=None if kind.is_group else partial(delete_leaves, kind),
             together_by=lambda raw: "leaves" if moves_none(raw) and not kind.is_group else None,
         ),
@@ -98,7 +102,6 @@ def build_operation(
         run=partial(run, kind),
         fields=fields,
         writes=verb.writes,
-        judges_input=True,
         has_target=verb.has_target,
         access=Access.GRANTED if kind.serves(verb) else Access.INSIDE,
         verb=verb,
@@ -153,7 +156,6 @@ def _list(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _get(kind: NodeKind, context: Context) -> Outcome:
-    context.input.raise_faults()
     found = locate(kind, context, GET)
     return Outcome(serialize_node(kind, found.node, found.above, context.environment.community_url), shows=(shown_by(kind, found),))
 

@@ -48,7 +48,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     put = build_operation(
         kind, PUT_EXTERNAL, f"Create or change a {one} by its external id", doc, _put, (key, *also), creation_refusals(kind)
     )
-    put = replace(put, judge=partial(_find_digests, kind))
+    put = replace(put, judges_input=True, judge=partial(_find_digests, kind))
     delete = build_operation(
         kind,
         DELETE_EXTERNAL,
@@ -67,7 +67,6 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
 
 
 def _get(kind: NodeKind, context: Context) -> Outcome:
-    require((kind.external_key,), context.input).raise_faults()
     external_id = context.input.get("externalId")
     if (read := find_reachable(kind, context, external_id)) is None:
         raise invalid_id(kind.singular, external_id, kind.missing_code(GET), is_external=True)
@@ -95,7 +94,6 @@ def _put(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _delete(kind: NodeKind, context: Context) -> Outcome:
-    require((kind.external_key,), context.input).raise_faults()
     found = _find(kind, context.input, context)
     if found is None:
         raise invalid_id(kind.singular, context.input.get("externalId"), kind.missing_code(DELETE), is_external=True)

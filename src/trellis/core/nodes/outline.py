@@ -83,9 +83,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
 
 
 def _tree(kind: NodeKind, context: Context) -> Outcome:
-    given = context.input
-    given.raise_faults()
-    tx, reach = context.tx, context.find_reach(kind)
+    given, tx, reach = context.input, context.tx, context.find_reach(kind)
     root, above = given.get("root"), ""
     if root is not None:
         if (read := find_reachable(kind, context, root)) is None:

@@ -191,7 +191,8 @@ class Operation:
     path of its resource if it is served over REST, `also` are aliases of the path, and `verb` describes how it is served. `fields`
     are its parameters, and `run` carries it out inside a transaction; `snapshot` is false for a read that consists of a single
     statement. Faults in its input and required fields that were not sent are refused before it runs, unless it `judges_input`
-    itself, to refuse them together with others. `refusals` are the refusals that it can raise in addition to those shared by all
+    itself, to refuse them together with others: then it starts with `require(fields, context.input)`, and raises the faults in what
+    that returns with those that it finds. `refusals` are the refusals that it can raise in addition to those shared by all
     operations, as pairs of message and code.
 
     `run_many` carries out several calls together, which is quicker than one by one; their outcomes are in the order of the calls.
@@ -286,7 +287,8 @@ class Operation:
     def carry_out(self, context: Context) -> Outcome:
         """Run it in a transaction. Raises Refused, also for faults in its input and for required fields that were not sent."""
         if not self.judges_input:
-            require(self.fields, context.input).raise_faults()
+            given = context.input if self.changes else require(self.fields, context.input, recode=self.recode)
+            given.raise_faults()
         return self.run(context)
 
     @property

@@ -124,8 +124,10 @@ def test_the_examples_for_agents_run_as_printed(demo: tuple[Service, str], tmp_p
     assert len(listed["structuredContent"]["results"]) == 2
     assert "forums.create" in {tool["name"] for tool in tools["tools"]}
     assert begun["protocolVersion"] == "2025-06-18"
-    assert {one["uri"] for one in resources["resources"]} >= {"trellis://guide", "trellis://tree/forums", "trellis://events"}
-    assert all(f"`{one['uri']}`" in page for one in resources["resources"])
+    trees = {f"trellis://tree/{kind.name}" for kind in KINDS if f"{kind.name}.tree" in catalogue_of(KINDS)}
+    readable = {one["uri"] for one in resources["resources"]}
+    assert readable == {"trellis://guide", *trees, "trellis://events"}
+    assert readable - trees < {*re.findall(r"`(trellis://[\w/]+)`", page)} <= readable
     assert plan["structuredContent"]["deleted"]["ids"] == [made["structuredContent"]["id"]]
     assert undone["structuredContent"]["record"] is None
     assert loads(missing["content"][0]["text"])["errorMessage"] == "INVALID_ID"

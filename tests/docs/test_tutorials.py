@@ -24,9 +24,14 @@ _SWEEPS: Final = (
     "tests/sweeps/test_operations.py",
     "tests/sweeps/test_interfaces.py",
     "tests/sweeps/test_kinds.py",
+    "tests/sweeps/test_events.py::test_every_event_and_every_message_is_as_documented",
     "tests/core/test_operation.py",
     "tests/core/test_verbs.py",
+    "tests/core/keys/test_presets.py",
     "tests/kinds/test_kinds.py",
+    "tests/languages/test_catalogues.py::test_an_offered_language_is_whole",
+    "tests/languages/test_catalogues.py::test_the_catalogues_of_an_offered_language_are_up_to_date",
+    "tests/docs/test_pages.py::test_the_examples_for_agents_run_as_printed",
     "tests/rest/docs/test_openapi.py",
     "tests/rest/docs/test_openapi_examples.py",
     "tests/rest/docs/test_reference.py",
@@ -204,7 +209,7 @@ def test_a_kind_is_added_as_printed(package: Path, before: dict[str, Any]) -> No
     assert {"GET /courses", "POST /courses/new", "POST /courses/{id:int}/copy"} <= set(after["panel"])
     assert {"course.created", "course.moved", "course.copied", "course.restored"} <= set(after["events"])
     readable(package, "src/trellis/kinds/courses.py", "src/trellis/kinds/__init__.py")
-    assert '"level": "advanced"' in type_in(package, "add-a-kind.md")
+    assert '"difficulty": "advanced"' in type_in(package, "add-a-kind.md")
 
 
 def test_an_operation_is_added_as_printed(package: Path, before: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ def test_an_offered_language_is_whole(code: str) -> None:
 
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_the_catalogues_of_an_offered_language_are_up_to_date(code: str) -> None:
-    assert update(FOLDER / code, find_known_texts(code), writes=False) == []
+    assert update(FOLDER / code, find_known_texts(code), writes=False) == [], "Run `make catalogues`."
 
 
 @cache

@@ -89,6 +89,10 @@ def _leave_all_events(kind: NodeKind, run: Run) -> None:
     run("events.restore", deleted)
     changed = run("events.list", type=f"{singular_of(kind.name)}.updated", limit=1)["results"][0]["seq"]
     run("events.restore", changed)
+    left = {event["type"] for event in run("events.list", resource=kind.name, limit=1000)["results"]}
+    for operation in (one for one in CATALOGUE.values() if one.kind is kind):
+        if not left.issuperset(event_types([operation])):
+            run(operation.name, create_target(CATALOGUE, operation, run), **given_of(operation))
 
 
 @sqlite

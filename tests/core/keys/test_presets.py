@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.community import grantable
+from tests.community import CATALOGUE, grantable
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate, Result
@@ -35,15 +35,16 @@ def test_an_agent_reads_proposes_and_undoes_its_own(run: Run) -> None:
     assert made["expiresAt"] == "2026-02-07T09:30:00.000Z"
     assert made["perDay"] == 1_000
     assert made["grants"] == [name for name in grantable("*") if not name.startswith(("access.", "proposals.", "webhooks."))]
-    unlimited = set(made["grants"]) - {"events.list"}
-    writes = grantable("*.create", "*.update", "*.delete", "*.copy", "structure.apply")
+    on_nodes = [operation for operation in CATALOGUE.grantable if operation.can_be_limited and not operation.is_about_events]
+    writes = sorted(operation.name for operation in on_nodes if operation.writes and not operation.is_plan)
+    assert {"groups.delete", "forums.create", "forums.update", "forums.copy", "structure.apply"} <= {*writes}
     by_bound: dict[str, list[str]] = {}
     for name in made["grants"]:
         by_bound.setdefault(str(made["bounds"].get(name)), []).append(name)
     assert by_bound == {
-        "None": [name for name in grantable("*.get", "*.list", "structure.export", "structure.plan") if name in unlimited],
+        "None": sorted({operation.name for operation in on_nodes} - {*writes}),
         "{'level': 'allow', 'ownOnly': True}": grantable("*.restore", "events.list"),
-        "{'level': 'propose'}": [name for name in writes if name in made["grants"]],
+        "{'level': 'propose'}": writes,
     }
 
 
@@ -57,13 +58,10 @@ def test_grants_that_are_sent_have_the_bounds_of_the_preset_and_those_that_are_s
     bounds = {"forums.*": {"under": ["forums:12"]}, "forums.copy": None, "forums.delete": {"level": "allow"}}
     made = _make(run, grants=["forums.*", "webhooks.list"], bounds=bounds)
     assert made["grants"] == [*grantable("forums.*"), "webhooks.list"]
-    assert made["bounds"] == {
-        "forums.create": {"level": "propose", "under": ["forums:12"]},
-        "forums.delete": {"level": "allow", "under": ["forums:12"]},
-        "forums.get": {"level": "allow", "under": ["forums:12"]},
-        "forums.list": {"level": "allow", "under": ["forums:12"]},
-        "forums.restore": {"level": "allow", "under": ["forums:12"], "ownOnly": True},
-        "forums.update": {"level": "propose", "under": ["forums:12"]},
+    levels = {name: "propose" if CATALOGUE[name].writes else "allow" for name in grantable("forums.*") if name != "forums.copy"}
+    levels |= {"forums.delete": "allow", "forums.restore": "allow"}
+    assert made["bounds"] == {name: {"level": level, "under": ["forums:12"]} for name, level in levels.items()} | {
+        "forums.restore": {"level": "allow", "under": ["forums:12"], "ownOnly": True}
     }
 
 

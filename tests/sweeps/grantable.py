@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from tests.fixture_types import Run
 from trellis.core.catalogue import Catalogue
@@ -38,6 +38,12 @@ def create_target(catalogue: Catalogue, operation: Operation, run: Run, name: st
         return made
     run(f"{operation.resource}.delete", made)
     return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])
+
+
+def given_to(operation: Operation, name: str) -> dict[str, Any]:
+    """Return what is sent in the body of an operation: a name if it takes that of a node, and else what is in its example."""
+    takes_name = operation.kind is not None and "name" in {field.name for field in operation.fields}
+    return {"name": name} if takes_name else given_of(operation)
 
 
 def needed_by(operation: Operation) -> dict[str, str]:

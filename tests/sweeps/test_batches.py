@@ -7,7 +7,7 @@ import pytest
 from tests.api_client import ApiClient, Json, read_refusal
 from tests.database_state import DatabaseState, Rows
 from tests.fixture_types import MakeKey, Run
-from tests.sweeps.grantable import create_target
+from tests.sweeps.grantable import create_target, given_to
 from trellis.compose import catalogue_of
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
@@ -33,9 +33,7 @@ def batchable(gate: Gate) -> list[Operation]:
 def build_step(run: Run, operation: Operation, external_id: str) -> Json:
     """Make a record with a telling name, and return the step of a batch that is about it."""
     about: Json = {"operation": operation.name}
-    body = dict(given_of(operation)) if operation.verb is not None and operation.verb.body is not None else {}
-    if operation.kind is not None:
-        body = {"name": SECRET} if operation.verb is not None and operation.verb.body is not None else {}
+    body = given_to(operation, SECRET) if operation.verb is not None and operation.verb.body is not None else {}
     if operation.fork is not None:
         operation, body = CATALOGUE[operation.fork.to[0]], {}
     made = create_target(CATALOGUE, operation, run, SECRET)

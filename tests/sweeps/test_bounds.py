@@ -8,14 +8,13 @@ import pytest
 from tests.api_client import ApiClient
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
-from tests.sweeps.grantable import create_target, grantable_routes, needed_by
+from tests.sweeps.grantable import create_target, given_to, grantable_routes, needed_by
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
 from trellis.core.verbs import Body
 from trellis.errors import Refused
 from trellis.http.routes import Route
 from trellis.kinds import KINDS
-from trellis.rest.docs.examples import given_of
 
 CATALOGUE: Final = catalogue_of(KINDS)
 ROUTES: Final = grantable_routes(CATALOGUE)
@@ -28,8 +27,7 @@ def _keeps(operation: Operation) -> bool:
 def _ask(api: ApiClient, route: Route, target: int | None, key: str, **query: Any) -> Any:
     more: dict[str, Any] = {"params": needed_by(route.operation) | query}
     if route.verb.body in {Body.NEW, Body.CHANGES}:
-        named = {"name": f"By {route.operation.name}"}
-        more["json"] = named if route.operation.kind is not None else given_of(route.operation)
+        more["json"] = given_to(route.operation, f"By {route.operation.name}")
     return api(route.method, route.path.replace("{id}", str(target)), key=key, **more)
 
 

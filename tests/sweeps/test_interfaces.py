@@ -12,14 +12,13 @@ from tests.community import CONTRACT
 from tests.database_state import DatabaseState, Event
 from tests.fixture_types import Run
 from tests.service_process import environment
-from tests.sweeps.grantable import create_target, grantable_routes
+from tests.sweeps.grantable import create_target, given_to, grantable_routes
 from trellis.cli.app import app
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
 from trellis.core.verbs import LIST, RESTORE, Body
 from trellis.http.routes import Route, build_routes
 from trellis.kinds import KINDS
-from trellis.rest.docs.examples import given_of
 from trellis.settings import Settings
 
 CATALOGUE: Final = catalogue_of(KINDS)
@@ -83,7 +82,7 @@ def sent_to(operation: Operation) -> dict[str, Any]:
     """Return what is sent to one that needs something, such as a create or an update."""
     if operation.verb is None or operation.verb.body not in {Body.NEW, Body.CHANGES}:
         return {}
-    return {"name": "By any door"} if operation.kind else given_of(operation)
+    return given_to(operation, "By any door")
 
 
 def over_rest(api: ApiClient, route: Route, target: int | None) -> Any:

@@ -16,7 +16,7 @@ from tests.api_client import CLIENT_ADDRESS, ApiClient, read_refusal
 from tests.community import CONTRACT
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
-from tests.sweeps.grantable import create_target, grantable_routes, needed_by
+from tests.sweeps.grantable import create_target, given_to, grantable_routes, needed_by
 from trellis.compose import catalogue_of
 from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.operation import Operation
@@ -24,7 +24,6 @@ from trellis.core.verbs import DELETE, RESTORE, Body
 from trellis.http.routes import Route
 from trellis.kinds import KINDS
 from trellis.rest.dialect import TRANSLATORS
-from trellis.rest.docs.examples import given_of
 
 CATALOGUE: Final = catalogue_of(KINDS)
 NAMES: Final = frozenset(operation.name for operation in CATALOGUE.grantable)
@@ -58,8 +57,7 @@ class Sweep:
         path = route.path.replace("{id}", str(target))
         more["params"] = needed_by(route.operation) | dict(more.get("params", {})) | ({"dryRun": "1"} if dry else {})
         if route.verb.body in {Body.NEW, Body.CHANGES}:
-            named = {"name": f"By {route.operation.name}"}
-            more["json"] = named if route.operation.kind is not None else given_of(route.operation)
+            more["json"] = given_to(route.operation, f"By {route.operation.name}")
         return self._api(route.method, path, key=key, **more)
 
     def _call(
@@ -79,7 +77,7 @@ class Sweep:
             {"dryRun": True} if dry else {}
         )
         if route.verb.body in {Body.NEW, Body.CHANGES}:
-            arguments |= {"name": f"By {operation.name}"} if operation.kind is not None else given_of(operation)
+            arguments |= given_to(operation, f"By {operation.name}")
         answer = agent.send("tools/call", {"name": find_tool(operation), "arguments": arguments}, key=key, **more)
         told = answer.json()
         if "error" in told:

@@ -8,12 +8,11 @@ import pytest
 from tests.api_client import ApiClient, read_refusal
 from tests.database_state import DatabaseState, Event, Rows
 from tests.fixture_types import MakeKey, Run
-from tests.sweeps.grantable import create_target, grantable_routes
+from tests.sweeps.grantable import create_target, given_to, grantable_routes
 from trellis.compose import catalogue_of
 from trellis.core.verbs import RESTORE, Body
 from trellis.http.routes import Route
 from trellis.kinds import KINDS
-from trellis.rest.docs.examples import given_of
 
 CATALOGUE: Final = catalogue_of(KINDS)
 ROUTES: Final = [route for route in grantable_routes(CATALOGUE) if route.operation.is_proposable]
@@ -28,7 +27,7 @@ DIFFERS: Final = frozenset(
 def ask(api: ApiClient, route: Route, target: int | None, key: str, **more: Any) -> httpx.Response:
     """Call an operation as simply as it can be."""
     if route.verb.body in {Body.NEW, Body.CHANGES}:
-        more["json"] = {"name": "By its key"} if route.operation.kind is not None else given_of(route.operation)
+        more["json"] = given_to(route.operation, "By its key")
     return api(route.method, route.path.replace("{id}", str(target)), key=key, **more)
 
 

@@ -54,10 +54,15 @@ def _complete_values(fields: Iterable[Field]) -> Values:
 
 
 def _changes(operation: Operation) -> Values:
-    """Return changes of the name and of the kind's first field that has an example; for other records, of the last text."""
+    """Return changes of the name and of the kind's first field that has an example; for other records, of the last text.
+
+    An operation on nodes that does not take a name has parameters of its own.
+    """
     if operation.kind is None:
         text = next(field for field in reversed(writable(operation.fields)) if isinstance(field.example, str))
         return {text.name: f"Another {operation.singular}"}
+    if operation.kind.name_field not in operation.fields:
+        return _complete_values(operation.fields)
     own = (field for field in writable(operation.kind.fields) if field.example is not None)
     return {operation.kind.name_field.name: f"Another {operation.singular}"} | {f.name: _value(f) for f in list(own)[:1]}
 

@@ -15,7 +15,7 @@ from tests.agent_client import AgentClient
 from tests.api_client import CLIENT_ADDRESS, ApiClient, read_refusal
 from tests.community import CONTRACT
 from tests.database_state import DatabaseState
-from tests.fixture_types import MakeKey, Run
+from tests.fixture_types import Clock, MakeKey, Run
 from tests.sweeps.grantable import create_target, given_to, grantable_routes, needed_by
 from trellis.compose import catalogue_of
 from trellis.core.dialect import DIALECTS, TRELLIS
@@ -269,6 +269,22 @@ def test_a_dry_write_and_a_refused_one_leave_nothing(sweep: Sweep, key: MakeKey,
                 assert codes == {gone["errorCode"]}
                 stale = sweep.ask(route, target, key=text, headers={"If-Match": '"of-another-version"'})
                 sweep.read_refusal(route.operation, stale, 412, "PRECONDITION_FAILED")
+
+
+@pytest.mark.parametrize("door", [TRELLIS])
+def test_no_record_of_a_node_gets_older_if_the_clock_is_set_back(
+    sweep: Sweep, key: MakeKey, clock: Clock, database: DatabaseState
+) -> None:
+    text = key("*")
+    for route in sweep:
+        if route.operation.kind is not None and route.operation.writes:
+            clock.move(days=1)
+            target = sweep.target(route.operation)
+            clock.move(days=-1)
+            with database.new_events() as new_events:
+                assert sweep.ask(route, target, key=text).status_code == route.status
+            after = new_events()[-1]["after"]
+            assert after is None or after["updatedAt"] > clock.text, route.operation.name
 
 
 def test_a_create_that_is_repeated_is_answered_from_the_first(sweep: Sweep, key: MakeKey, database: DatabaseState) -> None:

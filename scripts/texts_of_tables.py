@@ -58,6 +58,7 @@ def _list_of_operation(operation: Operation) -> Iterator[Text]:
 def _list_of_kind(kind: NodeKind) -> Iterator[Text]:
     yield from (kind.application, kind.title, kind.title.lower(), kind.singular, kind.singular.capitalize(), kind.doc)
     yield (f"%(num)s {kind.singular}", f"%(num)s {kind.title.lower()}")
+    yield from filter(None, (kind.leaf.one, kind.leaf.several))
     yield f"{kind.singular} %(name)s"  # in what events say, where other languages put an article before it
     yield from list(kind.options)[:1]  # to see that it exists
     for option, doc in kind.options.items():

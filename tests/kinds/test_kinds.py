@@ -6,8 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
 from tests.fixture_types import Run
-from trellis.core.fields import Form
-from trellis.core.kind import NodeKind
+from trellis.core.fields import Choice, Form
+from trellis.core.kind import Leaf, NodeKind
 from trellis.core.verbs import DELETE, GET, LIST
 from trellis.kinds import KINDS
 
@@ -59,6 +59,13 @@ def test_every_default_is_a_value_that_its_own_type_keeps(kind: NodeKind) -> Non
         if field.default is not None:
             assert field.type.parse(field.default) == field.default, field.name
             assert Draft202012Validator(field.type.schema()).is_valid(field.default), field.name
+
+
+@each_kind
+def test_what_must_not_have_children_is_told_by_one_of_its_choices(kind: NodeKind) -> None:
+    types = {field.name: field.type for field in kind.fields}
+    chosen = types.get(kind.leaf.field)
+    assert kind.leaf == Leaf() or (isinstance(chosen, Choice) and kind.leaf.value in chosen.words), kind.leaf
 
 
 @each_kind

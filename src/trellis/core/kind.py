@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from trellis.core.fields import (
     Boolean,
@@ -51,6 +51,26 @@ class Derived:
     compute: Callable[[str, Values], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The nodes of a kind that must not have children: those whose field has this value; by default none.
+
+    `one` and `several` are what sentences call them: `a redirect`, `redirects`.
+    """
+
+    field: str = ""
+    value: str = ""
+    one: str = ""
+    several: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("one", "several"):
+            object.__setattr__(self, name, say(getattr(self, name)))
+
+
+_NO_LEAF: Final = Leaf()
+
+
 @dataclass(frozen=True)  # without slots: the cached properties need a __dict__
 class NodeKind:
     """One kind of node.
@@ -60,8 +80,8 @@ class NodeKind:
     all; the panel and the terminal have the five standard verbs for every kind. `code` is the stem of the kind's own error codes;
     `codes` are the error codes that do not follow this pattern, by verb or message.
 
-    `tree`: its nodes may have children. `ordered`: its nodes have a position, which callers can choose. `leaf_only` returns whether
-    a node with these stored fields must not have children. `prepare` adjusts the complete fields of a node before they are stored,
+    `tree`: its nodes may have children. `ordered`: its nodes have a position, which callers can choose. `leaf` says which nodes
+    must not have children. `prepare` adjusts the complete fields of a node before they are stored,
     and `rules` validate them; `refuses` are the messages of refusals that only its fields and rules raise. `built_in` maps the ids
     of nodes that cannot be deleted to the external ids by which structure documents name them if they have none of their own.
     `is_group`: permissions are given to its nodes. `example` is the name of a node in examples.
@@ -86,7 +106,7 @@ class NodeKind:
     rules: tuple[Rule, ...] = ()
     refuses: tuple[str, ...] = ()
     example: str = ""
-    leaf_only: Callable[[Values], bool] = lambda _: False
+    leaf: Leaf = _NO_LEAF
     built_in: Mapping[int, str] = field(default_factory=dict)
     is_group: bool = False
     codes: Mapping[str, str] = field(default_factory=dict)
@@ -107,6 +127,10 @@ class NodeKind:
     def operation(self, verb: str) -> str:
         """Return the name of one of its operations."""
         return f"{self.name}.{verb}"
+
+    def leaf_only(self, fields: Values) -> bool:
+        """Return whether a node with these fields must not have children."""
+        return fields.get(self.leaf.field) == self.leaf.value
 
     def serves(self, wanted: Verb) -> bool:
         """Return whether a verb is served over REST."""

@@ -268,7 +268,7 @@ def _finish_forum(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] 
 
     A redirect with forums below it becomes a category. A redirect for which no address is known is left out.
     """
-    if not node.kind.leaf_only(entry | {"type": entry.get("type")}):
+    if not node.kind.leaf_only(entry):
         return
     if any(not child.left_out for child in node.children):
         entry["type"] = _LEAF

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from trellis.core.fields import Boolean, Choice, Field, Html, Integer, Password, Url
-from trellis.core.nodes import Derived, NodeKind, Values
+from trellis.core.nodes import Derived, Leaf, NodeKind, Values
 from trellis.errors import Fault
 from trellis.sentences import say
 
@@ -115,5 +115,5 @@ FORUMS: Final = NodeKind(
     },
     rules=(_redirect_needs_url,),
     refuses=("NO_REDIRECT_URL", "INVALID_TYPE"),
-    leaf_only=lambda fields: fields["type"] == "redirect",
+    leaf=Leaf("type", "redirect", "a redirect", "redirects"),
 )

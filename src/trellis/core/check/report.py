@@ -168,7 +168,7 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, done:
                 )
         leaf_only = [examination.repaired.id for examination in examinations if kind.leaf_only(examination.repaired.fields)]
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
-            detail = say("its parent is {parent}, a redirect, which cannot have children", parent=parent)
+            detail = say("its parent is {parent}, {leaf}, which cannot have children", parent=parent, leaf=kind.leaf.one)
             yield _misplacement(context, kind, child, "leaf only", detail)
         done += len(batch)
         context.call.progress(done, total)

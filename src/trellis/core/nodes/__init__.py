@@ -1,6 +1,6 @@
 """Nodes: the declaration of a kind, the operations that every kind has, placement in trees, and records as callers see them."""
 
-from trellis.core.kind import Derived, NodeKind, Values
+from trellis.core.kind import Derived, Leaf, NodeKind, Values
 from trellis.core.nodes import copy, crud, external, ordering, outline
 from trellis.core.nodes.deletion import delete_leaf_rows, delete_rows
 from trellis.core.nodes.edits import Edits
@@ -17,6 +17,7 @@ __all__ = [
     "PUT_EXTERNAL",
     "Derived",
     "Edits",
+    "Leaf",
     "NodeKind",
     "Placement",
     "Unfit",

@@ -266,8 +266,10 @@ def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, field
     if not (count := count_children_in_the_way(context.tx, kind, old, fields)):
         return ()
     detail = say(
-        "type redirect allows no children, but this {singular} has {count}: move or delete them first.",
+        "{field} {value} allows no children, but this {singular} has {count}: move or delete them first.",
+        field=kind.leaf.field,
+        value=kind.leaf.value,
         singular=kind.singular,
         count=count,
     )
-    return (Fault("type", "INVALID_VALUE", detail),)
+    return (Fault(kind.leaf.field, "INVALID_VALUE", detail),)

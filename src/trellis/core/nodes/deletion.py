@@ -202,7 +202,7 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
 
 _UNFIT: Final = {
     Unfit.MISSING: mark("there is no {singular} {fate}"),
-    Unfit.LEAF_ONLY: mark("{singular} {fate} is a redirect and cannot have children"),
+    Unfit.LEAF_ONLY: mark("{singular} {fate} is {leaf} and cannot have children"),
     Unfit.ITSELF: mark("it is the one being deleted"),
     Unfit.BELOW: mark("{singular} {fate} is below the one being deleted"),
     Unfit.TOO_DEEP: mark("there would be more than {deepest} levels"),
@@ -213,7 +213,7 @@ def _find_target(kind: NodeKind, context: Context, node: Node, fate: int) -> Nod
     found = find_parent(kind, context, fate, node, of_children=True)
     if not isinstance(found, Unfit):
         return found.node
-    problem = say(_UNFIT[found], singular=kind.singular, fate=fate, deepest=DEEPEST)
+    problem = say(_UNFIT[found], singular=kind.singular, fate=fate, leaf=kind.leaf.one, deepest=DEEPEST)
     fault = Fault(
         _FATE.name,
         "INVALID_TARGET",

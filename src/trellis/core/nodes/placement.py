@@ -50,7 +50,7 @@ _UNFIT: Final = {
     Unfit.MISSING: mark(
         "parentId: there is no {singular} {id}. Send the id of a {singular}, or null for the top level.",
     ),
-    Unfit.LEAF_ONLY: mark("parentId: {singular} {id} is a redirect, and redirects cannot have children."),
+    Unfit.LEAF_ONLY: mark("parentId: {singular} {id} is {leaf}, and {leaves} cannot have children."),
     Unfit.ITSELF: mark("parentId: a {singular} cannot be moved under itself."),
     Unfit.BELOW: mark("parentId: a {singular} cannot be moved under {id}, which is below it."),
     Unfit.TOO_DEEP: mark(
@@ -77,7 +77,8 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
     if parent_id is not None and parent_id != old_parent:
         found = find_parent(kind, context, parent_id, node)
         if isinstance(found, Unfit):
-            detail = say(_UNFIT[found], singular=kind.singular, id=parent_id, deepest=tree.DEEPEST)
+            words = {"leaf": kind.leaf.one, "leaves": kind.leaf.several}
+            detail = say(_UNFIT[found], singular=kind.singular, id=parent_id, deepest=tree.DEEPEST, **words)
             return Placement(parent_id, faults=(Fault("parentId", "INVALID_PARENT", detail), *faults))
         parent, above = found.node, f"{found.above}{found.node.name} > "
     if faults:

@@ -95,7 +95,8 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
     raise Refused(
         "CHANGED_SINCE",
         say(
-            "Before the event it was a redirect, which cannot have children, but now it has {count}: move or delete them first.",
+            "Before the event it was {leaf}, which cannot have children, but now it has {count}: move or delete them first.",
+            leaf=kind.leaf.one,
             count=count,
         ),
         facts={"differences": [{"field": "children", "then": 0, "now": count}]},

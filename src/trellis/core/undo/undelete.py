@@ -138,7 +138,7 @@ def _check_depth(kind: NodeKind, context: Context, node: Node) -> None:
 _BELOW: Final = mark("{singular} {parent_id} is below it")
 _UNFIT: Final = {
     Unfit.MISSING: mark("there is no {singular} {parent_id}"),
-    Unfit.LEAF_ONLY: mark("{singular} {parent_id} is a redirect, and redirects cannot have children"),
+    Unfit.LEAF_ONLY: mark("{singular} {parent_id} is {leaf}, and {leaves} cannot have children"),
     Unfit.ITSELF: _BELOW,
     Unfit.BELOW: _BELOW,
     Unfit.TOO_DEEP: mark("under {singular} {parent_id} there would be more than {deepest} levels"),
@@ -147,7 +147,8 @@ _UNFIT: Final = {
 
 def _refuse_parent(kind: NodeKind, parent_id: int, unfit: Unfit, *, wanted: bool) -> Refused:
     """Return the refusal to restore a node under its old parent or, if `wanted`, under the requested one."""
-    problem = say(_UNFIT[unfit], singular=kind.singular, parent_id=parent_id, deepest=DEEPEST)
+    words = {"leaf": kind.leaf.one, "leaves": kind.leaf.several}
+    problem = say(_UNFIT[unfit], singular=kind.singular, parent_id=parent_id, deepest=DEEPEST, **words)
     if wanted:
         detail = say("parentId: {problem}. Send another id, or null for the top level.", problem=problem)
         return refuse_faults(Fault("parentId", "INVALID_PARENT", detail))

@@ -12,13 +12,24 @@ import pytest
 import trellis
 from tests.community import CATALOGUE
 from trellis.core.operation import Operation
-from trellis.core.verbs import SHARED, Body, Response, Verb, past_tense
+from trellis.core.verbs import _PAST, CREATE, SHARED, Body, Response, Verb, past_tense, singular_of
 
 SOURCE: Final = Path(trellis.__file__).parent
 RECORDS: Final = frozenset(name.upper() for name in SHARED)
 VERBS: Final = tuple(dict.fromkeys(operation.verb for operation in CATALOGUE.values() if operation.verb is not None))
 # What stands in the source of every question. Most modules have none of it, and need not be parsed: that takes far longer.
 MENTIONS: Final = re.compile(rf"\b(?:verb|{'|'.join(sorted(RECORDS))})\b|\.\s*operation\s*\(")
+# Of several syllables, with a last letter that is doubled if the last one is stressed; those whose last one is not; and the rest.
+LONG: Final = re.compile("[a-z]*[aeiou][a-z]*[^aeiou][aeiou][^aeiouwxy]")
+UNSTRESSED: Final = frozenset(("order", "redeliver"))
+IRREGULAR: Final = frozenset(
+    (
+        *("bind", "break", "bring", "build", "buy", "cast", "catch", "choose", "cut", "draw", "feed", "find", "forbid", "forget"),
+        *("freeze", "give", "hide", "hold", "keep", "lay", "lead", "leave", "lend", "let", "lose", "make", "mean", "meet", "pay"),
+        *("read", "rebuild", "redo", "rewrite", "run", "sell", "send", "shut", "speak", "spend", "split", "take", "tell"),
+        *("unbind", "undo", "unfreeze", "unhide", "win", "write"),
+    )
+)
 each_verb = pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 
 
@@ -107,10 +118,46 @@ def test_no_two_verbs_share_a_name_or_a_code() -> None:
 
 @pytest.mark.parametrize(
     ("name", "past"),
-    [("create", "created"), ("restore", "restored"), ("copy", "copied"), ("revoke", "revoked")],
+    [
+        *(("create", "created"), ("restore", "restored"), ("copy", "copied"), ("revoke", "revoked"), ("deploy", "deployed")),
+        *(
+            ("swap", "swapped"),
+            ("pin", "pinned"),
+            ("stop", "stopped"),
+            ("touch", "touched"),
+            ("fix", "fixed"),
+            ("clear", "cleared"),
+        ),
+    ],
 )
 def test_an_event_has_the_past_tense(name: str, past: str) -> None:
     assert past_tense(name) == past
+
+
+@pytest.mark.parametrize(
+    ("resource", "singular"),
+    [
+        *(("forums", "forum"), ("categories", "category"), ("images", "image"), ("courses", "course")),
+        *(("quizzes", "quiz"), ("series", "series"), ("classes", "class"), ("boxes", "box"), ("wishes", "wish")),
+    ],
+)
+def test_an_event_has_the_singular(resource: str, singular: str) -> None:
+    assert singular_of(resource) == singular
+
+
+@each_verb
+def test_the_past_tense_of_a_verb_that_leaves_events_is_beyond_doubt(verb: Verb) -> None:
+    first = verb.name.partition("_")[0]
+    is_doubtful = first in IRREGULAR or (LONG.fullmatch(first) and first not in UNSTRESSED)
+    assert first in _PAST or not (verb.writes and is_doubtful), (
+        f"Its events would be named '{verb.event}' for good: state its past tense in _PAST in trellis/core/verbs.py."
+    )
+
+
+def test_a_doubtful_past_tense_is_noticed() -> None:
+    for name in ("submit", "refer", "unpin", "send", "hide"):
+        with pytest.raises(AssertionError, match="for good"):
+            test_the_past_tense_of_a_verb_that_leaves_events_is_beyond_doubt(replace(CREATE, name=name))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # i
 from tests.fixture_types import Run
 from trellis.core.fields import Choice, Form
 from trellis.core.kind import Leaf, NodeKind
-from trellis.core.verbs import DELETE, GET, LIST
+from trellis.core.verbs import _SINGULARS, DELETE, GET, LIST, singular_of
 from trellis.kinds import KINDS
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -51,6 +51,14 @@ def test_every_field_and_option_is_explained_in_a_sentence(kind: NodeKind) -> No
 def test_names_are_in_one_spelling(kind: NodeKind) -> None:
     names = [*(field.name for field in kind.accepted), *kind.options]
     assert [name for name in names if not (name.isalnum() and name[0].islower())] == []
+
+
+@each_kind
+def test_its_events_are_named_by_its_singular(kind: NodeKind) -> None:
+    assert kind.name in _SINGULARS or singular_of(kind.name) == kind.singular.split()[-1], (
+        f"Its events would be named '{singular_of(kind.name)}.created' for good: state the right singular of '{kind.name}' in "
+        "_SINGULARS in trellis/core/verbs.py."
+    )
 
 
 @each_kind

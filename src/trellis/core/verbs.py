@@ -3,6 +3,7 @@
 This module declares the verbs that several resources share. A verb that only one module uses is declared in that module.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -97,24 +98,36 @@ class Verb:
         return past_tense(self.name)
 
 
-_IRREGULAR: Final = {"set": "set", "put": "put", "begin": "begun", "withdraw": "withdrawn", "reset": "reset"}
+# What the spelling of a verb or of a resource does not tell. Names of events are made of these words, so they never change.
+_PAST: Final = {"set": "set", "put": "put", "begin": "begun", "withdraw": "withdrawn", "reset": "reset"}
+_SINGULARS: Final = {"quizzes": "quiz", "series": "series"}
+_SHORT: Final = re.compile("[^aeiou]*[aeiou][^aeiouwxy]")  # of one syllable, with a last letter that is doubled: swap, pin
 
 
 def past_tense(name: str) -> str:
-    """Return the past tense of a verb: `delete` → `deleted`, `copy` → `copied`, `sign_in` → `signed_in`."""
+    """Return the past tense of a verb: `delete` → `deleted`, `copy` → `copied`, `sign_in` → `signed_in`.
+
+    It is the second half of the type of the verb's events, also of those of operations that there are no longer.
+    """
     name, underscore, rest = name.partition("_")
     return _past_tense_of(name) + underscore + rest
 
 
 def singular_of(resource: str) -> str:
-    """Return the singular of a resource: `forums` → `forum`, `categories` → `category`."""
+    """Return the singular of a resource, the first half of its events' type: `forums` → `forum`, `categories` → `category`."""
+    if resource in _SINGULARS:
+        return _SINGULARS[resource]
+    if resource.endswith(("sses", "xes", "shes")):
+        return resource.removesuffix("es")
     return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
 
 
 def _past_tense_of(name: str) -> str:
-    if name in _IRREGULAR:
-        return _IRREGULAR[name]
-    if name.endswith("y"):
+    if name in _PAST:
+        return _PAST[name]
+    if _SHORT.fullmatch(name):
+        return f"{name}{name[-1]}ed"
+    if name.endswith("y") and name[-2:-1] not in "aeiou":
         return f"{name[:-1]}ied"
     return f"{name}d" if name.endswith("e") else f"{name}ed"
 

@@ -1,6 +1,8 @@
 """Every kind that this community holds: its declaration agrees with itself and with the contract."""
 
+import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
@@ -51,6 +53,19 @@ def test_every_field_and_option_is_explained_in_a_sentence(kind: NodeKind) -> No
 def test_names_are_in_one_spelling(kind: NodeKind) -> None:
     names = [*(field.name for field in kind.accepted), *kind.options]
     assert [name for name in names if not (name.isalnum() and name[0].islower())] == []
+
+
+@each_kind
+def test_its_name_is_a_word_of_small_letters(kind: NodeKind) -> None:
+    assert re.fullmatch("[a-z]+", kind.name), (
+        f"'{kind.name}': published patterns, of events (forum.created) and of records within bounds (forums:12), allow only a to z."
+    )
+
+
+def test_a_name_that_the_patterns_do_not_allow_is_noticed() -> None:
+    for name in ("photo_galleries", "photoGalleries", "top10", "caf\u00e9s"):
+        with pytest.raises(AssertionError, match="allow only a to z"):
+            test_its_name_is_a_word_of_small_letters(replace(KINDS[0], name=name))
 
 
 @each_kind

@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
 from tests.fixture_types import Run
-from trellis.core.fields import Choice, Form
+from trellis.core.fields import Boolean, Choice, Field, Form, Groups, Integer, Type
 from trellis.core.kind import Leaf, NodeKind
 from trellis.core.verbs import _SINGULARS, DELETE, GET, LIST, singular_of
 from trellis.kinds import KINDS
@@ -80,8 +81,38 @@ def test_its_events_are_named_by_its_singular(kind: NodeKind) -> None:
 def test_every_default_is_a_value_that_its_own_type_keeps(kind: NodeKind) -> None:
     for field in kind.fields:
         if field.default is not None:
-            assert field.type.parse(field.default) == field.default, field.name
-            assert Draft202012Validator(field.type.schema()).is_valid(field.default), field.name
+            parsed = field.type.parse(field.default)
+            stored = list(parsed) if isinstance(parsed, tuple) else parsed
+            assert stored == field.default, f"{field.name}: the default must be what is stored: {stored!r}."
+            assert is_valid(field, field.default), field.name
+
+
+@each_kind
+def test_what_is_stored_without_a_default_is_a_value_of_the_type(kind: NodeKind) -> None:
+    for field in kind.fields:
+        if field.default is None and not (field.required or field.write_only):
+            assert is_valid(field, None), (
+                f"{field.name}: without a default, null is stored. Give it one, or a type with nullable=True."
+            )
+
+
+def is_valid(field: Field, value: Any) -> bool:
+    return bool(Draft202012Validator(field.type.schema()).is_valid(value))
+
+
+def test_a_field_that_stores_something_else_is_noticed() -> None:
+    def holding(type_: Type, default: Any = None) -> NodeKind:
+        return replace(KINDS[0], fields=(Field("more", type_, "More.", default=default),))
+
+    test_every_default_is_a_value_that_its_own_type_keeps(holding(Groups(), "*"))
+    test_every_default_is_a_value_that_its_own_type_keeps(holding(Groups(), []))
+    with pytest.raises(AssertionError, match=r"what is stored: \[\]"):
+        test_every_default_is_a_value_that_its_own_type_keeps(holding(Groups(), ()))
+    with pytest.raises(AssertionError, match="what is stored: True"):
+        test_every_default_is_a_value_that_its_own_type_keeps(holding(Boolean(), "true"))
+    test_what_is_stored_without_a_default_is_a_value_of_the_type(holding(Integer(1, nullable=True)))
+    with pytest.raises(AssertionError, match="nullable=True"):
+        test_what_is_stored_without_a_default_is_a_value_of_the_type(holding(Integer(1)))
 
 
 @each_kind

@@ -4,7 +4,7 @@ from calendar import month_name
 from collections.abc import Iterator
 
 from trellis.admin.keys.grants import Grid
-from trellis.admin.keys.sentence import start_small
+from trellis.admin.keys.sentence import name_columns, start_small
 from trellis.admin.nodes.form import describe_field, list_choices
 from trellis.admin.webhooks.form import event_rows
 from trellis.compose import catalogue_of, list_alarm_types
@@ -25,7 +25,9 @@ Text = str | tuple[str, str]
 def list_texts_of_tables() -> Iterator[Text]:
     """Return the texts of all tables."""
     operations = catalogue_of(KINDS)
-    grantable = {box.name for box in Grid(operations).boxes}
+    grid = Grid(operations)
+    grantable = {box.name for box in grid.boxes}
+    yield from name_columns(grid).values()
     for kind in KINDS:
         yield from _list_of_kind(kind)
     for operation in operations.values():

@@ -64,16 +64,17 @@ def _find_lead(row: BoundRow) -> int:
 
 def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
     """Return phrases for some operations: one for all resources with the same verbs, then the summaries of the other operations."""
+    does = {**_DOES, **name_columns(grid)}
     titles = {row.resource: say(row.title.lower()) for row in grid.rows} | _OTHERS
     verbs: dict[str, tuple[str, ...]] = {}
     alone: list[str] = []
     for name in names:
         resource, _, verb = name.partition(".")
-        if resource in titles and (does := _DOES.get(verb)) is not None:
-            verbs[resource] = tuple(dict.fromkeys((*verbs.get(resource, ()), does)))
+        if resource in titles and (said := does.get(verb)) is not None:
+            verbs[resource] = tuple(dict.fromkeys((*verbs.get(resource, ()), said)))
         elif (box := grid.find(name)) is not None:
             alone.append(say(start_small(box.summary)))
-    order: list[str] = list(dict.fromkeys(_DOES.values()))
+    order: list[str] = list(dict.fromkeys(does.values()))
     sorted_verbs = {resource: tuple(sorted(found, key=order.index)) for resource, found in verbs.items()}
     by_verbs = sorted(sorted_verbs, key=lambda resource: list(dict.fromkeys(sorted_verbs.values())).index(sorted_verbs[resource]))
     together: list[str] = [
@@ -81,6 +82,11 @@ def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
         for found, resources in groupby(by_verbs, key=sorted_verbs.__getitem__)
     ]
     return together + alone
+
+
+def name_columns(grid: Grid) -> dict[str, Sentence]:
+    """Return what keys do with the verbs whose columns have no word of their own in these sentences: `Touch` → `touch`."""
+    return {name: say(heading.lower()) for name, heading in grid.columns.items() if name not in _DOES}
 
 
 def _list_limits(values: Mapping[str, str]) -> list[str]:

@@ -93,8 +93,15 @@ def build_operation(
     fields: tuple[Field, ...] = (),
     refusals: Iterable[str] = (),
 ) -> Operation:
-    """Build one operation of a kind, served over REST if the kind declares the verb. `refusals` are messages of its own."""
+    """Build one operation of a kind, served over REST unless the kind's `over_rest` leaves the verb out.
+
+    `refusals` are messages of its own. INVALID_ID is not among them: a verb with a target has it anyway, with the verb's code.
+    Faults in the input, and required fields that were not sent, are refused before it runs: see `judges_input` of `Operation`.
+    """
     missing = (("INVALID_ID", kind.missing_code(verb)),) if verb.has_target else ()
+    refusals = tuple(refusals)
+    if missing and "INVALID_ID" in refusals:
+        raise ValueError(f"{kind.operation(verb.name)} has INVALID_ID twice: it need not be declared for a verb with a target")
     return Operation(
         name=kind.operation(verb.name),
         summary=summary,

@@ -11,8 +11,11 @@ from tests.admin.conftest import Visitor, page_text
 from tests.community import Community
 from tests.fixture_types import Run
 from trellis.admin.chart import build_chart
-from trellis.admin.view import format_age
+from trellis.admin.sections import pages_of
+from trellis.admin.view import build_menu, format_age
+from trellis.compose import catalogue_of
 from trellis.core.fields import format_timestamp
+from trellis.kinds import KINDS
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
@@ -33,6 +36,12 @@ NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 def test_how_far_away_a_time_is(ahead: timedelta, said: str) -> None:
     shown = format_age(format_timestamp(NOW + ahead), format_timestamp(NOW))
     assert shown.striptags() == said
+
+
+def test_every_section_of_the_pages_is_in_the_menu() -> None:
+    menu = {entry.section for _, entries in build_menu(KINDS) for entry in entries}
+    sections = {page.section for page in pages_of(catalogue_of(KINDS), KINDS)}
+    assert sections - menu == {"", "account"}  # what is open to all, and what is below the menu
 
 
 def test_a_chart_knows_its_highest_bar() -> None:

@@ -14,11 +14,15 @@ A new page is a function and one line in its module's PAGES:
             return request.page("blogs/edit.html", status=400, title=say("Rename"), form=form.add_refusal(refused))
         return request.redirect("/blogs", say("Renamed."))
 
-    PAGES = (Page("GET", "/blogs/{id:int}", show, section="blogs"), Page("POST", "/blogs/{id:int}", rename, section="blogs"))
+    PAGES = (
+        Page("GET", "/blogs/{id:int}", show, section="blogs", needs=("blogs.get",)),
+        Page("POST", "/blogs/{id:int}", rename, section="blogs", needs=("blogs.update",)),
+    )
 
-and, for a new section, a line in `admin/sections.py`. Paths are written without /admin. Before a page runs, the panel has made sure
-that there is a session (unless the page is `open`), and that a POST came from this site and is a form of at most 1 MiB, unless the
-page allows more. A POST whose token does not match still runs, with `request.stale` set: its writes are refused with StaleForm.
+A new module's PAGES are listed in `admin/sections.py`, and a new section has an entry in the menu, in `admin/view.py`. Paths are
+written without /admin. Before a page runs, the panel has made sure that there is a session (unless the page is `open`), and that a
+POST came from this site and is a form of at most 1 MiB, unless the page allows more. A POST whose token does not match still runs,
+with `request.stale` set: its writes are refused with StaleForm.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The pages of the panel, section by section. A new section is one line here."""
+"""The pages of the panel, section by section. A new section is one line here, and an entry in the menu of `view.py`."""
 
 from typing import Final
 

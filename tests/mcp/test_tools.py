@@ -119,9 +119,8 @@ def test_what_is_read_fits_the_output_schema(agent: AgentClient, run: Run, key: 
     arguments: dict[str, Any] = {"access.check": {"holder": "group:3", "operation": "forums.read", "id": community.news}}
     arguments |= {"access.keys": {"operation": "forums.get"}, "access.view": {"group": 3}}
     arguments |= {"proposals.get": {"id": 1}, "webhooks.get": {"id": 1}}
-    for resource in ("forums", "calendars", "categories", "groups", "blogs"):
-        first = agent.value(f"{resource}.list", {"perPage": 1})["results"][0]["id"]
-        run(f"{resource}.update", first, externalId="first")
+    for resource in (kind.name for kind in KINDS):
+        first = run(f"{resource}.create", name="First", externalId="first")["id"]
         arguments |= {f"{resource}.get": {"id": first}, f"{resource}.get_external": {"externalId": "first"}}
     everything = key(NAMES, bounds={"forums.delete": {"level": "propose"}})
     for tool in agent.tools(key=everything):

@@ -42,7 +42,7 @@ def test_each_kinds_form_makes_and_saves(admin: Visitor, community: Community, r
 
 def test_all_kinds_are_visited() -> None:
     (mark,) = test_each_kinds_form_makes_and_saves.pytestmark  # type: ignore[attr-defined]  # pytest puts it there
-    assert len(mark.args[1]) == len(KINDS) == 5
+    assert len(mark.args[1]) == len(KINDS) >= 5
 
 
 def test_a_new_one_under_a_parent_begins_with_its_permissions(

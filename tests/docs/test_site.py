@@ -42,6 +42,7 @@ def test_the_site_is_built_without_a_complaint_and_searched(tmp_path: Path) -> N
         page.wait_for_url("**/docs/index.html")
         page.get_by_placeholder("Search").fill("idempotency")
         page.get_by_placeholder("Search").press("Enter")
+        expect(page.get_by_text("Search finished")).to_be_visible()  # until then, what it has found moves
         page.locator("#search-results").get_by_role("link", name="Guide", exact=True).first.click()
         expect(page.get_by_role("heading", name="Idempotency").first).to_be_visible()
     assert all(url.startswith("file:") for url in asked), asked

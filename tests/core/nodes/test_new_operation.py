@@ -90,7 +90,7 @@ def test_what_it_needs_and_was_not_sent_is_refused_with_what_is_wrong(run: Run) 
 def test_an_unknown_id_is_among_its_refusals_once() -> None:
     operation = build_operation(KINDS[1], RETITLE, "Retitle it", "Retitles it.", _tell, FIELDS, ("INVALID_PARENT",))
     assert [message for message, _ in operation.refusals] == ["INVALID_ID", "INVALID_PARENT"]
-    with pytest.raises(ValueError, match=r"^forums\.retitle has INVALID_ID twice"):
+    with pytest.raises(ValueError, match=r"^forums\.retitle declares a refusal twice"):
         build_operation(KINDS[1], RETITLE, "Retitle it", "Retitles it.", _tell, FIELDS, ("INVALID_ID",))
 
 

@@ -99,9 +99,9 @@ def build_operation(
     Faults in the input, and required fields that were not sent, are refused before it runs: see `judges_input` of `Operation`.
     """
     missing = (("INVALID_ID", kind.missing_code(verb)),) if verb.has_target else ()
-    refusals = tuple(refusals)
-    if missing and "INVALID_ID" in refusals:
-        raise ValueError(f"{kind.operation(verb.name)} has INVALID_ID twice: it need not be declared for a verb with a target")
+    declared = missing + tuple((message, kind.code_of(message) or REFUSALS[message].code) for message in refusals)
+    if len(dict(declared)) < len(declared):
+        raise ValueError(f"{kind.operation(verb.name)} declares a refusal twice; one with a target need not declare INVALID_ID")
     return Operation(
         name=kind.operation(verb.name),
         summary=summary,
@@ -115,7 +115,7 @@ def build_operation(
         path=kind.path if kind.serves(verb) else None,
         also=kind.also,
         kind=kind,
-        refusals=missing + tuple((message, kind.code_of(message) or REFUSALS[message].code) for message in refusals),
+        refusals=declared,
         recode=kind.code_of,
         trace=partial(trace_node, kind) if verb.creates else None,
     )

@@ -52,7 +52,7 @@ class Sender:
         try:
             self._guard.check_url(url)
             target = httpx.URL(url)
-            async with self._lend(target, self._tls) as transport, asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._timeout), self._lend(target, self._tls) as transport:
                 await _post(transport, target, headers, body, received)
         except NotAllowed as reason:
             error = say(reasons.NOT_ALLOWED, reason=reason)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import MAX_FORM, Submitted
 from trellis.core.networks import find_network
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
@@ -17,8 +17,8 @@ from trellis.sentences import say
 _SMALL: Final = 16_384  # bytes of a form that is not counted, such as one to sign in
 _OF_ONE: Final = 4  # larger forms in progress of one administrator, or of the visitors from one network
 _OF_VISITORS: Final = 32  # larger forms in progress of all visitors
+_VISITORS: Final = "visitors"  # a name that is no address
 _HELD: Final = "trellis.held"  # the name in a scope
-_MAX_FORM: Final = 1_048_576  # bytes
 _MAX_READ: Final = 33_554_432  # bytes of a larger form that are read and discarded, so that the browser shows the response
 _MAX_FIELDS: Final = 500  # names
 _MAX_VALUES: Final = 2_000  # a field has several if several boxes are ticked
@@ -30,29 +30,24 @@ class LargeForms:
     """Counts the larger forms in progress: each takes memory from its first byte until its response has been read."""
 
     def __init__(self) -> None:
-        self._of: Counter[str] = Counter()
-        self._of_visitors = 0
+        self._of: Counter[str] = Counter()  # by caller, and of all visitors
 
     def hold(self, http: Request, admin: int | None) -> None:
         """Count a form of an administrator, or of a visitor (None). Raises Refused (BUSY) if too many are in progress."""
         size = http.headers.get("content-length", "")
         if len(size) < len(str(_MAX_READ)) and size.isascii() and size.isdigit() and int(size) <= _SMALL:
             return
-        is_visitor = admin is None
-        caller = find_network(http.client.host if http.client else "") if is_visitor else str(admin)
-        if self._of[caller] >= _OF_ONE or (is_visitor and self._of_visitors >= _OF_VISITORS):
+        network = find_network(http.client.host if http.client else "")
+        most = {network: _OF_ONE, _VISITORS: _OF_VISITORS} if admin is None else {f"administrator {admin}": _OF_ONE}
+        if any(self._of[name] >= allowed for name, allowed in most.items()):
             told = say("Too many large forms are in progress. Nothing was changed: send this one again in a moment.")
             raise Refused("BUSY", told)
-        self._of[caller] += 1
-        self._of_visitors += is_visitor
-        http.scope[_HELD] = caller, is_visitor
+        self._of.update(most.keys())
+        http.scope[_HELD] = tuple(most)
 
     def release(self, scope: MutableMapping[str, Any]) -> None:
         """Count the form of a request no longer, if it was counted."""
-        caller, is_visitor = scope.pop(_HELD, (None, False))
-        if caller is not None:
-            self._of -= Counter((caller,))  # keeps no zeros
-            self._of_visitors -= is_visitor
+        self._of -= Counter(scope.pop(_HELD, ()))  # keeps no zeros
 
 
 async def read_form(http: Request, most_multipart: int, *, signed_in: bool) -> Submitted:
@@ -64,8 +59,8 @@ async def read_form(http: Request, most_multipart: int, *, signed_in: bool) -> S
     content_type = http.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
     in_parts = kind == _MULTIPART and most_multipart > 0
-    most = most_multipart if in_parts else _MAX_FORM
-    kept = most if signed_in else min(most, _MAX_FORM)
+    most = most_multipart if in_parts else MAX_FORM
+    kept = most if signed_in else min(most, MAX_FORM)
     body, size = bytearray(), 0
     async for part in http.stream():
         size += len(part)

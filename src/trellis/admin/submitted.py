@@ -18,7 +18,7 @@ RETYPE: Final = "_retype."  # precedes the name of a typed password, which is ne
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
-_MAX_SENT: Final = 1_048_576  # bytes of a form, as it was sent: of a larger one nothing is carried, and of a visitor nothing kept
+MAX_FORM: Final = 1_048_576  # bytes of a form, as it was sent: of a larger one nothing is carried, and of a visitor nothing kept
 _MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; each may take three when encoded
 _OURS: Final = ("_", "carried-", "next", "replay")  # begin the names of fields in which nobody types
 _MAX_PAGE: Final = 1_000_000  # further pages are treated as this one
@@ -137,7 +137,7 @@ class Submitted(Mapping[str, str]):
     def is_too_large_to_carry(self) -> bool:
         """Whether a form is too large to be carried, such as one with a long document."""
         kept = self._find_typed()
-        is_large = self.size > _MAX_SENT or len(kept) > _MAX_PAIRS
+        is_large = self.size > MAX_FORM or len(kept) > _MAX_PAIRS
         return is_large or sum(len(f"{n}{v}".encode(errors="replace")) for n, v in kept) > _MAX_CARRIED
 
     def _find_typed(self) -> tuple[tuple[str, str], ...]:

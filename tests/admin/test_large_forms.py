@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from starlette.requests import Request
 
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
 from tests.api_fixtures import MakeService, serve
 from tests.memory_meter import MemoryMeter
 from tests.wait import GIVE_UP, wait_until
+from trellis.admin.reading import LargeForms
+from trellis.errors import Refused
 from trellis.settings import Settings
 
 __all__ = ["serve"]
@@ -71,3 +74,27 @@ def test_of_what_a_visitor_sends_no_more_is_kept_than_can_be_carried(visitor: Ma
     assert page.status_code == 401
     assert told in page_text(page)
     assert meter.peak < 12 * 2**20
+
+
+def test_each_administrator_sends_few_at_a_time_and_takes_no_place_of_a_visitor() -> None:
+    forms = LargeForms()
+
+    def send(admin: int | None, address: str = "192.0.2.1", size: int = SIZE) -> Request:
+        headers = [(b"content-length", str(size).encode())]
+        forms.hold(request := Request({"type": "http", "headers": headers, "client": (address, 1)}), admin)
+        return request
+
+    first, *_ = [send(7) for _ in range(4)]
+    with pytest.raises(Refused, match="BUSY"):
+        send(7)
+    send(7, size=1_000)
+    send(8)
+    for number in range(32):
+        send(None, f"198.51.100.{number}")
+    with pytest.raises(Refused, match="BUSY"):
+        send(None, "203.0.113.1")
+    for _ in range(2):  # the second time, it is not counted any more
+        forms.release(first.scope)
+    send(7)
+    with pytest.raises(Refused, match="BUSY"):
+        send(7)

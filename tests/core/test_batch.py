@@ -59,7 +59,7 @@ def test_operations_are_carried_out_in_their_order_and_leave_an_event_each(run: 
 def test_what_takes_too_long_is_refused_as_a_whole(gate: Gate, run: Run, database: DatabaseState) -> None:
     made = gate.run(Call("core.batch", KEY, {"operations": [NEWS]}))
     news = made.value["results"][0]["result"]["id"]
-    gate.environment = replace(gate.environment, job_timeout=0)
+    gate.calls.environment = replace(gate.environment, job_timeout=0)
     document = {
         "format": "trellis/1",
         "name": "site",
@@ -88,7 +88,7 @@ def test_one_operation_that_touches_very_many_nodes_ends_in_time_too(
     copied = do("forums.copy", top, withChildren=True)
     other = do("forums.copy", top, withChildren=True)
     deleted = do("forums.delete", run("events.list", after=other - 1)["results"][0]["resourceId"], deleteChildrenOrMove=-1)
-    gate.environment = replace(gate.environment, job_timeout=0)
+    gate.calls.environment = replace(gate.environment, job_timeout=0)
     for call in (
         Call("forums.copy", gardener, {"withChildren": True}, top),
         Call("forums.delete", gardener, {"deleteChildrenOrMove": -1}, top),

@@ -243,11 +243,11 @@ def test_a_failure_of_ours_is_a_problem_document_too(
 ) -> None:
     api = make_api()
     with database.unchanged():
-        api.application.rest.gate.environment = None  # type: ignore[assignment]  # as broken as can be
+        api.application.rest.gate.calls.environment = None  # type: ignore[assignment]  # as broken as can be
         try:
             answer = api.get("/core/hello", headers={"X-Request-Id": "the-broken-one"})
         finally:
-            api.application.rest.gate.environment = database.environment
+            api.application.rest.gate.calls.environment = database.environment
     document = read_refusal(answer, 500, "INTERNAL_ERROR")
     assert "Traceback" not in answer.text
     assert "NoneType" not in answer.text

@@ -48,7 +48,7 @@ def test_a_call_is_accepted_and_its_proposal_is_where_it_says(api: ApiClient, ag
 
 
 def test_where_the_service_is_known_so_is_where_to_ask(make_api: MakeApiClient, gate: Gate, agent: str) -> None:
-    gate.environment = replace(gate.environment, public_url="https://api.example")
+    gate.calls.environment = replace(gate.environment, public_url="https://api.example")
     made = make_api().post("/forums/forums", {"name": "News"}, key=agent).json()
     assert made["task"]["status_endpoint"] == f"https://api.example/api/core/proposals/{made['id']}"
 

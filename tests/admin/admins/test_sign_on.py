@@ -273,7 +273,7 @@ def test_whoever_chooses_a_password_has_still_shown_a_second_factor_at_the_provi
     visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     required = replace(gate.environment, second_factors=SecondFactorPolicy(required=True))
-    monkeypatch.setattr(gate, "environment", required)
+    monkeypatch.setattr(gate.calls, "environment", required)
     provider.claims = {"amr": ["pwd", "otp"]}
     ada = visitor()
     sign_on(ada)
@@ -289,7 +289,9 @@ def test_local_sign_in_can_be_left_to_owners(
 ) -> None:
     run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)
     run("admins.create", name="Bo", login="bo", password=PASSWORD, mustChangePassword=False, role="auditor")
-    monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=replace(gate.environment.sign_on, owners_only=True)))
+    monkeypatch.setattr(
+        gate.calls, "environment", replace(gate.environment, sign_on=replace(gate.environment.sign_on, owners_only=True))
+    )
     assert visitor().sign_in().status_code == 303
     refused = visitor().sign_in("bo")
     assert refused.status_code == 403
@@ -345,7 +347,7 @@ def test_a_session_ends_after_half_a_day_or_with_the_setting(
     sign_on(ada)
     assert len(run("admins.sessions", 1)) == 1
     moved = replace(gate.environment.sign_on, issuer="https://elsewhere.example")
-    monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=moved))
+    monkeypatch.setattr(gate.calls, "environment", replace(gate.environment, sign_on=moved))
     assert ada.get("/account").status_code == 303
     assert run("admins.sessions", 1) == []
 
@@ -379,11 +381,11 @@ def test_an_owner_who_can_sign_in_only_at_a_provider_of_before_is_not_the_last_o
     mira = run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)["id"]
     policy = gate.environment.sign_on
     for issuer in ("", "https://elsewhere.example"):
-        monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=replace(policy, issuer=issuer)))
+        monkeypatch.setattr(gate.calls, "environment", replace(gate.environment, sign_on=replace(policy, issuer=issuer)))
         for operation, raw in (("admins.disable", {}), ("admins.set_role", {"role": "auditor"})):
             with pytest.raises(Refused, match=r"^LAST_ADMINISTRATOR"):
                 run(operation, mira, **raw)
-    monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=policy))
+    monkeypatch.setattr(gate.calls, "environment", replace(gate.environment, sign_on=policy))
     assert run("admins.disable", mira)["disabledAt"]
 
 

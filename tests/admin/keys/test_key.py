@@ -145,7 +145,7 @@ def test_what_a_key_could_do_is_judged_only_where_all_its_changes_are_read(
         assert run("requests.summary", key=1)["unused"] is None
         assert "It is not known which grants are unused" in page_text(admin.get("/keys/1"))
     clock.move(days=20)
-    gate.environment = replace(gate.environment, keep_events=14)
+    gate.calls.environment = replace(gate.environment, keep_events=14)
     gate.store.write(lambda tx: purge_events(tx, gate.ago(timedelta(days=14)))).result(30)
     assert run("requests.summary", key=1)["unused"] is None
 

@@ -88,7 +88,7 @@ class _Check:
         """Run the check or the repair."""
         call, of = Call(operation, TERMINAL), self._gate.catalogue.find(operation)
         now = self._gate.now()
-        context = self._gate._build_context(of, call, of.form.read({}), self._tx, now, Recorder(self._tx, of, call, now))
+        context = self._gate.calls.build_context(of, call, of.form.read({}), self._tx, now, Recorder(self._tx, of, call, now))
         return dict(context.run(call).result)
 
     def count_unreadable(self, about: str) -> int:

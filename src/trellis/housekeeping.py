@@ -1,6 +1,6 @@
 """The background work of each serving process: it writes the request log, indexes names, and purges old rows.
 
-Several processes may do this at the same time. Work that one has finished, the others find done.
+Several processes may do this at the same time: what one has done, the others need not do again.
 """
 
 import asyncio

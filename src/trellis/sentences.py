@@ -54,7 +54,7 @@ def mark_many(one: str, many: str, /) -> tuple[str, str]:
 
 
 class Stored:
-    """Recognizes sentences that were stored in English, by matching a set of templates with any values.
+    """Recognises sentences that were stored in English, by matching a set of templates with any values.
 
     A value may be another such sentence, which may contain a third one. A text that matches no template stays as it is.
     """

@@ -46,7 +46,7 @@ class LargeForms:
         http.scope[_HELD] = tuple(most)
 
     def release(self, scope: MutableMapping[str, Any]) -> None:
-        """Count the form of a request no longer, if it was counted."""
+        """Stop counting the form of a request, if it was counted."""
         self._of -= Counter(scope.pop(_HELD, ()))  # keeps no zeros
 
 

@@ -71,7 +71,7 @@ class Commands(TyperGroup):
         return _load(cmd_name) if cmd_name in _COMMANDS else None
 
     def main(self, *arguments: Any, **options: Any) -> Any:
-        """Run a command. What it could not do is one message on stderr and an exit code, and no traceback."""
+        """Run a command. A failure is reported as one message on stderr and an exit code, without a traceback."""
         logging.getLogger("trellis").addHandler(_QUIET)
         try:
             return super().main(*arguments, **options)

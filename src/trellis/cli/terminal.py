@@ -111,7 +111,7 @@ def _echo(text: str, style: str, *, err: bool) -> None:
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Turn an error of the output into a Failure, lest it be taken for one of the database. A broken pipe ends the command."""
+    """Turn an error of the output into a Failure, not to be taken for one of the database. A broken pipe ends the command."""
     try:
         yield
     except BrokenPipeError:

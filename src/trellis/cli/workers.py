@@ -1,4 +1,4 @@
-"""Several processes that serve on the same sockets, and their parent, which starts them, watches them and replaces them."""
+"""Several processes that serve on the same sockets, and their parent, which starts, watches and replaces them."""
 
 import asyncio
 import gc

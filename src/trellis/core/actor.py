@@ -45,11 +45,11 @@ class Actor:
         return cls("admin", number, name, None if permit is None else permit.operations, permit=permit, session=session)
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize an actor, as events and webhooks name it."""
+        """Serialise an actor, as events and webhooks name it."""
         return {"type": self.type, "id": self.id, "name": self.name}
 
     def is_named(self, named: Mapping[str, Any]) -> bool:
-        """Return whether a serialized actor, such as the actor of an event, is this one, whatever its name was then."""
+        """Return whether a serialised actor, such as the actor of an event, is this one, whatever its name was then."""
         return (named["type"], named["id"]) == (self.type, self.id)
 
     def may(self, operation: str) -> bool:

@@ -1,4 +1,4 @@
-"""The responses kept for Idempotency-Keys: what is kept of a write, and the response to a repeated request."""
+"""The responses kept for Idempotency-Keys: storing the response to a write, and returning it to a repeated request."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -74,8 +74,8 @@ def keep(
 ) -> bool:
     """Keep the response of a write under the key and the token of its call; return whether it was kept. It must contain no secret.
 
-    The response of a batch that only read is not kept: a repetition does nothing twice, and a key that may only read must not fill
-    the disk.
+    The response of a batch that only read is not kept: repeating it does no harm, and a key that may only read must not fill the
+    disk.
     """
     member = _PROPOSAL if verb is not None and verb.records_at else _RESPONSE
     if member == _RESPONSE and operation.results_in and not _has_written(operation, response, catalogue):

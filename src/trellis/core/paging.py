@@ -36,7 +36,7 @@ def refusing_large_pages() -> Iterator[None]:
 
 
 def serialize_page(results: Any, total: int, page: int, per_page: int) -> dict[str, Any]:
-    """Serialize a page. `results` is a list of records, which may be encoded already."""
+    """Serialise a page. `results` is a list of records, which may be encoded already."""
     return {
         "page": page,
         "perPage": per_page,
@@ -53,7 +53,7 @@ def read_all(read: Callable[[int], Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def number_pages(first: Mapping[str, Any]) -> Sequence[int]:
-    """Return the numbers of pages from the last to the first: then a delete meanwhile moves no record to a page already read."""
+    """Return the numbers of pages from the last to the first, so that a delete meanwhile moves no record to a page already read."""
     return range(first["totalPages"], 0, -1)
 
 

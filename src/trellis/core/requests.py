@@ -167,7 +167,7 @@ def _list(context: Context) -> Outcome:
 
 
 def serialize_request(logged: LoggedRequest) -> dict[str, Any]:
-    """Serialize a request, with its duration in milliseconds."""
+    """Serialise a request, with its duration in milliseconds."""
     request = logged.request
     return {
         "id": logged.id,

@@ -107,7 +107,7 @@ _SHORT: Final = re.compile("[^aeiou]*[aeiou][^aeiouwxy]")  # of one syllable, wi
 def past_tense(name: str) -> str:
     """Return the past tense of a verb: `delete` → `deleted`, `copy` → `copied`, `sign_in` → `signed_in`.
 
-    It is the second half of the type of the verb's events, also of those of operations that there are no longer.
+    It is the second half of the type of the verb's events, including those of operations that no longer exist.
     """
     name, underscore, rest = name.partition("_")
     return _past_tense_of(name) + underscore + rest

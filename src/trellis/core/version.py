@@ -1,4 +1,4 @@
-"""The serialized bytes of a record, and its version, which is computed from them: equal bytes have equal versions."""
+"""The serialised bytes of a record, and its version, which is computed from them: equal bytes have equal versions."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -20,12 +20,12 @@ _PART_BYTES: Final = 256 * 1024  # of JSON that is encoded at once, about
 
 
 def encode_json(record: Any) -> bytes:
-    """Serialize a record as JSON in UTF-8, keeping the order of its members."""
+    """Serialise a record as JSON in UTF-8, keeping the order of its members."""
     return orjson.dumps(record)
 
 
 def encode_large(value: Any) -> bytes:
-    """Serialize a value as `encode_json` does, but its long lists in parts: while one is encoded, no other thread can run."""
+    """Serialise a value as `encode_json` does, but its long lists in parts: while one is encoded, no other thread can run."""
     if isinstance(value, Mapping):
         return orjson.dumps({name: _encode_in_parts(one) for name, one in value.items()})
     return orjson.dumps([_encode_in_parts(one) for one in value] if isinstance(value, list | tuple) else value)

@@ -53,7 +53,7 @@ class Writes:
         return False
 
     def refuse(self, scope: Scope) -> bytes | None:  # noqa: ARG002
-        """Return the whole response to the write with this ASGI scope if too many are under way, else None."""
+        """Return the whole response to the write with this ASGI scope if too many are in progress; otherwise None."""
         return None
 
 

@@ -48,7 +48,7 @@ class Client(OAuth2Client):  # type: ignore[misc]  # it has no types
 def _read_tokens(response: httpx.Response) -> Mapping[str, Any]:
     """Return the JSON object of a response. Raises ProviderRefused, ProviderUnavailable.
 
-    Authlib's own function raises further errors, such as for a page of a proxy, or an error with a description that is no text.
+    Authlib's own function raises further errors, such as for a page of a proxy, or an error whose description is not text.
     """
     try:
         told = orjson.loads(response.content)

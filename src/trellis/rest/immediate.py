@@ -140,7 +140,7 @@ class Immediate(Reads):
         return bearer
 
     def _find_cached(self, scope: Scope, headers: dict[bytes, bytes], bearer: Bearer) -> CachedResponse | None:
-        """Return the response to a request from memory, if it is still valid, or but for its total."""
+        """Return the response to a request from memory, if it is still valid, or only its total is out of date."""
         place = scope["scheme"], headers[b"host"], scope["server"]
         if (base := self._bases.get(place)) is None:
             base = self._service.find_base_url(scope, headers)

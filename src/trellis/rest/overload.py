@@ -1,7 +1,7 @@
 """Builds the response to writes while too many wait, which the server sends without running the application.
 
-It costs a sixth of a refusal by the application. So even if four times as many writes arrive as can be done, the processor has
-time for those that are done.
+This costs a sixth of a refusal by the application, so that even if four times as many writes arrive as can be done, the processor
+has time for those that are done.
 """
 
 import re

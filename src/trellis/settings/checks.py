@@ -1,4 +1,4 @@
-"""Refuses settings that do not fit together, or with which data would go to another machine unencrypted."""
+"""Refuses settings that contradict each other, or that would send data to another machine unencrypted."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from trellis.settings.texts import SettingsError, is_encrypted_database, is_loca
 
 
 def require_encrypted(settings: SettingFields, other_addresses: Mapping[str, str]) -> None:
-    """Refuse settings and other addresses with which data would go to another machine unencrypted. Raises SettingsError."""
+    """Refuse settings and other addresses that would send data to another machine unencrypted. Raises SettingsError."""
     redis, elsewhere = settings.rate_limit_storage, ", unless it points to this machine"
     wanted = {
         "database_url": (is_encrypted_database(settings.database_url), f"needs sslmode=verify-full in its address{elsewhere}"),

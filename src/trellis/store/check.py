@@ -68,7 +68,7 @@ def _decode_object(column: Any) -> dict[str, Any] | None:
 
 
 def _decode_json(column: Any) -> Any:
-    """Return the value of a JSON column; of one that is not JSON, the exception."""
+    """Return the value of a JSON column, or the exception if it is not JSON."""
     try:
         return Transaction.decode(column)
     except orjson.JSONDecodeError as error:
@@ -84,7 +84,8 @@ def _counts(*, on_sqlite: bool) -> Statement:
 def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
     """Count the nodes of each kind and find the highest id: kind → (count, highest id).
 
-    Kinds without nodes are omitted, and so is what is no text. The highest id of a kind is no number if one of its ids is none.
+    Kinds without nodes are omitted, and so are kinds that are not text. The highest id is not a number if one of the ids is not
+    one.
     """
     _prepare(tx)
     return {kind: (count, highest) for kind, count, highest in tx.fetch(_counts(on_sqlite=tx.sqlite)) if isinstance(kind, str)}
@@ -278,7 +279,7 @@ def _is_utf8(text: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
 
 
 def _find_test(column: sa.Column[Any], *, on_sqlite: bool) -> sa.ColumnElement[bool] | None:
-    """Build the condition that a value is wrong; None if there is none. JSON that the check reads is judged where it reads it."""
+    """Build the condition that a value is wrong; None if there is none. JSON that the check reads is validated there."""
     tests: list[sa.ColumnElement[bool]] = []
     if isinstance(column.type, sa.Integer):
         tests += column > sa.literal(LARGEST, sa.BigInteger), column < sa.literal(-LARGEST, sa.BigInteger)

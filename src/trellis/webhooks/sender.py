@@ -142,7 +142,7 @@ class _Received:
         self.body = b""
 
     async def note(self, event: str, _: object) -> None:
-        """Take note of an event of the HTTP client: of the first one of the conversation over a connection."""
+        """Record an event of the HTTP client: the first one of the conversation over a connection."""
         self.reached = self.reached or event.startswith("http11.")
 
     def text(self) -> str | None:

@@ -50,13 +50,13 @@ class Step:
     body: Mapping[str, Any]
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize the step as a batch accepts it."""
+        """Serialise the step as a batch accepts it."""
         whole = {"operation": self.operation, "id": self.record["id"], "body": dict(self.body)}
         return whole | ({"ifMatch": record_version(self.record)} if self._stays_as_read else {})
 
     @property
     def moves(self) -> bool:
-        """Whether the step moves its record, and so the siblings of that, which other steps may be about."""
+        """Whether the step moves its record, and thereby siblings, which other steps may be about."""
         return self._updates and not _PLACE.isdisjoint(self.body)
 
     @property
@@ -117,7 +117,7 @@ class Plan:
     check: Callable[[Any], None] | None = None
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize the plan as the operation that carries it out accepts it."""
+        """Serialise the plan as the operation that carries it out accepts it."""
         return dict(self.raw) if self.raw is not None else _serialize_steps(self.steps)
 
     @property
@@ -127,7 +127,7 @@ class Plan:
 
 
 def _serialize_steps(steps: Sequence[Step]) -> dict[str, Any]:
-    """Serialize steps as a batch accepts them. Records that are moved are read at the end, when the others are in their places."""
+    """Serialise steps as a batch accepts them. Records that are moved are read at the end, when the others are in their places."""
     moved = [{"operation": f"{step.operation.partition('.')[0]}.get", "id": step.record["id"]} for step in steps if step.moves]
     return {"operations": [*(step.serialize() for step in steps), *moved]}
 

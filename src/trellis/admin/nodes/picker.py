@@ -90,7 +90,7 @@ async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
 def is_search(form: Mapping[str, str], pickers: Iterable[str], action: str) -> bool:
     """Return whether a form was sent to search, and not to do what its button `action` does. `pickers` are their names.
 
-    Enter sends the form without a button; that is a search if one was typed that has not been made.
+    Enter sends the form without a button; that is a search if a search was typed that has not been run.
     """
     pressed = form.get(ACTION, "")
     return pressed != action if pressed else has_new_search(form, pickers)
@@ -122,9 +122,9 @@ async def _find_chosen(request: PageRequest, kind: NodeKind, value: str) -> Opti
 async def find_options(
     request: PageRequest, kind: NodeKind, search: str, *, parents: bool, exclude: Sequence[int]
 ) -> tuple[tuple[Option, ...], int]:
-    """Find nodes by name, or the first ones at the top level without a search. Return them, and how many more matches there are.
+    """Find nodes by name, or the first ones at the top level without a search. Return them and the number of further matches.
 
-    These are matches that can be chosen, and those that were not read, of which some may not be possible to choose.
+    Some of the further matches, which were not read, may not be available.
     """
     raw: dict[str, Any] = {"perPage": _MAX_OPTIONS + 1}  # one more, which shows that there are more
     if search:

@@ -71,7 +71,7 @@ class WebhookForm(Form):
         return tuple(name for name in self["events"].chosen if name and name not in self.known)
 
     def text_of(self, fault: Fault) -> str:
-        """Return the text of a fault. If no box is ticked, it tells what to do."""
+        """Return the text of a fault. If no box is ticked, it says what to do."""
         if fault.field == "events" and self._typed is not None and not any(self._typed.all("events")):
             return say("{label}: tick at least one box.", label=self._label("events"))
         return super().text_of(fault)

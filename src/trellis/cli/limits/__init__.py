@@ -1,7 +1,7 @@
 """Accepts connections, and limits their number, the time that each step takes and the size of a head, around uvicorn's parser.
 
 uvicorn limits only the time between requests: a head or a body that never ends, and a reader that does not read, would each hold a
-descriptor and memory forever. The callbacks of the parser tell what a connection waits for; HTTP is not parsed here.
+descriptor and memory forever. The parser's callbacks show what a connection waits for; HTTP is not parsed here.
 """
 
 from trellis.cli.limits.accepting import Acceptor

@@ -153,7 +153,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def _feed(self, data: bytes) -> bytes:
-        """Let the parser have bytes; return those that it must be given then."""
+        """Pass bytes to the parser; return those that it must get afterwards."""
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
@@ -267,7 +267,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return not (self._is_answering() or self.expect_100_continue or self.transport.get_write_buffer_size())
 
     def _respond(self, response: bytes) -> None:
-        """Send the response to a write that is refused unseen. The connection stays open unless either side ends it."""
+        """Send the response to a write that is refused unread. The connection stays open unless either side ends it."""
         self._response = None
         self._record(ServerRefusal.WRITES)
         if self.parser.should_keep_alive() and not self._connections.ending:
@@ -290,7 +290,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unsent = unsent
 
     def _refuse_large(self) -> None:
-        """Refuse a head, or the trailers of a body and what else comes between its parts, of more than HEAD bytes."""
+        """Refuse a head of more than HEAD bytes, or that many bytes of trailers and other data between the parts of a body."""
         if not self._refused and self._step is not Step.REQUEST:
             follows = self._is_answering() if self._step is Step.HEAD else self._has_begun_to_answer()
             self._refuse(ServerRefusal.LARGE_HEAD, after_another=follows)
@@ -376,7 +376,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse_malformed(self) -> None:
-        """Answer bytes that are no HTTP. If they follow a request that is still being answered, only its answer is sent."""
+        """Answer bytes that are not HTTP. If they follow a request that is still being answered, only its answer is sent."""
         if self._step is Step.HEAD and self._is_answering():
             self._end_after_answer()
             self._hooks.refused[ServerRefusal.MALFORMED] += 1

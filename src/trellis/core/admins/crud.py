@@ -138,7 +138,7 @@ def updating_operation(
 
 
 def serialize_administrator(admin: Administrator) -> dict[str, Any]:
-    """Serialize an administrator: everything but the password's digest."""
+    """Serialise an administrator: everything but the password's digest."""
     return {
         "id": admin.id,
         "name": admin.name,
@@ -366,7 +366,7 @@ def _enable(context: Context) -> Outcome:
 def save_administrator(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
     """Write an administrator if something has changed; return the outcome of the operation that changed it.
 
-    `also` names changes that the serialized administrator does not show, such as a new password.
+    `also` names changes that the serialised administrator does not show, such as a new password.
     """
     before, after = serialize_administrator(old), serialize_administrator(new)
     changed = changed_members(before, after) + also

@@ -68,7 +68,7 @@ MAILED_ALARMS: Final = Field(
 
 
 def serialize_mail(admin: Administrator) -> dict[str, Any]:
-    """Serialize an administrator's e-mail address, and which alarms are mailed to it."""
+    """Serialise an administrator's e-mail address, and which alarms are mailed to it."""
     return {"email": admin.email, "mailedAlarms": admin.mailed_alarms.split(",") if admin.mailed_alarms else []}
 
 

@@ -22,7 +22,7 @@ KINDS: Final = Field(
 
 
 def serialize_role(admin: Administrator) -> dict[str, Any]:
-    """Serialize the role of an administrator. `kinds` is empty if the role is for all kinds."""
+    """Serialise the role of an administrator. `kinds` is empty if the role is for all kinds."""
     return {"role": admin.role, "kinds": admin.kinds.split(",") if admin.kinds else []}
 
 

@@ -47,8 +47,8 @@ def _is_lasting_key(event: Event) -> bool:
 class AlarmRule:
     """An alarm. `label` is its name where people choose alarms.
 
-    `operations` are patterns over the names of operations; `when` decides whether an event of these raises the alarm. What
-    administrators did themselves is no news to them, unless somebody else may have done it in their name: `may_be_forged`.
+    `operations` are patterns over the names of operations; `when` decides whether an event of these raises the alarm.
+    Administrators are not told what they did themselves, unless somebody else may have done it in their name (`may_be_forged`).
     """
 
     name: str

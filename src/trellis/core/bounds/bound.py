@@ -53,7 +53,7 @@ class Bound:
         return self.until is not None and self.until <= now
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize the bound, as it is stored and shown with a key: its level and the members that are set."""
+        """Serialise the bound, as it is stored and shown with a key: its level and the members that are set."""
         members = {
             "under": None if self.under is None else list(self.under),
             "until": self.until,

@@ -122,7 +122,7 @@ def _repair(context: Context) -> Outcome:
 
 
 def _findings(context: Context, unreadable: Sequence[Unreadable]) -> Generator[Finding]:
-    """Find all problems, part by part; each part sees the repairs made before it. What would read `unreadable` is left out."""
+    """Find all problems, part by part, each after the repairs before it; skip checks that would read `unreadable` values."""
     without = list_unreadable(unreadable)
     yield from _check_file(context)
     yield from tell_unreadable(unreadable)

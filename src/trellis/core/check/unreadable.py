@@ -1,4 +1,4 @@
-"""Tells of values in the database that cannot be read. What would have to read them is left out of the check."""
+"""Reports values in the database that cannot be read. Checks that would have to read them are skipped."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

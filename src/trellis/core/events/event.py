@@ -1,4 +1,4 @@
-"""An event: built from a successful write, named by its type, serialized for readers."""
+"""An event: built from a successful write, named by its type, serialised for readers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -132,12 +132,12 @@ def _refuse_name(field: str, name: str, known: Iterable[str]) -> Fault:
 
 
 def show_event(event: Event, actor: Actor) -> dict[str, Any]:
-    """Serialize an event for an actor who may see it, without the touched records that their role may not read."""
+    """Serialise an event for an actor who may see it, without the touched records that their role may not read."""
     return serialize_event(event) | {"touched": [one for one in event.touched if actor.sees(one["resource"])]}
 
 
 def serialize_event(event: Event) -> dict[str, Any]:
-    """Serialize an event."""
+    """Serialise an event."""
     return {
         "seq": event.seq,
         "type": event_type(event),

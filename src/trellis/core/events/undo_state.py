@@ -16,7 +16,7 @@ from trellis.store.events import Event
 
 
 def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[str, Any]]:
-    """Serialize events with a member `undo`: None if undo does not apply to them, otherwise `kept`, `undoneBy` and `open`.
+    """Serialise events with a member `undo`: None if undo does not apply to them, otherwise `kept`, `undoneBy` and `open`.
 
     `kept` is true if everything that undo needs is still in the database, and `open` if there is anything left that the caller may
     undo. For an event that created a record, `undo` is None until the event has been undone, with others of its change set.

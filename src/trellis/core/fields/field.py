@@ -14,9 +14,9 @@ class Field:
     `default` is used on create if nothing is sent. `also` are other names under which it is accepted. Lists can be filtered by a
     `listed` field. A `read_only` field is returned, and ignored when sent; a `write_only` one is never returned. `missing` is the
     message of the refusal if a required field is not sent. `brief` describes the field to agents in place of the beginning of
-    `doc`, since each word costs them something; they can do without a field that is not `for_agents`. `applies` names another field
-    and the values of that field with which this one counts; forms ask for it only then. `title` is its label in forms if its name
-    in words would not tell a person what it is; forms fold away the fields that are `seldom` set.
+    `doc`, to save tokens; a field that is not `for_agents` is not shown to them. `applies` names another field and the values of
+    that field with which this one counts; forms ask for it only then. `title` is its label in forms if its name in words would not
+    tell a person what it is; forms fold away the fields that are `seldom` set.
     """
 
     name: str

@@ -37,8 +37,8 @@ class NodeId:
 class ExternalId:
     """The id of a node in another system: 1 to 255 visible characters. null and the empty string mean none, if `nullable`.
 
-    It is never one or two dots: clients remove such a segment from a path before they send it (RFC 3986, 5.2.4). A node is not
-    given one that `check_visible` refuses, but it may have one from before, by which it is still found.
+    It is never one or two dots: clients remove such a segment from a path before they send it (RFC 3986, 5.2.4). A node cannot be
+    given one that `check_visible` refuses, but it may have one from an earlier release, by which it can still be found.
     """
 
     nullable: bool = False

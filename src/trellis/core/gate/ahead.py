@@ -1,4 +1,4 @@
-"""What is done for a write before its turn with the writer comes, so that other writes do not wait for it."""
+"""Prepares a write before its turn with the writer comes, so that other writes do not wait for the preparation."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -22,7 +22,7 @@ def read_ahead(calls: Calls, operation: Operation, call: Call, given: Input) -> 
 
 
 def find_password_calls(calls: Calls, operation: Operation, call: Call, given: Input) -> list[Call]:
-    """Return those of the calls that a call will run, and that these will run in turn, that take passwords."""
+    """Return the calls that take passwords, among those that a call will run and those that they will run in turn."""
     return [one for one in _list_inner(calls, operation, call, given) if _takes_password(calls, one)]
 
 
@@ -53,7 +53,7 @@ def digest_passwords(calls: Calls, operation: Operation, call: Call, given: Inpu
 
 
 def _find_inner_passwords(calls: Calls, tx: Transaction, call: Call) -> Iterable[tuple[Plain, str | None]]:
-    """Return the passwords in an inner call, as far as the call is known yet; none if it will be refused."""
+    """Return the passwords in an inner call, as far as it is known in advance; none if the call will be refused."""
     with suppress(Refused):
         operation = calls.authorise(call.operation, call.actor, call.target)
         given = operation.form.read(call.raw)

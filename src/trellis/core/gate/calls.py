@@ -62,7 +62,7 @@ class Calls:
         return call
 
     def renew(self, call: Call, tx: Transaction, now: str) -> Call:
-        """Return a call with what its actor may do now that the turn of the call has come. Raises Refused."""
+        """Return a call with the current rights of its actor, which may have changed while it waited. Raises Refused."""
         if (actor := renew_actor(tx, call, now, self.environment.permits)) is call.actor:
             return call
         self.authorise(call.operation, actor, call.target)

@@ -89,7 +89,7 @@ def operations() -> tuple[Operation, ...]:
 
 
 def serialize_key(key: Key, now: str) -> dict[str, Any]:
-    """Serialize a key: everything but its secret."""
+    """Serialise a key: everything but its secret."""
     return {
         "id": key.id,
         "name": key.name,
@@ -118,7 +118,7 @@ def serialize_key(key: Key, now: str) -> dict[str, Any]:
 
 
 def key_version(key: Mapping[str, Any]) -> str:
-    """Return the version of a serialized key. It changes with the key's settings, not when the key is used."""
+    """Return the version of a serialised key. It changes with the key's settings, not when the key is used."""
     return compute_version(encode_json([key[member] for member in RECORDED.values()]))
 
 
@@ -243,7 +243,7 @@ def _revoke(context: Context) -> Outcome:
 def save_key(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
     """Write a key if something has changed; return the outcome of the operation that changed it.
 
-    `also` names changes that the serialized key does not show, such as a new secret.
+    `also` names changes that the serialised key does not show, such as a new secret.
     """
     before, after = serialize_key(old, context.now), serialize_key(new, context.now)
     changed = changed_members(before, after) + also

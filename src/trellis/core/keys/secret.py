@@ -86,7 +86,7 @@ def redact_path(path: str) -> str:
 
 
 def redact_beginning(text: str, longest: int) -> str:
-    """Return the beginning of a text with keys redacted, also one that ends behind it, of which a part would look like no key."""
+    """Return the beginning of a text with keys redacted, including one that is cut off at the end."""
     return redact_keys(text[: _DECODED * longest])[:longest]
 
 

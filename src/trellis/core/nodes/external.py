@@ -104,7 +104,7 @@ def _delete(kind: NodeKind, context: Context) -> Outcome:
 def _find(kind: NodeKind, given: Input, context: Context) -> int | None:
     """Find the node with an external id among those that the call may change or delete.
 
-    It may by the last grant that it needs, for a PUT that of update; creating checks its own.
+    The last grant that the call needs decides this, which for a PUT is that of update; creating checks its own grant.
     """
     external_id = given.get("externalId")
     return find_by_external_id(kind, context, external_id) if external_id else None

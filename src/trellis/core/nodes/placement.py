@@ -126,7 +126,7 @@ def find_parent(kind: NodeKind, context: Context, number: int, node: Node | None
 
 
 def _go_too_deep(tx: Transaction, kind: NodeKind, node: Node | None, level: int, *, of_children: bool) -> bool:
-    """Return whether a node (None for a new one), or its children, would be too deep with what is below under one on this level.
+    """Return whether a node (None for a new one), or its children, would make a tree too deep under a node on this level.
 
     Nodes that would be no deeper than they are now are not too deep: trees from before the limit can be corrected step by step.
     """

@@ -1,4 +1,4 @@
-"""Serializes nodes as callers see them, with their addresses and paths, and finds the node that a call is about."""
+"""Serialises nodes as callers see them, with their addresses and paths, and finds the node that a call is about."""
 
 import re
 import unicodedata
@@ -19,12 +19,12 @@ _RUNS = re.compile(r"[^a-z0-9]+")
 
 
 def serialize_nodes(kind: NodeKind, context: Context, found: Sequence[Node]) -> list[dict[str, Any]]:
-    """Serialize nodes as callers see them; their ancestors are read in one query."""
+    """Serialise nodes as callers see them; their ancestors are read in one query."""
     return serialize_page_of_nodes(kind, context, found)[0]
 
 
 def serialize_page_of_nodes(kind: NodeKind, context: Context, found: Sequence[Node]) -> tuple[list[dict[str, Any]], Shown]:
-    """Serialize nodes as callers see them; return the records and what they show: the nodes, their ancestors and their places."""
+    """Serialise nodes as callers see them; return the records and what they show: the nodes, their ancestors and their places."""
     parents = {n.parent_id for n in found if n.parent_id is not None}
     line = nodes.find_ancestors(context.tx, kind.name, parents) if parents else {}
     above = {parent: format_path(parent, line) + " > " for parent in parents}
@@ -44,7 +44,7 @@ def find_path_above(tx: Transaction, kind: NodeKind, node: Node) -> str:
 
 
 def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
-    """Serialize one node as callers see it; `above` is the path of its parent with ' > ' after it, or ""."""
+    """Serialise one node as callers see it; `above` is the path of its parent with ' > ' after it, or ""."""
     name, fields, permissions, words = node.name, node.fields, node.permissions, slug(node.name)
     record = kind.blank.copy()
     record.update(fields)  # copying and filling in is twice as fast as building
@@ -122,5 +122,5 @@ def trace_node(kind: NodeKind, context: Context, number: int) -> Trace:
 
 
 def serialize_target(kind: NodeKind, context: Context, node: Node) -> dict[str, Any]:
-    """Serialize a node as callers see it."""
+    """Serialise a node as callers see it."""
     return serialize_nodes(kind, context, (node,))[0]

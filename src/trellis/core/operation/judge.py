@@ -1,4 +1,4 @@
-"""How the gate judges administrators by their role, what its actor may do before every write, and what a key's calls have done."""
+"""Checks of the gate: an administrator's role, an actor's current rights before each write, and what a key's calls have done."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

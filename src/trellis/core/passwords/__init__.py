@@ -1,8 +1,8 @@
 """Passwords: their digests, which are slow on purpose, and the lanes in which passwords wait to be digested.
 
 `hash_password` and `verify_password` take 15 to 50 ms of a core. They run in two threads of `Lanes`, before the writer, and each
-key, person and address waits in a lane of its own. Only passwords that become known in the writer are digested there, and those
-whose stored digest has changed meanwhile are compared with it.
+key, person and address waits in a lane of its own. The writer itself digests only passwords that become known there, and compares
+those whose stored digest has changed meanwhile.
 """
 
 from trellis.core.passwords.breached import BreachedPasswords

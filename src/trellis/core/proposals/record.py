@@ -1,4 +1,4 @@
-"""Proposals as callers see them: their states, their fields, and how they are serialized."""
+"""Proposals as callers see them: their states, their fields, and how they are serialised."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def find_state(proposal: Proposal, now: str) -> str:
 
 
 def serialize_proposal(context: Context, proposal: Proposal) -> dict[str, Any]:
-    """Serialize a proposal without what it would change in detail, which `serialize_content` adds."""
+    """Serialise a proposal without what it would change in detail, which `serialize_content` adds."""
     base = context.environment.public_url
     state = find_state(proposal, context.now)
     return {
@@ -100,18 +100,18 @@ def serialize_proposal(context: Context, proposal: Proposal) -> dict[str, Any]:
 
 
 def serialize_proposer(proposal: Proposal) -> dict[str, Any]:
-    """Serialize the actor who made a proposal."""
+    """Serialise the actor who made a proposal."""
     return {"type": proposal.actor_type, "id": proposal.actor_id or None, "name": proposal.actor_name}
 
 
 def serialize_proposals(context: Context, found: Sequence[Proposal]) -> list[dict[str, Any]]:
-    """Serialize proposals for a list, without their content."""
+    """Serialise proposals for a list, without their content."""
     deciding = _find_deciding_keys(context)
     return [_serialize(context, proposal, {}, deciding) for proposal in found]
 
 
 def serialize_content(context: Context, proposal: Proposal, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Serialize a proposal with its content."""
+    """Serialise a proposal with its content."""
     return _serialize(context, proposal, content, _find_deciding_keys(context))
 
 

@@ -38,7 +38,7 @@ class Change:
     touched: list[dict[str, Any]] = field(default_factory=list)
 
     def serialize(self) -> dict[str, Any]:
-        """Serialize the change for the list of changes in a plan."""
+        """Serialise the change for the list of changes in a plan."""
         return {
             "action": self.action,
             "resource": self.resource,

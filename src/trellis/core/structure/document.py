@@ -1,4 +1,4 @@
-"""Parses structure documents into sections and entries with their places, and collects everything that is wrong with them."""
+"""Parses structure documents into sections and entries with their places, and collects all their faults."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

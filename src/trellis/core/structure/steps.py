@@ -33,8 +33,7 @@ class Steps:
     `changes` lists what has been done, `revision` is the newest event before that, `last` the newest event so far, and `needed` are
     the names of the operations. `requests` are the operations that have changed something, with their input; a password is replaced
     by a digest that only this service can compute, so that nobody who sees the id of a plan can use it to guess passwords, and the
-    id of a new node by its external id, since nodes that are created elsewhere after a plan take the ids that its nodes would have
-    had.
+    id of a new node by its external id, since other nodes that are created after a plan take the ids that its nodes would have had.
     """
 
     def __init__(self, context: Context, call: Call, faults: list[tuple[Place, str]]) -> None:

@@ -121,7 +121,7 @@ def _rest_operation(
 
 
 def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
-    """Serialize a webhook: everything but its secret."""
+    """Serialise a webhook: everything but its secret."""
     failing = "failing" if webhook.failing_since else "on"
     return {
         "id": webhook.id,

@@ -123,7 +123,7 @@ def _get(context: Context) -> Outcome:
 
 
 def serialize_delivery(delivery: Delivery) -> dict[str, Any]:
-    """Serialize a delivery, without its message and the responses."""
+    """Serialise a delivery, without its message and the responses."""
     return {
         "id": delivery.id,
         "webhookId": delivery.webhook_id,

@@ -44,8 +44,8 @@ def is_not_modified(wanted: bytes, tag: bytes) -> bool:
 def expected_versions(sent: bytes | None) -> tuple[str, ...]:
     """Return the versions in If-Match. Weak ones are left out (RFC 9110, 13.1.1); if there are no others, the result is ("",).
 
-    ("",) matches nothing. Raises Refused (INVALID_HEADER) if the header is malformed: to guess what it should protect would be to
-    write without that protection.
+    ("",) matches nothing. Raises Refused (INVALID_HEADER) if the header is malformed: guessing what it means could write without
+    the protection that it asks for.
     """
     if sent is None:
         return ()

@@ -54,8 +54,8 @@ class RequestLog:
     async def flush(self) -> None:
         """Write everything collected so far. What is refused is kept for the next time; the store has logged why.
 
-        Requests that are completed meanwhile wait for the next time, or each of the ever smaller batches would cost a commit. The
-        counts are written by themselves, since they must not be lost with a batch, but usually in the same commit.
+        Requests that are completed meanwhile wait for the next time; otherwise, ever smaller batches would each cost a commit. The
+        counts are a write of their own, so that they are not lost with a batch, but usually share its commit.
         """
         await asyncio.gather(self._write_counts(), self._write_requests(len(self._waiting)))
 

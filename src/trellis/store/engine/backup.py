@@ -73,9 +73,9 @@ def restoring_file(database: Path) -> Path:
 
 
 def find_reserved(database: Path, file: Path) -> Path | None:
-    """Return which file of a database a file is, also by a link; None if it is none of them.
+    """Return which file of a database a file is, following links; None if it is none of them. Raises OSError.
 
-    They are the database, what SQLite and its locks have beside it, and what a restore writes and deletes there. Raises OSError.
+    A database's files are itself, those of SQLite and its locks beside it, and those that a restore uses there.
     """
     real = Path(os.path.realpath(database))
     for own in (real, restoring_file(real)):

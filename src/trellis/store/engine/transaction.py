@@ -204,7 +204,7 @@ class Transaction:
 
     @staticmethod
     def encode(value: Any) -> str:
-        """Serialize the value of a JSON column."""
+        """Serialise the value of a JSON column."""
         return orjson.dumps(value).decode()
 
     @staticmethod

@@ -25,7 +25,7 @@ _Parents = dict[int | None, int]  # each parent that a node has or had, and the 
 def find_arrivals(tx: Transaction, resource: str, roots: Collection[int], ids: Collection[int]) -> dict[int, int]:
     """Return, for each of some nodes, the event before which it was last outside of the roots: 0 if it has always been inside.
 
-    It is known from the rows that events have saved, for as long as these are kept.
+    This is derived from the rows that events have saved, as long as these are kept.
     """
     tops = frozenset(roots)
     line = _find_line(tx, resource, tops, ids)
@@ -43,7 +43,7 @@ def find_arrivals(tx: Transaction, resource: str, roots: Collection[int], ids: C
 
 
 def _find_line(tx: Transaction, resource: str, tops: frozenset[int], ids: Collection[int]) -> dict[int, _Parents]:
-    """Find all parents that nodes have and had, and those of these in turn, up to the tops."""
+    """Find all present and former parents of nodes, and their parents in turn, up to the top level."""
     line: dict[int, _Parents] = {}
     waiting = set(ids) - tops
     while waiting and len(line) <= _MOST:

@@ -133,7 +133,7 @@ _FILTERS_OF_MANY: Final = {
 
 
 def build_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
-    """Build the conditions that an event passes some filters. See `select_page`; `within` is none of them."""
+    """Build the conditions that an event passes some filters. See `select_page`; `within` is not among them."""
     build = _FILTERS if "resource_id" in filters else _FILTERS_OF_MANY
     return [build[name](value) for name, value in filters.items()]
 
@@ -206,7 +206,7 @@ def find_newest_before(tx: Transaction, at: str) -> int:
 
 
 def _undoing() -> Statement:
-    """Find the last undo of each event, the last undo of that undo, and so on. It is one statement, however often that was done."""
+    """Find the last undo of each event, the last undo of that undo, and so on, with one statement, however many there are."""
     last = sa.func.max(events.c.seq).label("by")
     first = sa.select(events.c.undoes.label("seq"), last).where(IdIn(events.c.undoes, "seqs")).group_by(events.c.undoes)
     line = first.cte("line", recursive=True)

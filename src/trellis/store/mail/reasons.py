@@ -1,4 +1,4 @@
-"""Reasons why a mail was not sent. They are stored in English, and recognized later so that they can be translated."""
+"""Reasons why a mail was not sent. They are stored in English, and recognised later so that they can be translated."""
 
 from typing import Final
 

@@ -198,7 +198,7 @@ def delete_rows(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
 # --- writing one node ---------------------------------------------------------------------------------------------
 
 _FEW: Final = 64  # nodes, for which any plan is fast
-_KNOWN = Statement(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'nodes'::regclass"))  # -1 if the table was never analyzed
+_KNOWN = Statement(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'nodes'::regclass"))  # -1 if the table was never analysed
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
@@ -211,10 +211,10 @@ def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) 
 
 
 def _count_inserted(tx: Transaction, more: int) -> None:
-    """Let PostgreSQL analyze `nodes` if it knows of fewer nodes than were inserted, which is checked at each fourfold number.
+    """Let PostgreSQL analyse `nodes` if it knows of fewer nodes than were inserted, which is checked at each fourfold number.
 
     PostgreSQL plans a statement for the size that a table has at the time, and keeps the plan: one made for a few nodes reads all
-    nodes of a kind to find one. Autovacuum would analyze the table too, but a minute later and not within a transaction.
+    nodes of a kind to find one. Autovacuum would analyse the table too, but a minute later and not within a transaction.
     """
     before, tx.inserted = tx.inserted, tx.inserted + more
     if tx.sqlite or tx.inserted < _FEW or before.bit_length() // 2 == tx.inserted.bit_length() // 2:

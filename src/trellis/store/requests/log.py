@@ -61,8 +61,8 @@ _COUNT_HOUR = Statement(
 def append(tx: Transaction, batch: Sequence[Request]) -> None:
     """Write completed requests; count uses of keys by day and by quarter of an hour, and requests by hour.
 
-    Examples of requests without a valid key are written but not counted, since `append_keyless` counts them. Whatever is done for
-    each request is done by `map` and its kind: while this thread runs Python, none of the requests that come in is answered.
+    Examples of requests without a valid key are written but not counted, since `append_keyless` counts them. Work on each request
+    is done by `map` and similar functions in C: while this thread runs Python code, no request is answered.
     """
     batch = sorted(batch, key=get_at)
     received, shapes = list(map(get_at, batch)), list(map(find_shape, batch))

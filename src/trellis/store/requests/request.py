@@ -9,8 +9,8 @@ LONGEST: Final = 2**31 - 1  # microseconds that fit into the log's column; a slo
 class Request(NamedTuple):
     """A completed request. `path` has no query, `duration` is in microseconds, `error` is an errorCode.
 
-    `is_example` marks a request without a valid key: all of these are counted elsewhere, and only some are logged, as examples.
-    `key_id` of an example is the key that was sent if its secret was right but it may not be used, or else None.
+    `is_example` marks a request without a valid key: all such requests are counted elsewhere, and only some are logged, as
+    examples. `key_id` of an example is the key that was sent if its secret was right but it may not be used, or else None.
     """
 
     at: str

@@ -1,6 +1,6 @@
 """Reasons why a webhook was switched off or a message was not delivered.
 
-They are stored in English, and recognized later so that they can be translated.
+They are stored in English, and recognised later so that they can be translated.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Times of the last purge and the last backup. They help to tell a clock that has jumped from time that has passed."""
+"""Times of the last purge and the last backup. They help to distinguish a clock that has jumped from time that has passed."""
 
 from typing import Final
 

@@ -21,7 +21,7 @@ def way_back(form: Submitted) -> dict[str, Any]:
 def turn_away(
     request: PageRequest, template: str, context: Mapping[str, Any], wrong: str, wait: int = 0, waits: str = _WAITS
 ) -> Response:
-    """Show a form again to somebody whose attempt was `wrong`, or who has to wait so many seconds, as the text `waits` says."""
+    """Show a form again to somebody whose attempt was `wrong`, or who has to wait for some seconds, as the text `waits` says."""
     if not wait:
         return request.page(template, status=403, **context, fault=wrong)
     response = request.page(template, status=429, **context, fault=say(waits, wait=format_seconds(wait)))

@@ -43,7 +43,7 @@ class LastChange:
 
 
 async def last_change(request: PageRequest, kind: NodeKind, node: int) -> LastChange | None:
-    """Return who changed a record last, and its state when the sent form was made; None if no event is about it."""
+    """Return who changed a record last, and its state when the sent form was rendered; None if no event is about it."""
     events = await fetch_last_events(request, kind.name, node, _MAX_EVENTS)
     if not events:
         return None

@@ -130,7 +130,7 @@ async def decide_on_several(request: PageRequest) -> Response:
 async def _decide_on(
     request: PageRequest, decision: Decision, numbers: Sequence[int], reason: str
 ) -> tuple[Sequence[Failure], int]:
-    """Decide on proposals, as far as the service can carry out decisions; return what failed, and how many are decided.
+    """Decide on proposals for as long as the service can carry out decisions; return the failures and the number of decisions.
 
     Raises Refused if it cannot carry out any.
     """

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class State(StrEnum):
-    """How bad a finding is: `wrong` will lose data or does not work, `doubtful` should be looked at."""
+    """How bad a finding is: `wrong` loses data or does not work, `doubtful` deserves a look."""
 
     GOOD = "good"
     DOUBTFUL = "doubtful"

@@ -16,8 +16,8 @@ _FOR_METRICS: Final = 16  # connections to the metrics where they have a port of
 class Limits:
     """The most connections of a process, and the seconds for a head, a body, the next request, and an answer to be read.
 
-    `for_metrics` is the number of connections reserved for a port of the metrics. `headers` are the headers of answers in the
-    application's place, besides those that describe the answer; `logs`: such answers are logged.
+    `for_metrics` is the number of connections reserved for a port of the metrics. `headers` are the headers of responses that the
+    server sends in the application's place, besides those that describe the body; `logs`: such responses are logged.
     """
 
     connections: int

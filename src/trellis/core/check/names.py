@@ -24,7 +24,7 @@ _PAGE: Final = 1000
 class _Names(NamedTuple):
     """The names of one resource: how to read a page of its records, which fields are names, and how to write a record.
 
-    The field `left` is not repaired, since its owner has to be told of the change.
+    The field `left` is not repaired, since its owner would have to learn of the change.
     """
 
     resource: str

@@ -109,7 +109,7 @@ _UNKNOWN: Final = {
 def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
     """Return the condition for events of the requested types in the log; None if no type is requested.
 
-    Refuses a type, an operation and a resource that no event can have: whoever followed the feed by one would wait for ever.
+    Refuses a type, an operation and a resource that no event can have: a program that followed such a feed would wait for ever.
     """
     asked = {"type": given.get("type", ())} | {name: (given.get(name),) for name in ("operation", "resource") if name in given}
     if not any(asked.values()):

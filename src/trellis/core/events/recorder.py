@@ -15,7 +15,7 @@ from trellis.store.engine import Transaction
 
 
 class Overdue(Exception):
-    """Raised if a call that runs others has taken too long. It is no refusal of the inner call, and must not be taken for one."""
+    """Raised if a call that runs others has taken too long, which must not be taken for a refusal of the inner call."""
 
 
 def refuse_overdue(operation: str, limit: float | None) -> Refused:

@@ -13,7 +13,7 @@ Within = Mapping[str, Collection[int]]  # roots by resource
 def hide_outside(tx: Transaction, found: Sequence[Event], within: Within) -> list[Event]:
     """Return events without what is outside: touched records there, and the state of an event's own record while it was there.
 
-    A record that was moved in has no `before`: it was outside. So have the earlier events of what is below it, and no `after`.
+    The move of a record into the part has no `before`, since the record was outside. Earlier events of those below it have neither.
     """
     touched: dict[str, set[int]] = {resource: set() for resource in within}
     parents: dict[str, set[int]] = {resource: set() for resource in within}

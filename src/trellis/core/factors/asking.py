@@ -29,7 +29,7 @@ class AppSetup:
 
 
 def set_up_app(gate: Gate, admin: int, login: str, salt: str = "") -> AppSetup:
-    """Return what an administrator enters into their app, with a new secret or with that of a setup that was begun."""
+    """Return what an administrator enters into their app, with a new secret or with that of an earlier, unfinished setup."""
     operators = gate.environment.second_factors.key
     kept = salt if salt.startswith(find_salt_prefix(operators)) else generate_salt(operators)
     with gate.store.reading() as tx:

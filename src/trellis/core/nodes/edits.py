@@ -73,7 +73,7 @@ class Edits:
             raise OneByOne
 
     def _check_moves(self, joining: Mapping[int, int | None]) -> None:
-        """Raise OneByOne if a node would move below itself, or too deep with the nodes that are below it by then."""
+        """Raise OneByOne if a node would move below itself, or would make a tree too deep with the nodes that are then below it."""
         parents = self._find_parents() | {node: self._found[node].parent_id for node in joining if node in self._found}
         below: dict[int | None, set[int]] = defaultdict(set)
         for node, parent in parents.items():

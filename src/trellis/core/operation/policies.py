@@ -67,7 +67,7 @@ class SignOnPolicy:
 
 
 class Raised(NamedTuple):
-    """The name of the alarm that an event raises. `own` is the administrator who caused it, if it is no news to them."""
+    """The name of the alarm that an event raises. `own` is the administrator who caused it, if they need not be told."""
 
     name: str
     own: int | None

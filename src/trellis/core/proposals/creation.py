@@ -30,7 +30,7 @@ _MOST_BYTES: Final = 64 * 2**20  # of all open proposals of one actor
 
 
 class _Versions(TextList):
-    """The versions that a call was sent with, whatever they are: if none of them is the record's, that is why it is refused."""
+    """The versions that a call was sent with, valid or not: if none of them is the record's, the call is refused for that."""
 
     def parse(self, raw: Any) -> tuple[str, ...]:
         return raw if isinstance(raw, tuple) else super().parse(raw)
@@ -158,7 +158,7 @@ def _compute_identity(context: Context, call: Call, given: Input) -> str:
 
 
 def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values in a step of a batch. What cannot be read before it runs, such as a reference, stays as it was sent."""
+    """Return the values in a step of a batch; those that cannot be read before it runs, such as references, as they were sent."""
     if operation is None:
         return body
     read = operation.form.read(body)

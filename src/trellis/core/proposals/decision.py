@@ -213,7 +213,7 @@ def _list_calls(_call: Call, _given: Input) -> Iterable[Call]:
 
 
 def _build_call(context: Context, proposal: Proposal, content: Mapping[str, Any]) -> Call:
-    """Build the call as it was proposed, with the grants that its proposer has now. Raises Refused if that may do nothing any more.
+    """Build the call as it was proposed, with the grants that its proposer has now. Raises Refused if it has no rights any more.
 
     If-Match is left out, since whatever the call touches must be unchanged anyway.
     """
@@ -240,7 +240,7 @@ def _find_call(context: Context) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def _find_proposer(context: Context, proposal: Proposal) -> Actor:
-    """Return the actor who proposed, with the grants that it has now. Raises Refused if it may do nothing any more."""
+    """Return the actor who proposed, with the grants that it has now. Raises Refused if it has no rights any more."""
     return _PROPOSERS[proposal.actor_type](context, proposal)
 
 

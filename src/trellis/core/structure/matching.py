@@ -87,7 +87,7 @@ def _list_children(found: Iterable[Node]) -> dict[int | None, list[int]]:
 
 @contextmanager
 def _refusing(kind: NodeKind, room: Room) -> Iterator[None]:
-    """Allow reading as many nodes as a section may cover, and refuse what there is no room for. Raises Refused (TREE_TOO_LARGE)."""
+    """Allow reading as many nodes as a section may cover, and refuse more. Raises Refused (TREE_TOO_LARGE)."""
     room.nodes = _MOST
     try:
         yield

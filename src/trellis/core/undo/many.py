@@ -243,7 +243,7 @@ def _lighten(event: Event) -> Event:
 
 
 def _has_brought_all_back(event: Event, undo: Event) -> bool:
-    """Return whether an undo has made the records of an event what they were before it, as far as the two events show.
+    """Return whether an undo has restored the records of an event to what they were before it, as far as the two events show.
 
     An undo may restore a record elsewhere, without a group that is gone, or without children that had been moved on.
     """

@@ -79,7 +79,7 @@ class RequestLog:
             log.exception(told, len(uses), sum(one.times for one in counted))
 
     async def _write_requests(self, count: int) -> None:
-        """Write the oldest requests, so many. Those that are refused are kept as far as there is room."""
+        """Write a number of the oldest requests. Those that are refused are kept as far as there is room."""
         while count > 0:
             batch = [self._waiting.popleft() for _ in range(min(_BATCH, count))]
             count -= len(batch)
@@ -98,7 +98,7 @@ class RequestLog:
 
 
 class KeylessTally:
-    """The counts of requests without a valid key: a limited number of rows a minute, whoever sends the requests from wherever."""
+    """The counts of requests without a valid key: a limited number of rows a minute, however many callers send them."""
 
     def __init__(self) -> None:
         self._minute = ""

@@ -86,6 +86,6 @@ def find_reserved(database: Path, file: Path) -> Path | None:
 
 
 def remove_database(file: Path) -> None:
-    """Delete a database that nobody uses, with the files beside it that belong to it."""
+    """Delete a database that nobody uses, with its files beside it."""
     for part in (*database_files(file), lock_file(file)):
         part.unlink(missing_ok=True)

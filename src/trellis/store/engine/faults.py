@@ -40,7 +40,7 @@ class Faults:
         self.reason: str | None = None
 
     def record(self, error: BaseException) -> str | None:
-        """Record the fault that an error reveals, and return its reason as a sentence; None if the error is no fault."""
+        """Record the fault that an error reveals, and return its reason as a sentence; None if the error is not a fault."""
         if (reason := describe_fault(error, self._file)) is None:
             return None
         if reason not in self._told:
@@ -62,7 +62,7 @@ class Faults:
 
 
 def describe_fault(error: BaseException, file: Path | None) -> str | None:
-    """Describe the fault that an error reveals in a sentence, without the name of the file; None if the error is no fault."""
+    """Describe the fault that an error reveals in a sentence, without the name of the file; None if the error is not a fault."""
     cause = _cause(error)
     if getattr(cause, "sqlstate", None) == READ_ONLY:
         return f"The database {NO_WRITES}"

@@ -128,7 +128,7 @@ class Transaction:
     cursor: Any = None  # on PostgreSQL, from the first statement on; see `_open_cursor`
 
     def check_brief(self, size: int) -> None:
-        """Raise LongRead if a read on an event loop has found records of so many bytes, and that is too much to read there."""
+        """Raise LongRead if a read on an event loop has found more bytes of records than may be read there."""
         if self.is_brief and size > _BRIEF:
             raise LongRead
 

@@ -42,7 +42,7 @@ _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
 def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool = False) -> sa.ColumnElement[bool]:
     """Build the condition that a row is of `:kind` and passes the filters.
 
-    A name that is no filter is a field of the kind. The parameters are named as the filters, except that `under` has `:root`,
+    A name that is not a filter is a field of the kind. The parameters are named as the filters, except that `under` has `:root`,
     `name` also `:name_key`, `leads_within` has `:within`, and `top` has none. `without_index` keeps SQLite from looking rows up by
     one of the columns or fields.
     """

@@ -85,7 +85,7 @@ def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
 
 
 def _choose_columns(rows: int) -> Columns:
-    """Return the columns that one statement may read or sort for so many rows: of many only ids, to read the rows in batches."""
+    """Return the columns that one statement may read or sort for so many rows: for many, only ids, to read them in batches."""
     return statements.WHOLE if rows <= AT_ONCE else statements.ONLY_IDS
 
 

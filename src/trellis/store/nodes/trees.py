@@ -59,7 +59,7 @@ def measure_heights(tx: Transaction, kind: str, roots: Sequence[int], apart: Seq
 
 
 def reaches_down(tx: Transaction, kind: str, node: int, levels: int) -> bool:
-    """Return whether there are nodes so many levels below a node."""
+    """Return whether there are nodes a number of levels below a node."""
     return levels <= 0 or measure_heights(tx, kind, (node,), (), levels).get(node) == levels
 
 

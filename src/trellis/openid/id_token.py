@@ -121,6 +121,8 @@ def _judge(claims: dict[str, Any], expected: Expected, now: float) -> dict[str, 
         raise _refuse(say("it was issued to another client"))
     if isinstance(claims["iat"], bool) or claims["iat"] < now - _OLDEST:
         raise _refuse(say("it was issued too long ago"))
-    if not isinstance(claims["sub"], str) or not 1 <= len(claims["sub"]) <= 255 or not claims["sub"].isprintable():
+    subject = claims["sub"]
+    is_text = isinstance(subject, str) and 1 <= len(subject) <= 255 and subject.isprintable()
+    if not is_text or subject != subject.strip():  # operations trim texts, and without its blank it would be another subject
         raise _refuse(say(_WRONG_CLAIM, claim="sub"))
     return claims

@@ -402,6 +402,10 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "another issuer": ({"claims": {"iss": "https://evil.example"}}, "iss is missing or wrong"),
     "nobody": ({"claims": {"sub": ""}}, "sub is missing or wrong"),
     "a subject that is no text": ({"claims": {"sub": 7}}, "sub is missing or wrong"),
+    "a subject that would be stored as another": (
+        {"claims": {"sub": " 248289761001"}, "userinfo": {"sub": " 248289761001", "groups": ["all-staff"]}},
+        "sub is missing or wrong",
+    ),
     "unsigned": ({"header": {"alg": "none"}, "signs": unsigned}, "its signing algorithm is not accepted"),
     "signed with what is public": (
         {"header": {"alg": "HS256"}, "signs": lambda header, claims: jwt.encode(header, claims, OctKey.import_key("public" * 8))},

@@ -55,11 +55,12 @@ class _Kept(Generic[T]):
             now = time.monotonic()
             is_old = self.value is None or now - self.at >= _KEPT or (self.at < since and now - self.tried >= _AFTER_UNKNOWN_KEY)
             if is_old and (now - self.tried >= _AFTER_FAILURE or self.error is None):
-                self.tried = now
                 try:
                     self.value, self.at, self.error = await self.fetch(), now, None
                 except ProviderUnavailable as error:
                     self.error = error
+                finally:
+                    self.tried = time.monotonic()  # the end, so that those who have waited for it do not try one after the other
             if self.value is None or (self.error is not None and now - self.at >= 24 * _KEPT):
                 raise ProviderUnavailable(self.error.told if self.error else say("It could not be reached."))
             return self.value

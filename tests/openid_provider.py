@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
-from joserfc import jwt
+from joserfc import jws, jwt
 from joserfc.jwk import RSAKey
 
 from tests.local_server import LocalServer, QuietHandler
@@ -146,6 +146,11 @@ def unsigned(header: dict[str, Any], claims: dict[str, Any]) -> str:
     """Make an ID token that nobody has signed."""
     parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in (header, claims))
     return ".".join((*parts, ""))
+
+
+def sign_nested(header: dict[str, Any], _claims: dict[str, Any]) -> str:
+    """Make an ID token that is signed well, but whose claims are nested deeply."""
+    return jws.serialize_compact(header, b"[" * 40_000, _new_key("one"))
 
 
 @cache  # to make one takes longer than most tests

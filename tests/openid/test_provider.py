@@ -1,4 +1,4 @@
-"""How often the provider is asked for what it says of itself."""
+"""What is asked of the provider, how often, and what becomes of a provider that cannot be asked."""
 
 import asyncio
 from types import SimpleNamespace
@@ -31,3 +31,8 @@ def test_those_who_have_waited_for_a_provider_that_hangs_do_not_wait_for_it_one_
     found = asyncio.run(sign_in_together())
     assert [str(one) for one in found] == ["It sent no complete answer within 10 seconds."] * 5
     assert (clock.asked, clock.now) == (1, 1010.0)
+
+
+def test_an_issuer_whose_host_is_no_name_is_a_provider_that_cannot_be_reached() -> None:
+    with pytest.raises(ProviderUnavailable, match="The connection failed: Codepoint"):
+        asyncio.run(Provider(Settings(sso_issuer="https://xn--a")).find_metadata())

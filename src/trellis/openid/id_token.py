@@ -46,7 +46,7 @@ def verify_id_token(text: object, keys: Mapping[str, Any], expected: Expected, n
     for key in found:
         try:
             token = jwt.decode(text, key, algorithms=list(expected.algorithms))
-        except (JoseError, ValueError, TypeError, KeyError) as wrong:
+        except (JoseError, ValueError, TypeError, KeyError, RecursionError) as wrong:  # the last one: claims that are nested deeply
             error = wrong
             continue
         try:

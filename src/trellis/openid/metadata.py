@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from trellis.openid.errors import ProviderUnavailable
 from trellis.sentences import say
@@ -64,8 +65,15 @@ def _optional(issuer: str, told: Mapping[str, Any], name: str) -> str | None:
 def _address(issuer: str, told: Mapping[str, Any], name: str) -> str:
     value = told.get(name)
     plain = issuer.startswith("http://")  # on this machine
-    if not isinstance(value, str) or not re.fullmatch(r"https?://[\x21-\x7e]{1,2000}", value):
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[\x21-\x7e]{1,2000}", value) or not _has_host(value):
         raise ProviderUnavailable(say("Its {name} is not a web address.", name=name))
     if not value.startswith("https://") and not plain:
         raise ProviderUnavailable(say("Its {name} does not use https.", name=name))
     return value
+
+
+def _has_host(address: str) -> bool:
+    try:
+        return bool(urlsplit(address).hostname)
+    except ValueError:
+        return False

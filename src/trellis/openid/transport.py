@@ -50,7 +50,7 @@ async def bounded() -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise ProviderUnavailable(say("It sent no complete answer within {seconds:g} seconds.", seconds=SECONDS)) from None
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:  # the last one for a host that is no name in IDNA
         reason = str(error)[:200] or type(error).__name__
         raise ProviderUnavailable(say("The connection failed: {reason}.", reason=reason.rstrip("."))) from None
 

@@ -15,7 +15,7 @@ from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_tex
 from tests.admin.html_forms import find_form
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Events, Run
-from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, unsigned
+from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, sign_nested, unsigned
 from tests.wait import wait_until
 from trellis.core.admins import find_failed_sign_ins
 from trellis.core.factors import set_up_app
@@ -432,6 +432,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "a time that never comes": ({"answers": {"/token": (200, b'{"expires_in": 1e400}')}}, "did not answer with a JSON object"),
     "an answer that is nested deeply": ({"answers": {"/token": (200, b"[" * 200_000)}}, "did not answer with a JSON object"),
     "a failure": ({"answers": {"/token": (500, b"")}}, "is currently unavailable"),
+    "claims that are nested deeply": ({"signs": sign_nested}, "it cannot be read"),
     "no keys": ({"answers": {"/jwks": (200, {"keys": [{"kty": "RSA"}, 7]})}}, "a key that it does not list"),
 }
 
@@ -480,6 +481,8 @@ def test_what_a_provider_did_wrong_is_said_in_the_language_of_the_panel(
     [
         ({"issuer": "https://evil.example"}, "The issuer in its metadata is not TRELLIS_SSO_ISSUER"),
         ({"token_endpoint": "ftp://x"}, "token_endpoint is not a web address"),
+        ({"authorization_endpoint": "https://[::1"}, "authorization_endpoint is not a web address"),
+        ({"end_session_endpoint": "https://?"}, "end_session_endpoint is not a web address"),
         ({"jwks_uri": None}, "jwks_uri is not a web address"),
         ({"id_token_signing_alg_values_supported": ["none", "HS256"]}, "none of the algorithms"),
         ({"code_challenge_methods_supported": ["plain"]}, "PKCE with S256"),

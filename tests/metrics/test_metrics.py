@@ -20,7 +20,7 @@ from tests.wait import GIVE_UP, wait_in_loop_until
 from trellis.asgi import Application
 from trellis.core.gate import Gate
 from trellis.errors import Refused
-from trellis.metrics.sample import Sample
+from trellis.metrics.sample import Sample, sum_up
 from trellis.metrics.shared import SharedSamples
 from trellis.metrics.table import METRICS, PREFIX
 from trellis.settings import Settings
@@ -328,6 +328,21 @@ def test_workers_are_summed_up_and_what_ended_ones_counted_stays(
         assert parse(read(api).text)["workers"][()] == 1
     finally:
         asyncio.run(api.application.metrics.stop())
+        api.close()
+
+
+def test_what_a_worker_has_told_stays_in_the_sum_if_it_is_killed_right_after_that(
+    gate: Gate, settings: Settings, key: MakeKey, tmp_path: Path
+) -> None:
+    api = ApiClient(Application(replace(settings, metrics_token=TOKEN), gate, tmp_path), key("*"))
+    try:
+        for told in (1, 2):
+            api.get("/core/hello")
+            name = labelled(interface="api", operation="core.hello", status="2xx")
+            assert parse(read(api).text)["requests_total"] == {name: told}
+            others = sum_up(SharedSamples(tmp_path, Sample).read())  # as another worker tells it, after no further write
+            assert others.numbers["requests", ("api", "core.hello", "2xx")] == told
+    finally:
         api.close()
 
 

@@ -64,8 +64,7 @@ class Metrics:
             return 405, b"Only GET reads the metrics.\n", _TEXT
         async with self._answering:  # one at a time, so that frequent scrapes hold up only each other
             figures = await self._find_figures()
-            own = self._take()
-            body, kind = await asyncio.to_thread(self._encode, own, figures, headers.get(b"accept", b"").decode("latin-1"))
+            body, kind = await asyncio.to_thread(self._encode, figures, headers.get(b"accept", b"").decode("latin-1"))
         return 200, body, kind
 
     async def _judge(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, bytes, str] | None:
@@ -92,10 +91,11 @@ class Metrics:
         cache = service.responses.used
         return take_sample(service.gate, service.counts, self._refusals, cache, is_ready=self._is_ready())
 
-    def _encode(self, own: Sample, figures: Figures | None, accepted: str) -> tuple[bytes, str]:
+    def _encode(self, figures: Figures | None, accepted: str) -> tuple[bytes, str]:
         from trellis.metrics.exposition import encode  # noqa: PLC0415  # start-up time: most services have no metrics
 
-        whole = sum_up([(own, True), *(self._shared.read() if self._shared is not None else ())])
+        shared = self._shared
+        whole = sum_up([(self._take(), True)] if shared is None else [(shared.write(), True), *shared.read()])
         _add_figures(whole, figures, self._service.gate.now())
         whole.add("info", 1, __version__, self._service.gate.store.engine.dialect.name)
         return encode(whole, accepted)

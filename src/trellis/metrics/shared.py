@@ -1,7 +1,8 @@
 """Sharing metrics between the workers of one parent process: each worker writes a file in a folder, and reads those of all others.
 
-The file of a worker that has ended remains, so that counters never decrease. As long as a worker lives, it holds a lock on a second
-file. Process ids are not used for either, since a later process can have the same one. The parent removes the folder when it ends.
+The file of a worker that has ended remains, so that counters never decrease. For the same reason, a worker writes its file before
+it tells anybody of its counts: it may be killed right after that. As long as a worker lives, it holds a lock on a second file.
+Process ids are not used for either, since a later process can have the same one. The parent removes the folder when it ends.
 """
 
 import asyncio
@@ -58,8 +59,8 @@ class SharedSamples:
                 log.exception("The metrics of this process could not be shared.")
             await asyncio.sleep(_EVERY)
 
-    def write(self) -> None:
-        """Write the sample of this process. If that fails, the previous file remains."""
+    def write(self) -> Sample:
+        """Write the sample of this process, and return it. If it cannot be written, the previous file remains."""
         with self._writing:
             sample = self._take()
             told = {
@@ -72,6 +73,7 @@ class SharedSamples:
                     self._lock = _lock(self._own.with_suffix(_LOCK))
                 draft.write_bytes(orjson.dumps(told))
                 draft.replace(self._own)
+            return sample
 
     def read(self) -> Iterator[tuple[Sample, bool]]:
         """Read the samples of the other processes, each with whether the process is alive."""

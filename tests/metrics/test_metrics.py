@@ -323,12 +323,32 @@ def test_workers_are_summed_up_and_what_ended_ones_counted_stays(
             assert sum(found["request_duration_seconds_count"].values()) == 3
             api.application.metrics._shared.write()  # type: ignore[union-attr]  # its own file is not counted again
         told = [orjson.loads(file.read_bytes())["numbers"] for file in tmp_path.glob("*.json")]
-        assert sum(["requests", [*labels], 1] in numbers for numbers in told) == 1
+        assert sum(["requests", [*labels], 11] in numbers for numbers in told) == 1  # with those of the one that has ended
         asyncio.run(living.stop())
         assert parse(read(api).text)["workers"][()] == 1
     finally:
         asyncio.run(api.application.metrics.stop())
         api.close()
+
+
+def test_workers_that_end_one_after_the_other_leave_one_file_with_what_they_have_counted(tmp_path: Path) -> None:
+    def take() -> Sample:
+        sample = Sample()
+        sample.add("requests", 10, "api", "core.hello", "2xx")
+        sample.add("workers", 1)
+        sample.histograms["request_duration_seconds", ("api", "core.hello")] = ([1, *[0] * 12], 0.5)
+        return sample
+
+    for _ in range(5):
+        asyncio.run(SharedSamples(tmp_path, take).stop())
+    assert len(list(tmp_path.glob("*.json"))) == 1
+    living = SharedSamples(tmp_path, take)
+    assert living.write().numbers["workers", ()] == 1
+    whole = sum_up(SharedSamples(tmp_path, Sample).read())
+    assert (whole.numbers["requests", ("api", "core.hello", "2xx")], whole.numbers["workers", ()]) == (60, 1)
+    assert whole.histograms["request_duration_seconds", ("api", "core.hello")] == ([6, *[0] * 12], 3.0)
+    SharedSamples(tmp_path, take).write()  # which takes over nothing: the first one lives
+    assert len(list(tmp_path.glob("*.json"))) == 2
 
 
 def test_what_a_worker_has_told_stays_in_the_sum_if_it_is_killed_right_after_that(

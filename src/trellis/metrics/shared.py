@@ -1,8 +1,9 @@
 """Sharing metrics between the workers of one parent process: each worker writes a file in a folder, and reads those of all others.
 
-The file of a worker that has ended remains, so that counters never decrease. For the same reason, a worker writes its file before
-it tells anybody of its counts: it may be killed right after that. As long as a worker lives, it holds a lock on a second file.
-Process ids are not used for either, since a later process can have the same one. The parent removes the folder when it ends.
+The file of a worker that has ended remains, so that counters never decrease, until another worker begins, which takes it over and
+goes on with its counts: there are never more files than workers. A worker writes its file before it tells anybody of its counts,
+since it may be killed right after that. As long as it lives, it holds a lock on a second file. Process ids are not used for either,
+since a later process can have the same one. The parent removes the folder when it ends.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from typing import Final
 
 import orjson
 
-from trellis.metrics.sample import Sample
+from trellis.metrics.sample import Sample, sum_up
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ class SharedSamples:
         self._folder = folder
         self._take = take
         self._own = folder / f"{secrets.token_hex(8)}.json"
+        self._inherited = Sample()  # what the workers have counted whose file this one has taken over
         self._lock: int | None = None
         self._writing = threading.Lock()  # the last write must not overlap with an earlier one
         self._task: asyncio.Task[None] | None = None
@@ -62,18 +64,32 @@ class SharedSamples:
     def write(self) -> Sample:
         """Write the sample of this process, and return it. If it cannot be written, the previous file remains."""
         with self._writing:
-            sample = self._take()
-            told = {
-                "numbers": [[*key, value] for key, value in sample.numbers.items()],
-                "histograms": [[*key, *value] for key, value in sample.histograms.items()],
-            }
-            draft = self._own.with_suffix(".new")
             with suppress(OSError):
-                if self._lock is None:
-                    self._lock = _lock(self._own.with_suffix(_LOCK))
-                draft.write_bytes(orjson.dumps(told))
-                draft.replace(self._own)
+                self._lock = self._find_file() if self._lock is None else self._lock
+            sample = sum_up([(self._inherited, False), (self._take(), True)])
+            if self._lock is not None:
+                with suppress(OSError):
+                    self._replace(sample)
             return sample
+
+    def _find_file(self) -> int | None:
+        """Take over the file of a worker that has ended, or else begin a new one; return the lock on it. Raises OSError."""
+        for file in (*self._folder.glob("*.json"), self._own):
+            if (lock := _lock(file.with_suffix(_LOCK))) is not None:
+                with suppress(FileNotFoundError):  # the new one
+                    self._inherited = _read(orjson.loads(file.read_bytes()))
+                self._own = file
+                return lock
+        return None
+
+    def _replace(self, sample: Sample) -> None:
+        told = {
+            "numbers": [[*key, value] for key, value in sample.numbers.items()],
+            "histograms": [[*key, *value] for key, value in sample.histograms.items()],
+        }
+        draft = self._own.with_suffix(".new")
+        draft.write_bytes(orjson.dumps(told))
+        draft.replace(self._own)
 
     def read(self) -> Iterator[tuple[Sample, bool]]:
         """Read the samples of the other processes, each with whether the process is alive."""
@@ -92,10 +108,14 @@ def _read(told: dict[str, list[list]]) -> Sample:  # type: ignore[type-arg]
     return sample
 
 
-def _lock(file: Path) -> int:
-    """Create a file and lock it until the returned descriptor is closed. Raises OSError."""
+def _lock(file: Path) -> int | None:
+    """Create a file and lock it until the returned descriptor is closed; None if it is locked already. Raises OSError."""
     descriptor = os.open(file, os.O_RDONLY | os.O_CREAT, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
     return descriptor
 
 

@@ -5,11 +5,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import ClassVar
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from tests.local_server import LocalServer, QuietHandler
 from tests.service_process import environment
 from tests.wait import GIVE_UP, wait_until
 from trellis.settings import Settings
@@ -111,6 +114,57 @@ def test_that_spans_cannot_be_sent_is_said_once_and_that_they_can_again_once(cap
         "Traces cannot be sent",
         "Traces are sent again. At least 2 spans were left out.",
     ]
+
+
+class _Collector(QuietHandler):
+    def do_POST(self) -> None:  # noqa: N802  # the standard library's name
+        self.rfile.read(int(self.headers["content-length"]))
+        collector: Collector = self.server.owner
+        self.send_response(collector.status)
+        for name, value in collector.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(OSError):
+            for _ in range(collector.size // 65_536):
+                self.wfile.write(b"x" * 65_536)
+                collector.sent += 65_536
+
+
+class Collector(LocalServer):
+    """A receiver of spans whose responses have this status, these headers, and so many bytes. `sent` is how many it could send."""
+
+    handler: ClassVar[type[QuietHandler]] = _Collector
+
+    def __init__(self, status: int, headers: dict[str, str], size: int) -> None:
+        self.status, self.headers, self.size, self.sent = status, headers, size, 0
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "size", "taken"),
+    [
+        (200, {"content-length": "0"}, 0, True),
+        (200, {"content-length": str(2**40)}, 2**27, True),  # it has no end
+        (307, {"location": "http://127.0.0.1:1/", "content-length": "0"}, 0, False),
+        (404, {"content-length": str(2**40)}, 2**27, False),
+    ],
+)
+def test_of_what_an_endpoint_answers_only_the_status_counts(
+    status: int,
+    headers: dict[str, str],
+    size: int,
+    taken: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with Collector(status, headers, size) as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.port}")
+        traces = SentTraces()
+        for _ in range(2):
+            traces.begin("gate", None).end()
+            assert traces._provider.force_flush()
+        traces.stop()
+    assert ("Traces cannot be sent" in caplog.text) is not taken
+    assert collector.sent <= size  # of twice as much: it was not read
 
 
 @pytest.mark.parametrize(

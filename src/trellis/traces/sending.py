@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+import requests
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
@@ -103,7 +104,19 @@ def _describe_process() -> Resource:
 
 def _make_exporter() -> SpanExporter:
     is_told = any(os.environ.get(name) for name in _TIMEOUTS)
-    return OTLPSpanExporter(timeout=None if is_told else _PATIENCE)
+    session = requests.Session()
+    session.stream = True  # only the status counts: the body is not read, which may have no end
+    session.hooks["response"].append(_end_response)
+    return OTLPSpanExporter(timeout=None if is_told else _PATIENCE, session=session)
+
+
+def _end_response(response: requests.Response, **_: object) -> None:
+    """Close a response. Raises RequestException for a redirect: it is not followed, and the exporter would take it for success."""
+    if response.headers.get("content-length") == "0":  # as usual: then the connection can be used again
+        response.raw.release_conn()
+    response.close()
+    if 300 <= response.status_code < 400:
+        raise requests.RequestException("a redirect")
 
 
 class _Sender(SpanExporter):

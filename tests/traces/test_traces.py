@@ -48,6 +48,13 @@ def test_without_an_endpoint_or_switched_off_there_are_none(off: dict[str, str])
     assert load_traces(off) is None
 
 
+@pytest.mark.parametrize("address", ["collector.example:4317", "u:SECRET@collector.example"])
+def test_an_endpoint_that_is_no_web_address_is_said(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert load_traces({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": address}) is None
+    assert "There are no traces: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT must begin with http:// or https://." in caplog.text
+    assert "SECRET" not in caplog.text
+
+
 def test_a_protocol_that_is_not_spoken_is_said(caplog: pytest.LogCaptureFixture) -> None:
     assert load_traces({**ENDPOINT, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) is None
     assert "grpc is asked for" in caplog.text

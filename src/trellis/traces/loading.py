@@ -16,7 +16,11 @@ _HTTP: Final = "http/protobuf"
 
 def load_traces(environment: Mapping[str, str] = os.environ) -> Traces | None:
     """Return the traces of this process; None unless OpenTelemetry's variables name an endpoint and spans can be sent there."""
-    if not any(environment.get(name) for name in _ENDPOINTS) or _is_off(environment):
+    name = next((name for name in _ENDPOINTS if environment.get(name)), None)
+    if name is None or _is_off(environment):
+        return None
+    if not environment[name].lower().startswith(("http://", "https://")):
+        log.warning("There are no traces: %s must begin with http:// or https://.", name)
         return None
     protocol = next((environment[name] for name in _PROTOCOLS if environment.get(name)), _HTTP)
     if protocol != _HTTP:

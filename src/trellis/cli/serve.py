@@ -258,20 +258,20 @@ def _config(settings: Settings, descriptors: int, metrics_port: int | None, shar
     """Configure the server and its log, in the process that serves. `shared` is a folder that all workers share."""
     configure_logs(settings)
     logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # the parser warns there of requests that it cannot read
-    hooks = ServerHooks()
+    hooks, limits = ServerHooks(), limits_of(settings, descriptors)
     return uvicorn.Config(
         partial(_load_application, shared, metrics_port, hooks),
         factory=True,
         loop="uvloop",
-        http=make_protocol(limits_of(settings, descriptors), hooks, metrics_port),
+        http=make_protocol(limits, hooks, metrics_port),
         ws="none",
         interface="asgi3",
         lifespan="on",
         access_log=False,  # the request log has them
         server_header=False,
         date_header=True,
-        proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=list(settings.trusted_proxies),
+        proxy_headers=bool(limits.proxies),
+        forwarded_allow_ips=list(limits.proxies),
         backlog=_BACKLOG,
         timeout_graceful_shutdown=30,
         log_level="warning",

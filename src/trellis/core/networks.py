@@ -1,9 +1,9 @@
 """Addresses of callers, and the networks by which callers without a key are counted and slowed down."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Address, ip_address, ip_network
 from typing import Final
 
 _MAPPED: Final = "::ffff:"  # the prefix of IPv4 addresses in IPv6 (RFC 4291, 2.5.5.2)
@@ -19,6 +19,14 @@ def write_plain(address: str) -> str:
         return str(IPv6Address(address).ipv4_mapped or address)
     except ValueError:
         return address
+
+
+def list_forms(networks: Iterable[str]) -> Iterator[str]:
+    """Return networks in each form in which a proxy may report their addresses: those of IPv4 in IPv6 as well."""
+    for network in (ip_network(text, strict=False) for text in networks):
+        yield str(network)
+        if isinstance(network, IPv4Network):
+            yield f"{_MAPPED}{network.network_address}/{96 + network.prefixlen}"
 
 
 @lru_cache(1000)  # parsing an IPv6 address takes longer than the rest of a read from memory

@@ -4,6 +4,7 @@ import resource
 from dataclasses import dataclass
 from typing import Final
 
+from trellis.core.networks import list_forms
 from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.settings import Settings
 
@@ -56,7 +57,7 @@ def limits_of(settings: Settings, descriptors: int) -> Limits:
     most = min(settings.connections, max(descriptors - _count_others(settings), descriptors // 4))
     times = settings.head_timeout, settings.body_timeout, settings.idle_timeout, settings.send_timeout
     headers = (POLICY, NO_SNIFFING, *settings.transport_headers)
-    return Limits(most, *times, settings.trusted_proxies, headers, settings.access_log)
+    return Limits(most, *times, tuple(list_forms(settings.trusted_proxies)), headers, settings.access_log)
 
 
 def _count_others(settings: Settings) -> int:

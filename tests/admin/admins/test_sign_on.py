@@ -148,6 +148,14 @@ def test_groups_decide_the_role_at_each_sign_in_and_sessions_follow(
 
 
 @on_sqlite
+def test_a_group_that_the_provider_names_again_and_again_counts_once(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider
+) -> None:
+    provider.userinfo["groups"] = ["all-staff"] * 300
+    assert sign_on(visitor()).headers.get("location") == "/admin"
+
+
+@on_sqlite
 def test_an_owner_links_their_account_once_they_have_entered_their_password(
     admin: Visitor, mira: int, visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, clock: Clock
 ) -> None:

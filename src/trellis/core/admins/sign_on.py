@@ -70,8 +70,8 @@ class Claims:
     has_factor: bool = False
 
     def for_policy(self, policy: SignOnPolicy) -> Self:
-        """Return the same claims without the groups that do not matter here, of which there may be hundreds."""
-        return type(self)(**{**asdict(self), "groups": tuple(one for one in self.groups if one in policy.groups)})
+        """Return the same claims without the groups that do not matter here, or come twice, of which there may be hundreds."""
+        return type(self)(**{**asdict(self), "groups": tuple(one for one in dict.fromkeys(self.groups) if one in policy.groups)})
 
     @property
     def raw(self) -> dict[str, Any]:

@@ -182,6 +182,17 @@ def test_an_owner_links_their_account_once_they_have_entered_their_password(
 
 
 @on_sqlite
+def test_an_address_that_is_too_long_for_a_cookie_does_not_lead_back_to_an_earlier_one(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider
+) -> None:
+    panel = visitor()
+    assert panel.get("/sign-on?next=/admin/forums").status_code == 303
+    sent = panel.get(f"/sign-on?next=/admin/events?q={'a' * 4000}")
+    assert max(map(len, sent.headers.get_list("set-cookie"))) < 4096
+    assert come_back(panel, provider.sign_in(sent.headers["location"])).headers["location"] == "/admin"
+
+
+@on_sqlite
 def test_nobody_is_linked_by_an_address_or_to_two(
     admin: Visitor, visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run
 ) -> None:

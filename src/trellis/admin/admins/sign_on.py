@@ -16,7 +16,7 @@ from trellis.admin.admins.checking import check_factor, read_evidence, settle
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away
 from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, recognise_browser
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
-from trellis.admin.sessions import seal, unseal
+from trellis.admin.sessions import cut_to_cookie, seal, unseal
 from trellis.core.actor import Actor
 from trellis.core.admins import (
     SIGN_ON_LOGIN,
@@ -91,7 +91,8 @@ async def leave_with_invitation(request: PageRequest, link: str) -> Response:
 
 
 def _path_after(request: PageRequest) -> dict[str, str]:
-    return {"path": find_panel_path(request.query.get("next", ""))}
+    path = find_panel_path(request.query.get("next", ""))
+    return {"path": path if path == cut_to_cookie(path) else ""}  # a part of an address would lead elsewhere
 
 
 async def _leave(request: PageRequest, purpose: Purpose, kept: Mapping[str, str]) -> Response:

@@ -16,7 +16,7 @@ from trellis.admin.admins.checking import check_factor, read_evidence, settle
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away
 from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, recognise_browser
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
-from trellis.admin.sessions import cut_to_cookie, seal, unseal
+from trellis.admin.sessions import csrf_token, cut_to_cookie, seal, unseal
 from trellis.core.actor import Actor
 from trellis.core.admins import (
     SIGN_ON_LOGIN,
@@ -126,8 +126,11 @@ async def come_back(request: PageRequest) -> Response:
     provider, browser = find_provider(request), request.read_cookie("browser")
     if wait := await request.runner.read(find_sign_on_wait, request.address, browser):
         return _fail(request, None, say(_WAIT, wait=format_seconds(wait)), 429, wait)
-    sign_on = await request.runner.read(find_sign_on, request.csrf, request.query.get("state", "")[:200])
+    state = request.query.get("state", "")[:200]
+    sign_on = await request.runner.read(find_sign_on, request.csrf, state)
     if sign_on is None:
+        if await _has_signed_in_meanwhile(request, state):
+            return request.redirect("")
         return await _count(request, _fail(request, None, _LATE, 403))
     try:
         now = datetime.fromisoformat(request.now).timestamp()
@@ -138,6 +141,14 @@ async def come_back(request: PageRequest) -> Response:
     except ProviderUnavailable as error:  # no attempt of theirs has failed
         return _fail(request, sign_on.purpose, _unavailable(provider, error), 503)
     return await _go_on(request, sign_on, claims)
+
+
+async def _has_signed_in_meanwhile(request: PageRequest, state: str) -> bool:
+    """Return whether somebody who left for the provider as a visitor has a session by now, which they began in another tab."""
+    if request.me is None:
+        return False
+    left = await request.runner.read(find_sign_on, csrf_token(request.read_cookie("visitor")), state)
+    return left is not None and left.purpose is Purpose.SIGN_ON
 
 
 async def take_second_factor(request: PageRequest) -> Response:

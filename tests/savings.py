@@ -70,8 +70,9 @@ def _share_statements(patch: pytest.MonkeyPatch) -> None:
     """
     make, compiled = Engine.__init__, defaultdict[type, LRUCache[Any, Any]](lambda: LRUCache(_STATEMENTS))
 
-    def create(engine: Engine, *arguments: Any, **options: Any) -> None:
-        make(engine, *arguments, **options)
+    # SQLAlchemy passes those of its options whose names it finds here.
+    def create(engine: Engine, pool: Any, dialect: Any, url: Any, hide_parameters: bool = False) -> None:  # noqa: FBT002
+        make(engine, pool, dialect, url, hide_parameters=hide_parameters)
         engine._compiled_cache = compiled[type(engine.dialect)]
 
     patch.setattr(Engine, "__init__", create)

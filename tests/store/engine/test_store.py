@@ -24,6 +24,7 @@ from trellis.store.engine import writer
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Rollback, Transaction
 from trellis.store.engine.writer import _WRITE_LOCK, Writer
+from trellis.store.tables import administrators
 
 
 @pytest.fixture
@@ -483,3 +484,15 @@ def test_a_database_that_is_not_there_is_not_made(settings: Settings, tmp_path: 
         pass
     store.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_error_of_a_statement_shows_none_of_its_values(store: Store) -> None:
+    def insert_twice(tx: Transaction) -> None:
+        row = {"id": 7, "name": "Ada", "login": "ada", "login_key": "ada", "digest": "SECRET", "created_at": "", "updated_at": ""}
+        for _ in range(2):
+            tx.connection.execute(sa.insert(administrators).values(**row))
+
+    with pytest.raises(sa.exc.IntegrityError) as raised:
+        store.write(insert_twice).result()
+    assert "INSERT INTO administrators" in str(raised.value)
+    assert "SECRET" not in str(raised.value)

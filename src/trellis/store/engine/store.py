@@ -339,6 +339,7 @@ def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:
         pool_size=settings.database_pool + 1,
         max_overflow=0,
         pool_timeout=settings.database_pool_timeout,
+        hide_parameters=True,  # from errors, whose texts are logged: among them are digests of passwords, and mail with links
         json_deserializer=orjson.loads,  # as on SQLite, and in a quarter of the time that psycopg's deserializer takes
         connect_args=connection_parameters(url, settings.database_connect_timeout),
     )
@@ -363,7 +364,14 @@ def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
         lock.share()  # if `connect` has just created the file
         return connection
 
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, paramstyle="named", creator=open_connection)
+    engine = sa.create_engine(
+        url,
+        isolation_level="AUTOCOMMIT",
+        poolclass=NullPool,
+        paramstyle="named",
+        creator=open_connection,
+        hide_parameters=True,  # as above
+    )
     sa.event.listen(engine, "connect", _prepare_sqlite(settings.busy_timeout * 1000))
     sa.event.listen(engine, "engine_disposed", lambda _engine: lock.release())
     return engine

@@ -2,7 +2,7 @@
 
 Whatever strangers send, requests to the provider are limited: its metadata and keys are fetched once an hour, every ten seconds
 after a failure, and once a minute for a token that no known key has signed; the codes that people bring are exchanged four at a
-time.
+time. Nobody waits longer for their turn than for an answer.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from trellis.openid.claims import find_groups, read_claims
 from trellis.openid.errors import ProviderRefused, ProviderUnavailable, explain_refusal
 from trellis.openid.id_token import Expected, UnknownKey, load, verify_id_token
 from trellis.openid.metadata import WELL_KNOWN, Metadata, read_metadata
-from trellis.openid.transport import HEADERS, BoundedTransport, bounded, read_object
+from trellis.openid.transport import HEADERS, SECONDS, BoundedTransport, bounded, read_object
 from trellis.sentences import say
 from trellis.settings import Settings
 
@@ -35,7 +35,6 @@ _KEPT: Final = 3600.0  # seconds
 _AFTER_FAILURE: Final = 10.0
 _AFTER_UNKNOWN_KEY: Final = 60.0
 _AT_ONCE: Final = 4
-_WAITING: Final = 100
 
 
 @dataclass
@@ -79,7 +78,6 @@ class Provider:
         self._metadata: _Kept[Metadata] = _Kept(self._fetch_metadata)
         self._keys: _Kept[Mapping[str, Any]] = _Kept(self._fetch_keys)
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._asking = 0
         self._tls: ssl.SSLContext | None = None
 
     async def find_metadata(self) -> Metadata:
@@ -120,14 +118,15 @@ class Provider:
             raise ProviderRefused(explain_refusal(error))
         if not 1 <= len(code := query.get("code", "")) <= 4096:
             raise ProviderRefused(say("Its answer contains no authorization code."))
-        if self._asking >= _WAITING:
-            raise ProviderUnavailable(say("Too many people are signing in through it at the same time."))
-        self._asking += 1
         try:
-            async with self._turns:
-                return await self._exchange(request, metadata, code, now)
+            async with asyncio.timeout(SECONDS):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise ProviderUnavailable(say("Too many people are signing in through it at the same time.")) from None
+        try:
+            return await self._exchange(request, metadata, code, now)
         finally:
-            self._asking -= 1
+            self._turns.release()
 
     async def _exchange(self, request: SignOnRequest, metadata: Metadata, code: str, now: float) -> Claims:
         """Exchange a code for the provider's claims about somebody. The tokens are not kept."""

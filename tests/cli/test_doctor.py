@@ -206,6 +206,9 @@ def test_a_provider_of_single_sign_on_is_asked(look: Look, nowhere: Environment,
         )
         found = look()["single sign-on"]
         assert (found["state"], found["told"][:24]) == ("doubtful", "No owner has a password ")
+        provider.answers = {"/jwks": (200, {"keys": []})}
+        found = look()["single sign-on"]
+        assert (found["state"], "It lists no keys." in found["told"]) == ("wrong", True)
         provider.metadata = {"issuer": "https://evil.example"}
         found = look()["single sign-on"]
         assert (found["state"], "issuer in its metadata is not" in found["told"]) == ("wrong", True)

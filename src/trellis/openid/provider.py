@@ -167,7 +167,10 @@ class Provider:
         return read_metadata(self.issuer, await self._fetch(address))
 
     async def _fetch_keys(self) -> Mapping[str, Any]:
-        return await self._fetch((await self.find_metadata()).jwks_uri)
+        told = await self._fetch((await self.find_metadata()).jwks_uri)
+        if not isinstance(told.get("keys"), list) or not told["keys"]:
+            raise ProviderUnavailable(say("It lists no keys."))
+        return told
 
     async def _fetch(self, address: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         tls, sent = await self._load(), {**HEADERS, **(headers or {})}

@@ -284,6 +284,12 @@ def test_every_metric_is_told_in_both_formats(watched: ApiClient, community: Com
     assert [metric.name for metric in told if not metric.samples] == []
 
 
+@pytest.mark.parametrize("accept", ["application/openmetrics-text; version=latest", "text/plain; version=1..0"])
+def test_a_version_that_is_none_is_answered_in_the_usual_format(watched: ApiClient, accept: str) -> None:
+    answer = read(watched, accept=accept)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, read(watched).headers["content-type"])
+
+
 def test_no_secret_and_nothing_that_callers_make_up_stands_in_them(watched: ApiClient, key: MakeKey) -> None:
     secret = key("forums.list", name="Very private name")
     for path in (f"/forums/{secret}", f"/forums/forums?key={secret}", "/made/up"):

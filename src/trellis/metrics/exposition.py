@@ -47,5 +47,8 @@ def encode(sample: Sample, accepted: str) -> tuple[bytes, str]:
     """Encode a sample in the format that the header Accept of a request asks for; return the text and its content type."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected(sample))
-    encoder, content_type = choose_encoder(accepted)
+    try:
+        encoder, content_type = choose_encoder(accepted)
+    except TypeError:  # the library expects a version to consist of numbers
+        encoder, content_type = choose_encoder("")
     return encoder(registry), content_type

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from trellis.admin import PREFIX as PANEL
 from trellis.compose import compose
 from trellis.core.gate import Gate
+from trellis.core.networks import write_plain
 from trellis.health import Health
 from trellis.housekeeping import Housekeeping
 from trellis.http.access_log import run_logged
@@ -77,8 +78,8 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             rewrite_address(scope, PREFIX)
-            if (client := scope.get("client")) and len(client[0]) > LONGEST_ADDRESS:  # proxies pass on whatever they receive
-                scope["client"] = (client[0][:LONGEST_ADDRESS], client[1])
+            if client := scope.get("client"):  # proxies pass on whatever they receive
+                scope["client"] = (write_plain(client[0])[:LONGEST_ADDRESS], client[1])
             await self._respond(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(scope, receive, send)

@@ -81,6 +81,7 @@ def test_whoever_is_behind_a_trusted_proxy_is_judged_by_their_own_address(
         assert call("203.0.113.9").status_code == 200
         assert call("203.0.113.10, 127.0.0.1").status_code == 200
         assert call("203.0.113.11, ::ffff:127.0.0.1").status_code == 200  # as a proxy with a dual-stack socket reports the next one
+        assert call("::ffff:203.0.113.12").status_code == 200
         assert call("198.51.100.1").status_code == 403
         assert call("203.0.113.9, 198.51.100.1").status_code == 403
         assert service.call("GET", path, bound).status_code == 403
@@ -89,7 +90,7 @@ def test_whoever_is_behind_a_trusted_proxy_is_judged_by_their_own_address(
         assert page.headers["link"].startswith(f"<{scheme}://api.forum.example/api/")
     assert service.terminate() == 0
     served = Counter(row["address"] for row in database.requests() if row["status"] == 200)
-    assert served == {"203.0.113.9": 3 + 4, "203.0.113.10": 3, "203.0.113.11": 3}
+    assert served == {"203.0.113.9": 3 + 4, "203.0.113.10": 3, "203.0.113.11": 3, "203.0.113.12": 3}
 
 
 def test_what_one_process_changes_is_not_answered_from_the_memory_of_another(

@@ -12,7 +12,10 @@ _UNREADABLE: Final = "unreadable address"
 
 
 def write_plain(address: str) -> str:
-    """Return the IPv4 address for one that a dual-stack socket reports as `::ffff:192.0.2.7`; any other address is unchanged."""
+    """Return the IPv4 address for one that a dual-stack socket, here or of a proxy, reports as `::ffff:192.0.2.7`.
+
+    Any other address is unchanged.
+    """
     if not address.lower().startswith(_MAPPED):
         return address
     try:

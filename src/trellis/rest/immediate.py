@@ -12,6 +12,7 @@ from time import perf_counter_ns
 from typing import Final, NamedTuple
 
 from trellis.core.keys import Bearer, redact_path
+from trellis.core.networks import write_plain
 from trellis.core.operation import Operation
 from trellis.errors import LongRead, Refused
 from trellis.http.addresses import LONGEST_ADDRESS, rewrite_address
@@ -90,7 +91,7 @@ class Immediate(Reads):
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if self._key_version is None or not self._is_plain(scope, headers):
             return None
-        address = scope["client"][0]
+        address = write_plain(scope["client"][0])
         try:
             if (bearer := self._find_bearer(headers, address)) is None:
                 return None

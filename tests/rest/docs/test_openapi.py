@@ -23,6 +23,7 @@ from trellis.kinds import KINDS
 from trellis.kinds.forums import FORUMS
 from trellis.refusals import REFUSALS
 from trellis.rest.docs.openapi import document
+from trellis.rest.docs.refusals import refusals_of
 
 CATALOGUE = catalogue_of(KINDS)
 SERVED = build_routes(CATALOGUE)
@@ -111,6 +112,17 @@ def test_every_refusal_in_it_is_one_of_the_closed_set(openapi: Json) -> None:
                 assert {"errorCode": value["errorCode"], "errorMessage": name} in told["x-errors"]
                 count += 1
     assert count > 300
+
+
+def test_it_tells_every_refusal_of_an_operation_and_no_other(openapi: Json) -> None:
+    for promise in documented_operations(openapi):
+        told = {
+            (int(status), error["errorCode"], error["errorMessage"])
+            for status in promise.told["responses"]
+            for error in promise.answer(int(status)).get("x-errors", ())
+        }
+        refusals = refusals_of(CATALOGUE.find(promise.name))
+        assert told == {(refused.status, refused.code, refused.message) for refused in refusals}, promise.name
 
 
 def test_a_kind_declared_here_is_in_it() -> None:

@@ -63,9 +63,10 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
     operations = [route.operation for route in served]
     kinds = list({operation.kind.name: operation.kind for operation in operations if operation.kind}.values())
     own = [operation for operation in operations if operation.kind is None]
+    shared = shared_responses(operations, base_url)
     paths: Json = {}
     for route in served:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, base_url)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, base_url, shared)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -85,7 +86,7 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
         "webhooks": build_webhooks(catalogue),
         "components": {
             "schemas": _schemas(operations, base_url) | build_event_schemas(catalogue),
-            "responses": shared_responses(operations, base_url),
+            "responses": shared,
             "examples": shared_examples(operations, base_url),
             "parameters": _PARAMETERS,
             "headers": dict(HEADERS),
@@ -131,7 +132,7 @@ def _schemas(operations: list[Operation], base_url: str) -> Json:
 # --- one operation ------------------------------------------------------------------------------------------------
 
 
-def _operation(route: Route, base_url: str) -> Json:
+def _operation(route: Route, base_url: str, shared: Json) -> Json:
     operation = route.operation
     written: Json = {
         "operationId": operation.name,
@@ -150,7 +151,7 @@ def _operation(route: Route, base_url: str) -> Json:
         written["x-dialects"] = dialects
     if takes_body(operation):
         written["requestBody"] = _body(operation)
-    return written | {"responses": responses(route, base_url)}
+    return written | {"responses": responses(route, base_url, shared)}
 
 
 def _described(route: Route) -> str:

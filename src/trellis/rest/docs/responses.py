@@ -92,19 +92,18 @@ def headers_of(*names: str) -> Json:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*names, "X-Request-Id")}
 
 
-def responses(route: Route, base_url: str) -> Json:
-    """Return every response of a route by status."""
-    operation = route.operation
+def responses(route: Route, base_url: str, shared: Json) -> Json:
+    """Return every response of a route by status. Those that are the same as one of `shared_responses` refer to it."""
     found = _successes(route)
-    for status, refusals in _by_status(refusals_of(operation)):
-        hoisted = all(map(is_shared, refusals))
-        name = STATUS_TEXT[status].replace(" ", "")
-        found[str(status)] = {"$ref": f"#/components/responses/{name}"} if hoisted else _refusal(status, refusals, base_url)
+    for status, refusals in _by_status(refusals_of(route.operation)):
+        told = _refusal(status, refusals, base_url)
+        name = _name(status)
+        found[str(status)] = {"$ref": f"#/components/responses/{name}"} if told == shared.get(name) else told
     return found
 
 
 def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
-    """Return the responses that are the same for all operations, refusals and the proposal, by the names that `responses` uses."""
+    """Return the proposal, and of each status the first refusals with nothing of their operation in them, by name."""
     found: Json = {}
     operations = tuple(operations)
     for operation in operations:
@@ -112,12 +111,16 @@ def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
             description = "The key may only propose this. Nothing was changed; this is the proposal, which somebody has to approve."
             headers = (*_PROPOSAL_HEADERS, *_LIMITS)
             example = {"answer": {"summary": "The proposal", "value": answer_of(operation)}}
-            found.setdefault(STATUS_TEXT[202], _success(operation, description, headers, example))
+            found.setdefault(_name(202), _success(operation, description, headers, example))
     for operation in operations:
         for status, refusals in _by_status(refusals_of(operation)):
             if all(map(is_shared, refusals)):
-                found[STATUS_TEXT[status].replace(" ", "")] = _refusal(status, refusals, base_url)
+                found.setdefault(_name(status), _refusal(status, refusals, base_url))
     return found
+
+
+def _name(status: int) -> str:
+    return STATUS_TEXT[status].replace(" ", "")
 
 
 def _by_status(refusals: Iterable[Refused]) -> list[tuple[int, list[Refused]]]:
@@ -201,7 +204,7 @@ def _successes(route: Route) -> Json:
         new = ("ETag", "Location", "Event", "Change-Set-Id", *_LIMITS)
         found["201"] = _success(operation, "The new record.", new, {"answer": examples["answer"]})
     if operation.is_proposable:
-        found["202"] = {"$ref": f"#/components/responses/{STATUS_TEXT[202]}"}
+        found["202"] = {"$ref": f"#/components/responses/{_name(202)}"}
     if not operation.writes:
         found["304"] = {
             "description": "Nothing has changed: `If-None-Match` names this version.",

@@ -34,9 +34,16 @@ def test_an_external_id_in_the_path_may_hold_anything_visible(api: ApiClient) ->
     longest = "\N{GRINNING FACE}" * 255
     assert api("PUT", f"{PATH}/{longest}", json={"name": "News"}).status_code == 201
     assert api.get(f"{PATH}/{longest}").json()["externalId"] == longest
-    read_refusal(api.get(f"{PATH}/%FF"), 404, "INVALID_ID")
     read_refusal(api("PUT", f"{PATH}/a%20b", json={"name": "News"}), 400, "INVALID_VALUE")
     read_refusal(api("PUT", f"{PATH}/{'x' * 256}", json={"name": "News"}), 400, "INVALID_VALUE")
+
+
+def test_an_external_id_in_the_path_that_is_no_text_is_refused_by_every_method(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
+        for collection in ("/forums/forums", "/calendar/calendar", "/downloads/category"):
+            for method, body in (("GET", {}), ("PUT", {"json": {"name": "News"}}), ("DELETE", {})):
+                problem = read_refusal(api(method, f"{collection}/external/%FF", **body), 400, "INVALID_VALUE")
+                assert problem["detail"] == "externalId in the path must be UTF-8, percent-encoded, not '%FF'."
 
 
 def test_a_number_is_refused_as_a_number(api: ApiClient, database: DatabaseState) -> None:

@@ -12,7 +12,7 @@ from trellis.core.gate import Result
 from trellis.core.operation import Call, Operation, RawText
 from trellis.core.verbs import Response, Verb
 from trellis.core.version import compute_version
-from trellis.errors import LongRead, Refused
+from trellis.errors import Fault, LongRead, Refused, refuse_faults
 from trellis.http.api import (
     ApiRequest,
     ApiResponse,
@@ -129,7 +129,7 @@ class Rest:
         if text is None:
             return route, None
         if (named := route.operation.path_field) is not None:
-            request.path_values = {named.name: _decode_path(route.operation, text)}
+            request.path_values = {named.name: _decode_path(named.name, text)}
             return route, None
         return route, _parse_id(route.operation, text)
 
@@ -281,11 +281,12 @@ def _may_be_slow(operation: Operation, query: bytes) -> bool:
     return operation.slow or (operation.slow_with != "" and (operation.slow_with.encode() in query or b"%" in query))
 
 
-def _decode_path(operation: Operation, text: str) -> str:
+def _decode_path(name: str, text: str) -> str:
     try:
         return unquote_to_bytes(text.encode("latin-1")).decode()
     except UnicodeDecodeError:
-        raise invalid_id(operation.singular, text, operation.missing_code) from None
+        detail = say("{name} in the path must be UTF-8, percent-encoded, not {text}.", name=name, text=quote(text))
+        raise refuse_faults(Fault(name, "INVALID_VALUE", detail)) from None
 
 
 def _parse_id(operation: Operation, text: str) -> int:

@@ -241,6 +241,25 @@ def test_a_write_meant_for_another_version_is_refused(api: ApiClient, community:
     assert api.delete(path, headers={"If-Match": api.get(path).headers["etag"]}).status_code == 200
 
 
+def test_a_condition_that_is_never_met_is_refused_with_the_reason(
+    api: ApiClient, community: Community, database: DatabaseState
+) -> None:
+    path = f"/forums/forums/{community.betas}"
+    weak = f"W/{api.get(path).headers['etag']}"  # as a proxy that compresses responses passes it on
+    step = {"operation": "forums.update", "id": community.betas, "body": {"name": "Alphas"}, "ifMatch": weak}
+    with database.unchanged():
+        for match in (weak, f'{weak}, W/"other"', '"*"'):
+            for answer in (
+                api.post(path, {"name": "Alphas"}, headers={"If-Match": match}),
+                api.delete(path, headers={"If-Match": match}),
+            ):
+                problem = read_refusal(answer, 412, "PRECONDITION_FAILED")
+                assert problem["detail"].startswith("Nothing in If-Match can match")
+                assert "Leave out W/" in problem["detail"]
+        batch = read_refusal(api.post("/core/batch", {"operations": [step]}), 400, "INVALID_VALUE")
+        assert "without W/" in batch["detail"]
+
+
 def test_an_if_match_that_is_no_list_of_tags_is_refused(api: ApiClient, community: Community, database: DatabaseState) -> None:
     path = f"/forums/forums/{community.betas}"
     tag = api.get(path).headers["etag"]

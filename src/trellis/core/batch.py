@@ -141,8 +141,8 @@ def _parse_tag(raw: Any) -> str:
     """Parse an ETag, with or without quotation marks; refuse text that would be no condition, or one that is never met."""
     text = _TAG.parse(raw)
     tag = text.strip('"')
-    if not tag or "," in tag or (tag == ANY_VERSION and text != tag):
-        raise Invalid(say("must be the ETag that you read, or * for any, not {raw}.", raw=quote(raw)))
+    if not tag or "," in tag or (tag == ANY_VERSION and text != tag) or text.startswith('W/"'):
+        raise Invalid(say("must be the ETag that you read, without W/, or * for any, not {raw}.", raw=quote(raw)))
     return tag
 
 

@@ -84,7 +84,11 @@ def find_own_version(tag: str) -> str:
 def check_precondition(expected: tuple[str, ...], before: Mapping[str, Any]) -> None:
     """Refuse a write that was meant for another version of the record. Without expected versions any version will do."""
     if expected and ANY_VERSION not in expected and record_version(before) not in expected:
-        raise Refused(
-            "PRECONDITION_FAILED",
-            say("The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it."),
-        )
+        raise Refused("PRECONDITION_FAILED", _CHANGED if any(expected) else _NEVER)
+
+
+_CHANGED: Final = say("The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it.")
+_NEVER: Final = say(
+    'Nothing in If-Match can match: an ETag that begins with W/ never does, and neither does "*" in quotation marks. Leave out W/, '
+    "which a proxy that compresses responses may have added."
+)

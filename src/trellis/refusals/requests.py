@@ -165,7 +165,7 @@ ROWS: Final = (
             at_fault="operation"),
     # --- other writers, and limits --------------------------------------------------------------------------------
     Refusal("1T102/1", "PRECONDITION_FAILED", 412, "The record is not the one you read", Scope.CONDITIONAL,
-            when="`If-Match` was sent, and the record has changed since.",
+            when="`If-Match` was sent, and the record has changed since, or all of its tags begin with `W/`.",
             example="The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it."),
     Refusal("1T102/2", "IDEMPOTENCY_KEY_REUSED", 422, "The idempotency key belongs to another request", Scope.IDEMPOTENT,
             when="The same `Idempotency-Key` was sent with a different request within the last 24 hours. `resource` and `id` name "

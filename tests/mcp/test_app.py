@@ -282,8 +282,9 @@ def test_a_number_that_is_too_large_is_refused_and_not_read_as_null(agent: Agent
 
 def test_only_json_is_read(agent: AgentClient, database: DatabaseState) -> None:
     with database.unchanged():
-        answer = agent.send("tools/call", {"name": "forums.create", "arguments": {}}, headers={"Content-Type": "text/plain"})
-    assert answer.status_code == 415
+        for header in ({"Content-Type": "text/plain"}, {"Content-Encoding": "gzip"}):
+            answer = agent.send("tools/call", {"name": "forums.create", "arguments": {}}, headers=header)
+            assert (answer.status_code, answer.json()["error"]["data"]["errorMessage"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])

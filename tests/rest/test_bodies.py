@@ -3,6 +3,7 @@
 import encodings
 import gzip
 import json
+import zlib
 from typing import Any
 from urllib.parse import urlencode
 
@@ -358,3 +359,19 @@ def test_the_body_of_a_read_is_not_looked_at(api: ApiClient, community: Communit
 def test_a_compressed_body_is_refused_with_what_to_do(content_type: bytes) -> None:
     with pytest.raises(Refused, match="compressed by gzip"):
         read(content_type, gzip.compress(b'{"name": "News"}'))
+
+
+@pytest.mark.parametrize("coding", ["gzip", "DEFLATE", "br", "zstd"])
+@pytest.mark.parametrize("path", [FORUMS, "/core/batch"])
+def test_a_body_that_is_announced_as_compressed_is_refused(api: ApiClient, database: DatabaseState, coding: str, path: str) -> None:
+    body = zlib.compress(b'{"name": "News"}')
+    with database.unchanged():
+        headers = {"Content-Type": "application/json", "Content-Encoding": coding}
+        problem = read_refusal(api.post(path, content=body, headers=headers), 415, "UNSUPPORTED_MEDIA_TYPE")
+    assert problem["detail"] == f"The body is compressed by {coding.lower()}. Send it uncompressed, without Content-Encoding."
+
+
+@pytest.mark.parametrize("coding", ["", "identity", "utf-8"])
+def test_a_body_that_is_not_compressed_may_say_so(api: ApiClient, coding: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": coding}
+    assert api.post(FORUMS, content=b'{"name": "News"}', headers=headers).status_code == 201

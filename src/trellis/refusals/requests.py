@@ -128,7 +128,7 @@ ROWS: Final = (
             when="The body or the query string cannot be parsed: invalid JSON, a name sent twice, bytes that are not UTF-8.",
             example="The parameter 'dryRun' is sent more than once."),
     Refusal("1T100/2", "UNSUPPORTED_MEDIA_TYPE", 415, "The body is of an unsupported type", Scope.WRITES,
-            when="The body is neither JSON nor a form.",
+            when="The body is neither JSON nor a form, or it is compressed.",
             example="The Content-Type is 'text/plain'. Send Content-Type: application/json with a JSON object."),
     Refusal("1T100/3", "BODY_TOO_LARGE", 413, "The body is too large", Scope.WRITES,
             when="The body is larger than this service accepts.",

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from trellis.core.actor import Actor
 from trellis.core.keys import redact_keys
@@ -14,6 +14,9 @@ from trellis.http.api.headers import audit_reason, change_set_name, expected_ver
 from trellis.http.api.identify import find_key
 from trellis.http.api.request import ApiRequest
 from trellis.sentences import say
+
+# Other values of Content-Encoding are passed over: some clients write the charset there.
+_COMPRESSED: Final = frozenset((b"gzip", b"x-gzip", b"deflate", b"br", b"zstd", b"compress", b"x-compress"))
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,7 +72,14 @@ def _read_announced(request: ApiRequest) -> int:
 
 
 async def receive_body(request: ApiRequest, limit: int) -> bytes:
-    """Receive the body of a request. Raises Refused as soon as it exceeds `limit`, or if the connection is closed early."""
+    """Receive the body of a request. Raises Refused as soon as it exceeds `limit`, or if the connection is closed early.
+
+    A compressed body is refused before it is received.
+    """
+    coding = request.headers.get(b"content-encoding", b"").strip().lower()
+    if coding in _COMPRESSED:
+        detail = say("The body is compressed by {coding}. Send it uncompressed, without Content-Encoding.", coding=coding.decode())
+        raise Refused("UNSUPPORTED_MEDIA_TYPE", detail)
     require_size(_read_announced(request), limit)
     if request.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in request.headers:
         return b""

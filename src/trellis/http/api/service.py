@@ -36,9 +36,9 @@ from trellis.store.requests import Request
 log = logging.getLogger(__name__)
 
 _READ: Final = frozenset(
-    b"accept access-control-request-method authorization change-set content-length content-type host idempotency-key if-match "
-    b"if-none-match mcp-method mcp-name mcp-protocol-version origin traceparent transfer-encoding x-api-key x-audit-log-reason "
-    b"x-request-id".split()
+    b"accept access-control-request-method authorization change-set content-encoding content-length content-type host "
+    b"idempotency-key if-match if-none-match mcp-method mcp-name mcp-protocol-version origin traceparent transfer-encoding "
+    b"x-api-key x-audit-log-reason x-request-id".split()
 )
 _SAME_FOR_ALL: Final = frozenset((Access.GRANTED, Access.IMPLIED))  # every key that may run it gets the same response
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")  # only characters of names and addresses, perhaps with a port

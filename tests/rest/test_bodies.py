@@ -355,6 +355,12 @@ def test_the_body_of_a_read_is_not_looked_at(api: ApiClient, community: Communit
     assert answer.status_code == 200
 
 
+def test_a_file_in_a_form_is_refused_with_what_to_do() -> None:
+    for parts in ([('name="name"; filename="name.txt"', "News")], [('name="name"', "News"), ('name="x"; filename=""', "")]):
+        with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: The form contains a file\. Send each value as a plain field"):
+            read(*multipart(*parts))
+
+
 @pytest.mark.parametrize("content_type", [JSON, FORM])
 def test_a_compressed_body_is_refused_with_what_to_do(content_type: bytes) -> None:
     with pytest.raises(Refused, match="compressed by gzip"):

@@ -24,6 +24,11 @@ class _Parts(MultiPartParser):
 
     ended = False
 
+    @property
+    def has_file(self) -> bool:
+        """Whether one of the parts so far has a file name."""
+        return self._current_files > 0
+
     def on_headers_finished(self) -> None:
         if (self._current_part.content_disposition or b"").count(b";") > _MOST_PARAMETERS:
             raise MultiPartException(f"A part has more than {_MOST_PARAMETERS} semicolons in its Content-Disposition.")
@@ -46,6 +51,9 @@ def parse_multipart(content_type: bytes, body: bytes, most_fields: int) -> list[
         form = run_to_end(parser.parse())  # it waits for nothing: the whole body has been received
         body.decode(charset)  # checked here, since the parser reads invalid bytes as Latin-1
     except MultiPartException as error:
+        if parser.has_file:
+            detail = say("The form contains a file. Send each value as a plain field, without a file name.")
+            raise Refused("MALFORMED_REQUEST", detail) from None
         raise Refused("MALFORMED_REQUEST", say("The multipart body cannot be read: {message}", message=error.message)) from None
     except UnicodeError:
         raise Refused("MALFORMED_REQUEST", say("The body is not valid {charset}.", charset=charset.upper())) from None

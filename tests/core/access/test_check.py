@@ -1,5 +1,6 @@
 """May this key …? The same judgement as over the API, with the reason."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -72,6 +73,15 @@ def test_what_cannot_be_asked_is_refused(run: Run, key: MakeKey, asked: dict[str
     with pytest.raises(Refused) as refused:
         run("access.check", holder="1", **asked)
     assert refused.value.message == refusal
+
+
+def test_a_misspelt_operation_is_refused_with_the_nearest_one(run: Run, key: MakeKey) -> None:
+    key("*")
+    for name, hint in (("forums.delet", " Did you mean forums.delete?"), ("keys.create", ""), ("?", "")):
+        for ask in (partial(run, "access.check", holder="1"), partial(run, "access.keys")):
+            with pytest.raises(Refused) as refused:
+                ask(operation=name)
+            assert refused.value.detail == f"operation: '{name}' cannot be granted to a key.{hint}"
 
 
 def test_an_unknown_key_is_refused(run: Run) -> None:

@@ -4,7 +4,19 @@ from typing import Final
 
 from trellis.core.access.rights import MISSING, describe_right, find_group, list_rights
 from trellis.core.access.verdict import Question, judge_key
-from trellis.core.fields import MAX_ID, Boolean, Field, IpAddress, NodeId, Nullable, Text, Timestamp, invalid_id, isolate
+from trellis.core.fields import (
+    MAX_ID,
+    Boolean,
+    Field,
+    IpAddress,
+    NodeId,
+    Nullable,
+    Suggestions,
+    Text,
+    Timestamp,
+    invalid_id,
+    isolate,
+)
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
@@ -127,11 +139,13 @@ def find_grantable(context: Context, name: str) -> Operation:
     """Find an operation that a key can run. Raises Refused (UNKNOWN_OPERATION)."""
     if name == HELLO.name:
         return HELLO
-    found = context.environment.operations.get(name)
-    if found is None or found.access is not Access.GRANTED:
-        raise refuse_faults(
-            Fault("operation", "UNKNOWN_OPERATION", say("operation: '{name}' cannot be granted to a key.", name=isolate(name)))
-        )
+    known = context.environment.operations
+    if (found := known.get(name)) is None or found.access is not Access.GRANTED:
+        grantable = sorted(one.name for one in known.values() if one.access is Access.GRANTED)
+        near = None if found else Suggestions(grantable).find(name)
+        hint = say(" Did you mean {near}?", near=near) if near else ""
+        detail = say("operation: '{name}' cannot be granted to a key.{hint}", name=isolate(name), hint=hint)
+        raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", detail))
     return found
 
 

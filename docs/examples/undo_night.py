@@ -22,21 +22,21 @@ URL, KEY = os.environ["API_URL"], os.environ["API_KEY"]
 def call(method: str, path: str, body: object = None) -> Any:
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
-    with urlopen(Request(URL + path, data, headers, method=method), timeout=300) as answer:
-        return json.load(answer)
+    try:
+        with urlopen(Request(URL + path, data, headers, method=method), timeout=300) as answer:
+            return json.load(answer)
+    except HTTPError as error:
+        problem = json.load(error)
+        if "index" not in problem:  # which says what operation of a batch was refused
+            sys.exit(problem["detail"])
+        return problem
 
 
 def undo(events: list[Any], *, dry: bool) -> tuple[Any, str] | None:
     """Undo events in one batch; return the one that cannot be undone and why, or None if all can."""
     operations = [{"operation": "events.restore", "id": one["seq"], "body": {"deleteCreated": True}} for one in events]
-    try:
-        call("POST", f"/core/batch?dryRun={int(dry)}", {"operations": operations})
-    except HTTPError as error:
-        problem = json.load(error)
-        if "index" not in problem:
-            sys.exit(problem["detail"])
-        return events[problem["index"]], problem["problem"]["detail"]
-    return None
+    answer = call("POST", f"/core/batch?dryRun={int(dry)}", {"operations": operations})
+    return (events[answer["index"]], answer["problem"]["detail"]) if "index" in answer else None
 
 
 arguments, options = [one for one in sys.argv[1:] if one[:2] != "--"], {one for one in sys.argv[1:] if one[:2] == "--"}

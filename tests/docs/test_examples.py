@@ -220,6 +220,9 @@ def test_what_a_key_did_in_a_night_is_taken_back(
         key_id = next(event["actor"]["id"] for event in events() if event["seq"] == old)
         return run_example("undo_night.py", key_id, at, *options, folder=tmp_path, url=service.address, key=operator)
 
+    wrong = run_example("undo_night.py", 1, "yesterday", folder=tmp_path, url=service.address, key=operator)
+    assert (wrong.returncode, wrong.stderr.startswith("since must be a timestamp in ISO 8601")) == (1, True), wrong.stderr
+
     before = events()
     assert undo().stdout == "4 events would be undone.\n"
     assert events() == before

@@ -1,0 +1,74 @@
+"""Lists in windows between a phone and a wide screen: their words stay whole, and what is ticked is in view."""
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+from trellis.core.gate import Gate
+from trellis.core.keys import authenticate
+from trellis.core.operation import Call
+from trellis.store import requests
+from trellis.store.requests import Request
+
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+_LONG: Final = "A program of the association that copies what others have written"
+_WIDTHS: Final = (768, 840, 1000, 1160, 1280)
+_BROKEN: Final = r"""() => {
+  const broken = [], texts = document.createTreeWalker(document.querySelector("main table"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    if (node.parentElement.closest(".unseen")) continue;
+    for (const word of node.data.matchAll(/[\p{L}\d.]{2,15}/gu)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+}"""
+_OUTSIDE: Final = """() => {
+  const { left } = document.querySelector("main .scroll").getBoundingClientRect();
+  const boxes = [...document.querySelectorAll("main .scroll .pick input")];
+  return boxes.filter((box) => box.getBoundingClientRect().left < left + 4).length;
+}"""
+
+
+@pytest.fixture
+def _lists(community: Community, gate: Gate, key: MakeKey, run: Run) -> None:
+    text = key(["forums.list", "forums.create"], name=_LONG, bounds={"forums.create": {"level": "propose"}})
+    key(["forums.list"], name="Mirror")
+    actor = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    gate.run(Call("forums.create", actor, {"name": "Observatory"}))
+    run("webhooks.create", url="https://example.org/", description=_LONG, events=["*"])
+    at = gate.now()
+    made = [Request(at, "GET", "/api/forums/forums", "forums.list", by, "127.0.0.1", 200, 1500, f"r{by}", None) for by in (1, 2)]
+    gate.store.write(lambda tx: requests.append(tx, made)).result(30)
+
+
+@pytest.mark.usefixtures("_lists")
+def test_words_in_lists_stay_whole(page: Page) -> None:
+    broken = {}
+    for path in ("keys", "requests", "proposals", "webhooks", "groups"):
+        page.goto(f"/admin/{path}")
+        for width in _WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            if words := page.evaluate(_BROKEN):
+                broken[path, width] = words
+    assert broken == {}
+
+
+@pytest.mark.usefixtures("_lists")
+def test_boxes_to_tick_are_inside_their_list(page: Page) -> None:
+    outside = {}
+    for path in ("keys", "groups", "blogs"):
+        page.goto(f"/admin/{path}")
+        for width in (360, *_WIDTHS):
+            page.set_viewport_size({"width": width, "height": 900})
+            if boxes := page.evaluate(_OUTSIDE):
+                outside[path, width] = boxes
+    assert outside == {}

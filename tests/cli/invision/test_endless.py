@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from itertools import count, pairwise
+from itertools import chain, count, pairwise, repeat
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from typer import testing
 
 from tests.cli.invision.conftest import Import
 from tests.old_community import Interruption, OldCommunity, forum
-from trellis.invision.live import client
+from trellis.invision.live import client, connection
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # none of this is about the database
 
@@ -78,7 +80,7 @@ def test_a_small_answer_that_is_large_without_its_compression_is_not_kept(bring:
 
 
 def test_a_list_whose_pages_never_end_is_not_kept(bring: Import, old: OldCommunity, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MOST_IN_ALL", 2**20)
+    monkeypatch.setattr(connection, "MOST_IN_ALL", 2**20)
     ids = count(1)
 
     def answer_one_more(handler: BaseHTTPRequestHandler) -> None:
@@ -92,6 +94,53 @@ def test_a_list_whose_pages_never_end_is_not_kept(bring: Import, old: OldCommuni
     old.interruptions = [answer_one_more]
     assert "The answers have more than 1 MiB in all." in refused(bring())
     assert len(old.requests) == 8
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+IN_PARTS = OK + b"transfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("beginning", "rest"),
+    [
+        (OK + b"x: ", b"x"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        (IN_PARTS + b"2;x=", b"x"),
+        (IN_PARTS, b"1\r\n \r\n"),
+        (IN_PARTS + b"2\r\n{}\r\n0\r\nx: ", b"x"),
+        (OK + b"content-length: 9999\r\n\r\n", b" "),
+    ],
+    ids=["headers", "interim answers", "size of a part", "parts", "trailer", "body"],
+)
+def test_an_answer_that_comes_too_slowly_is_given_up(
+    bring: Import, old: OldCommunity, monkeypatch: pytest.MonkeyPatch, beginning: bytes, rest: bytes
+) -> None:
+    over = threading.Event()
+
+    def send_slowly(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        pieces: Iterator[bytes] = chain([beginning], repeat(rest, 3000))
+        with suppress(OSError):
+            for piece in pieces:
+                handler.wfile.write(piece)
+                if over.wait(0.01):
+                    return
+
+    monkeypatch.setattr(connection, "_WHOLE_ANSWER", 1)
+    monkeypatch.setattr(client, "_RETRIES", ())
+    old.interruptions = [send_slowly]
+    told = refused(bring("--timeout", "1"))
+    over.set()
+    assert "could not be reached: an answer was not complete within 1 seconds." in told
+
+
+def test_a_server_may_take_as_long_as_it_is_given(bring: Import, old: OldCommunity, monkeypatch: pytest.MonkeyPatch) -> None:
+    def be_late() -> None:
+        threading.Event().wait(0.5)
+
+    monkeypatch.setattr(connection, "_WHOLE_ANSWER", 0.1)
+    old.before = {"/api/forums/forums": be_late}
+    assert bring("--timeout", "60").exit_code == 0
 
 
 def test_an_answer_that_cannot_be_saved_is_told(bring: Import, old: OldCommunity) -> None:

@@ -1,6 +1,8 @@
 """How `trellis import invision` reads a live community: all of it, politely, and with a sentence where it cannot."""
 
 import json
+import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -12,6 +14,7 @@ from typer import testing
 
 from tests.cli.conftest import Trellis
 from tests.cli.invision.conftest import Document, Import
+from tests.held_port import held_port
 from tests.old_community import KEY, Interruption, OldCommunity, forum
 from trellis.cli.app import app
 from trellis.invision.live import client
@@ -360,11 +363,22 @@ def test_a_proxy_or_certificates_that_cannot_be_used_are_named(
 
 
 @pytest.mark.usefixtures("nothing_written", "waits")
-def test_a_proxy_whose_host_no_name_can_be_is_told(trellis: Trellis, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.invision.live.find_private_address", lambda _url: None)
+def test_a_proxy_that_is_not_found_is_told(trellis: Trellis, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_nothing(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", find_nothing)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy..example:3128")
     told = refused(trellis("import", "invision", "https://old.example/", "--key-file", key_file, "--rate", "1000"))
-    assert "https://old.example could not be reached" in told
+    assert "https://old.example could not be reached: [Errno -2] Name or service not known." in told
+
+
+@pytest.mark.usefixtures("nothing_written", "waits")
+def test_a_server_that_refuses_connections_is_told(trellis: Trellis, key_file: Path) -> None:
+    with held_port() as port:
+        url = f"http://127.0.0.1:{port}/"
+        told = refused(trellis("import", "invision", url, "--key-file", key_file, "--rate", "1000"))
+    assert re.search(r"could not be reached: \[Errno [0-9]+\] Connect", told)
 
 
 def test_no_proxy_is_told_the_key_for_this_machine(bring: Import, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,27 +1,19 @@
 """The client for the REST API of a live community. It limits its rate, and gives up with a sentence that explains what to do."""
 
 import time
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote as quote_url
 from urllib.parse import urljoin
 
-import httpx
 import orjson
 
-from trellis import __version__
 from trellis.core.fields import quote
 from trellis.invision.answers import ReadingFailed
 from trellis.invision.live.address import find_origin
-from trellis.invision.live.decompress import Decompressor
+from trellis.invision.live.connection import Answer, Connection, Unreachable
 from trellis.retry_after import parse_retry_after
-from trellis.settings import is_this_machine
 
-MOST_BYTES: Final = 32 * 2**20  # of one answer; releases that send all records at once need about 5 MiB for 10,000 forums
-MOST_IN_ALL: Final = 256 * 2**20  # of all answers, which are kept in memory until they are written
-_WHOLE_ANSWER: Final = 120.0  # seconds within which an answer must be complete
-_CONNECT: Final = 10.0
 _LONGEST_PAUSE: Final = 15 * 60.0
 _MOST_PAUSES: Final = 10  # pauses before one answer, even if the community asks for each of them
 _PAUSES: Final = (30.0, 60.0, 120.0, 240.0)  # seconds after a 429 without a time
@@ -66,12 +58,6 @@ _FOREIGN: Final = _Refusal(
 )
 
 
-class _Answer(NamedTuple):
-    status: int
-    headers: httpx.Headers
-    body: bytes
-
-
 class Client:
     """Sends requests to one community. `rate` is in requests per second, `timeout` in seconds without a byte.
 
@@ -85,33 +71,14 @@ class Client:
     ) -> None:
         self._url = url
         self._pause = 1 / rate
-        self._timeout = timeout
         self._tell = tell
         self._due = 0.0
-        self._read = 0
         self._form: str | None = None
-        token = b64encode(f"{key}:".encode()).decode()
-        self._secrets = (token.rstrip("=").encode(), key.encode())
-        headers = {
-            "authorization": f"Basic {token}",
-            "user-agent": f"Trellis/{__version__}",
-            "accept": "application/json",
-            "accept-encoding": "gzip",
-        }
-        limits = httpx.Timeout(timeout, connect=min(_CONNECT, timeout))
-        # The environment may name a proxy, which could read http requests that are meant for this machine.
-        by_environment = not is_this_machine(url)
-        try:
-            self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False, trust_env=by_environment)
-        except (httpx.InvalidURL, ImportError, OSError, ValueError) as error:  # proxies and certificates are from the environment
-            raise ReadingFailed(
-                f"The proxy or the certificates that the environment names cannot be used: {str(error).rstrip('.')}. See "
-                "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR; a proxy has to be one of HTTP."
-            ) from None
+        self._connection = Connection(url, key, timeout)
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._connection.close()
 
     def get(self, path: str, *, needed: bool = True, **query: object) -> Any:
         """Return the parsed answer to a request; None if the path does not exist, or if it is not `needed` and not permitted.
@@ -131,7 +98,7 @@ class Client:
             "that the REST API is turned on."
         )
 
-    def _judge(self, answer: _Answer, read: Any, path: str, *, needed: bool) -> Any:
+    def _judge(self, answer: Answer, read: Any, path: str, *, needed: bool) -> Any:
         if answer.status == 200 and isinstance(read, dict | list):
             return read
         told = read if isinstance(read, dict) else {}
@@ -152,14 +119,14 @@ class Client:
 
     # --- retries -------------------------------------------------------------------------------------------------
 
-    def _ask(self, url: str) -> _Answer:
+    def _ask(self, url: str) -> Answer:
         """Send a request, again after pauses if the community limits requests or fails. Raises ReadingFailed."""
         pauses, retries, patience = iter(_PAUSES), iter(_RETRIES), iter(range(_MOST_PAUSES))
         while True:
             try:
                 answer = self._follow(url)
-            except (httpx.RequestError, httpx.InvalidURL, OSError, UnicodeError) as error:  # UnicodeError for an invalid proxy name
-                sentence = f"{_shorten(self._url)} could not be reached: {_explain(error, self._timeout)}"
+            except Unreachable as error:
+                sentence = f"{_shorten(self._url)} could not be reached: {error}."
                 wait = next(retries, None)
             else:
                 if answer.status == 429:
@@ -179,7 +146,7 @@ class Client:
             self._tell(f"{sentence} Trying again in {wait:,.0f} seconds.")
             _sleep(wait)
 
-    def _follow(self, url: str) -> _Answer:
+    def _follow(self, url: str) -> Answer:
         """Send a request, and follow redirects within the community."""
         for _ in range(_MOST_REDIRECTS):
             answer = self._send(url)
@@ -199,36 +166,12 @@ class Client:
             url = target
         raise ReadingFailed(f"{_shorten(self._url)} redirects too many times. Give the address that a browser ends up at.")
 
-    def _send(self, url: str) -> _Answer:
+    def _send(self, url: str) -> Answer:
         now = _clock()
         if self._due > now:
             _sleep(self._due - now)
         self._due = max(now, self._due) + self._pause
-        until = _clock() + _WHOLE_ANSWER
-        body, sent = bytearray(), 0
-        with self._client.stream("GET", url) as response:
-            decompressor = Decompressor(response.headers.get("content-encoding", ""), MOST_BYTES + 1)
-            for part in response.iter_raw():
-                sent += len(part)
-                body += decompressor.read(part)
-                if max(sent, len(body)) > MOST_BYTES:
-                    raise ReadingFailed(f"An answer is larger than {MOST_BYTES >> 20} MiB. Ask for less at once with --per-page.")
-                if _clock() > until:
-                    raise TimeoutError(f"an answer was not complete within {_WHOLE_ANSWER:g} seconds")
-            if sent:
-                decompressor.end()
-        self._read += len(body)
-        if self._read > MOST_IN_ALL:
-            raise ReadingFailed(
-                f"The answers have more than {MOST_IN_ALL >> 20} MiB in all. Read one section after the other, with --section."
-            )
-        return _Answer(response.status_code, response.headers, self._hide_key(bytes(body)))
-
-    def _hide_key(self, body: bytes) -> bytes:
-        """Replace the key in an answer, so that it is not saved if the community repeats it."""
-        for secret in self._secrets:
-            body = body.replace(secret, b"(key)")
-        return body
+        return self._connection.ask(url)
 
 
 def _read_json(body: bytes) -> Any:
@@ -236,12 +179,6 @@ def _read_json(body: bytes) -> Any:
         return orjson.loads(body.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError:
         return None
-
-
-def _explain(error: Exception, timeout: float) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return f"it sent nothing for {timeout:g} seconds."
-    return f"{str(error) or type(error).__name__}."
 
 
 def _shorten(url: str) -> str:

@@ -1,5 +1,6 @@
 """How `trellis import invision` reads a live community: all of it, politely, and with a sentence where it cannot."""
 
+import base64
 import json
 import re
 import socket
@@ -15,7 +16,7 @@ from typer import testing
 from tests.cli.conftest import Trellis
 from tests.cli.invision.conftest import Document, Import
 from tests.held_port import held_port
-from tests.old_community import KEY, Interruption, OldCommunity, forum
+from tests.old_community import KEY, Interruption, OldCommunity, forum, group
 from trellis.cli.app import app
 from trellis.invision.live import client
 
@@ -396,6 +397,44 @@ def test_an_address_of_a_private_network_is_told(bring: Import) -> None:
 
 
 # --- the key ------------------------------------------------------------------------------------------------------
+
+
+TOKEN = base64.b64encode(f"{KEY}:".encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        (f"x\0: {KEY} Basic {TOKEN}", "could not be reached: illegal header line: "),
+        ("x\0: " + "x" * 50_000, "could not be reached: illegal header line: "),
+        (f"content-type: {TOKEN}", "was answered with '(key)' that is not JSON"),
+        (f"content-type: {KEY}", "was answered with '(key)' that is not JSON"),
+    ],
+)
+def test_an_answer_that_repeats_the_key_is_told_without_it(bring: Import, old: OldCommunity, header: str, told: str) -> None:
+    def repeat_key(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        handler.wfile.write(f"HTTP/1.1 200 OK\r\n{header}\r\ncontent-length: 0\r\n\r\n".encode())
+
+    old.interruptions = [repeat_key] * 4
+    brought = bring()
+    assert told in refused(brought)
+    assert KEY not in brought.output
+    assert TOKEN not in brought.output
+    assert len(brought.output) < 3000
+
+
+def test_a_key_that_is_repeated_as_php_writes_it_is_not_saved(bring: Import, old: OldCommunity, key_file: Path) -> None:
+    key = 'a/key"with?signs??'
+    key_file.write_text(key, encoding="utf-8")
+    token = base64.b64encode(f"{key}:".encode()).decode()
+    assert "/" in token
+    answer = json.dumps({"communityName": key, "communityUrl": token}).replace("/", r"\/")
+    groups = json.dumps({"results": [group(3, "Members")]}).encode()
+    old.instead = {"/api/core/hello": Interruption(200, {}, answer.encode()), "/api/core/groups": Interruption(200, {}, groups)}
+    assert bring("--section", "groups", "--save", "saved").exit_code == 0
+    saved = json.loads(Path("saved/core/hello.json").read_text(encoding="utf-8"))
+    assert saved == {"communityName": "(key)", "communityUrl": "(key)=="}
 
 
 @pytest.mark.parametrize("text", ["", "\n", "two words are none", "colons:are:none", "short", "x" * 300, "schlüssel-von-früher"])

@@ -2,10 +2,11 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import httpx
+import orjson
 
 from trellis import __version__
 from trellis.invision.answers import ReadingFailed
@@ -16,6 +17,8 @@ MOST_BYTES: Final = 32 * 2**20  # of one answer; releases that send all records 
 MOST_IN_ALL: Final = 256 * 2**20  # of all answers, which are kept in memory until they are written
 _WHOLE_ANSWER: Final = 120.0  # seconds for everything: DNS lookup, connection, request and answer
 _CONNECT: Final = 10.0
+_MOST_COOKIES: Final = 16 * 1024  # characters
+_MOST_QUOTED: Final = 300  # characters of a library's error message, which may quote all headers of an answer
 
 
 class Unreachable(Exception):
@@ -23,7 +26,7 @@ class Unreachable(Exception):
 
 
 class Answer(NamedTuple):
-    """An answer of the community, without the key if its body repeated it."""
+    """An answer of the community, without the key if it repeated it. The names of `headers` are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,7 +44,7 @@ class Connection:
         self._whole = max(_WHOLE_ANSWER, timeout)
         self._read = 0
         token = b64encode(f"{key}:".encode()).decode()
-        self._secrets = (token.rstrip("="), key)
+        self._secrets = tuple(dict.fromkeys(form for secret in (token.rstrip("="), key) for form in _list_forms(secret)))
         headers = {
             "authorization": f"Basic {token}",
             "user-agent": f"Trellis/{__version__}",
@@ -75,9 +78,19 @@ class Connection:
             raise Unreachable(f"an answer was not complete within {self._whole:g} seconds") from None
         except (httpx.RequestError, httpx.InvalidURL, OSError) as error:
             cause = _find_cause(error) if isinstance(error, httpx.NetworkError) else error
-            raise Unreachable(str(cause).rstrip(".") or type(cause).__name__) from None
+            reason = self.hide_key(str(cause).rstrip(".") or type(cause).__name__)
+            raise Unreachable(reason[:_MOST_QUOTED] + "…" * (len(reason) > _MOST_QUOTED)) from None
+
+    def hide_key(self, text: str) -> str:
+        """Replace the key in a text, so that it is neither saved nor shown if the community repeats it."""
+        for secret in self._secrets:
+            text = text.replace(secret, "(key)")
+        return text
 
     async def _ask(self, url: str) -> Answer:
+        cookies = self._client.cookies
+        if sum(len(one.name) + len(one.value or "") for one in cookies.jar) > _MOST_COOKIES:
+            cookies.clear()  # every further request would repeat them, and those that each answer adds
         body, sent = bytearray(), 0
         async with asyncio.timeout(self._whole), self._client.stream("GET", url) as response:
             decompressor = Decompressor(response.headers.get("content-encoding", ""), MOST_BYTES + 1)
@@ -95,7 +108,7 @@ class Connection:
             )
         for secret in self._secrets:
             body = body.replace(secret.encode(), b"(key)")
-        return Answer(response.status_code, response.headers, bytes(body))
+        return Answer(response.status_code, {name: self.hide_key(value) for name, value in response.headers.items()}, bytes(body))
 
 
 def _find_cause(error: BaseException) -> BaseException:
@@ -103,3 +116,10 @@ def _find_cause(error: BaseException) -> BaseException:
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return _find_cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+def _list_forms(secret: str) -> Iterator[str]:
+    """Yield the forms in which a secret may be in an answer: as it is, and as JSON, in which PHP puts a backslash before `/`."""
+    yield secret
+    escaped = orjson.dumps(secret).decode()[1:-1]
+    yield from (escaped, escaped.replace("/", "\\/"))

@@ -39,11 +39,10 @@ class Answers:
 
 
 class Page(NamedTuple):
-    """A page of a list: its records by id, and the total numbers of records and pages, if it reports them."""
+    """A page of a list: its records by id, and the number of records of the whole list, if it reports one."""
 
     records: dict[int, Mapping[str, Any]]
     total: int | None
-    pages: int | None
 
 
 def parse_page(answer: Any, where: str) -> Page:
@@ -53,9 +52,8 @@ def parse_page(answer: Any, where: str) -> Page:
         results = list(results.values())
     if not isinstance(results, list):
         raise ReadingFailed(f"{where}: this is not a list of records, which would have 'results'. Read the community again.")
-    told = answer if isinstance(answer, Mapping) else {}
-    counts = [parse_whole_number(told.get(name)) for name in ("totalResults", "totalPages")]
-    return Page(dict(_list_records(results, where)), *counts)
+    total = parse_whole_number(answer.get("totalResults")) if isinstance(answer, Mapping) else None
+    return Page(dict(_list_records(results, where)), total)
 
 
 def _list_records(results: Sequence[Any], where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:

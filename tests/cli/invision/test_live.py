@@ -67,6 +67,21 @@ def test_it_ends_with_an_empty_page_or_one_without_anything_new(bring: Import, o
     assert len(old.requests) <= 11
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"totalResults": 2, "totalPages": 99},
+        {"totalResults": 1},
+        {"totalPages": 1},
+        {"totalPages": 0, "totalResults": -5},
+        {"totalResults": 10**40},
+    ],
+)
+def test_a_list_is_read_to_its_end_whatever_numbers_it_reports(bring: Import, old: OldCommunity, told: dict[str, object]) -> None:
+    old.told = told
+    complete(bring("--per-page", "4"))
+
+
 def test_singular_paths_are_read(bring: Import, old: OldCommunity) -> None:
     old.singular = True
     complete(bring())

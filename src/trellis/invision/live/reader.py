@@ -43,7 +43,10 @@ class Reader:
         return pages
 
     def _read_pages(self, path: str) -> tuple[list[Any] | None, str]:
-        """Read a list until a page is empty, the last, or has nothing new; return the pages, and a doubt about them or ""."""
+        """Read a list until all of the records that it reports have come, or a page is empty, not there, or has nothing new.
+
+        Return the pages, and a doubt about them or "".
+        """
         seen: set[int] = set()
         pages: list[Any] = []
         fresh = secrets.token_hex(4)  # an answer may come from a cache, but not from one of an earlier run
@@ -65,7 +68,7 @@ class Reader:
             seen |= page.records.keys()
             total = page.total or 0
             self._tell(len(seen), total)
-            if not page.records or (page.pages is not None and number >= page.pages) or (total and len(page.records) >= total):
+            if not page.records or len(seen) == total:  # a smaller total is wrong: to end there would lose records without a word
                 break
         else:
             raise ReadingFailed(f"{path} has no end: {_MOST_PAGES:,} pages were read. Ask for more at once with --per-page.")

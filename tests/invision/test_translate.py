@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fixture_types import Run
+from trellis.core.kind import NodeKind
 from trellis.invision import Answers, Options, choose_known, read_present, translate, write_html, write_text
 from trellis.kinds import KINDS
 
@@ -47,3 +48,31 @@ def test_every_document_can_be_planned(run: Run, lists: tuple[dict[int, dict[str
     assert [len(section.rows) for section in translation.report.sections] == [len(records) for records in lists]
     assert write_text(translation.report).count("\n") >= sum(map(len, lists))
     assert write_html(translation.report).count("<tr") >= sum(map(len, lists))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_many_groups_are_matched_without_comparing_each_with_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[int] = []
+
+    def name_external(kind: NodeKind, number: int) -> str:
+        named.append(number)
+        return f"invision:{kind.singular}:{number}"
+
+    monkeypatch.setattr("trellis.invision.groups.name_external", name_external)
+    present = read_present(lambda name, raw: run(name, **raw), KNOWN)
+    groups = [{"id": number, "name": f"Group {number}"} for number in range(10, 510)]
+    translation = translate(Answers(pages={"core/groups": [groups]}), "saved", present, KNOWN, Options(KNOWN))
+    assert translation.report.sections[0].written == 500
+    assert len(named) < 10 * 500
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_report_does_not_repeat_long_paths_with_each_node(run: Run) -> None:
+    forums = [{"id": number, "name": f"F{number:03} {'x' * 200}", "parentId": number - 1} for number in range(1, 91)]
+    present = read_present(lambda name, raw: run(name, **raw), KNOWN)
+    answers = Answers(pages={"core/groups": [[{"id": 3, "name": "Members"}]], "forums/forums": [forums]})
+    report = translate(answers, "saved", present, KNOWN, Options(KNOWN)).report
+    text, page = write_text(report), write_html(report)
+    assert "F001 > F002 > F003\n" in (short := text.replace(f" {'x' * 200}", ""))
+    assert "F001 > … > F087 > F088 > F089 > F090\n" in short
+    assert len(text) + len(page) < 300_000

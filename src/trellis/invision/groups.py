@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,9 @@ class GroupMatcher:
         self._present = present
         self._old = {int(record["id"]): fold(record.get("name")) for record in records}
         self._found: dict[int, Match] = {}
+        self._by_name: dict[str, list[Mapping[str, Any]]] = {}
+        for record in present.groups:
+            self._by_name.setdefault(fold(record["name"]), []).append(record)
 
     def match(self, chosen: Mapping[int, str]) -> dict[int, Match]:
         """Return the match of each old group by its id. `chosen` are the operator's choices: old id → external id here.
@@ -58,9 +62,11 @@ class GroupMatcher:
             if record["id"] in self._kind.built_in:
                 self._match_built_in(record)
         names = Counter(self._old.values())
+        taken = {match.external_id for match in self._found.values()} | {name_external(self._kind, one) for one in self._old}
         for number, name in self._old.items():
             if number not in self._found:
-                self._found[number] = self._match_name(number, name, unique=names[name] == 1)
+                match = self._found[number] = self._match_name(number, name, taken, unique=names[name] == 1)
+                taken.add(match.external_id)
         return self._found
 
     def _name(self, record: Mapping[str, Any]) -> str | None:
@@ -89,12 +95,12 @@ class GroupMatcher:
         """Return our group whose external id was made from an old id; None if there is none."""
         return self._present.find(self._kind, name_external(self._kind, number))
 
-    def _match_name(self, number: int, name: str, *, unique: bool) -> Match:
+    def _match_name(self, number: int, name: str, taken: AbstractSet[str], *, unique: bool) -> Match:
+        """Match an old group to the one that it was matched to before, or to the one of its name whose external id is not taken."""
         own = name_external(self._kind, number)
         if (record := self._find_own(number)) is not None:
             return Match(own, record)
-        taken = {match.external_id for match in self._found.values()} | {name_external(self._kind, one) for one in self._old}
-        same = [one for one in self._present.groups if fold(one["name"]) == name and self._name(one) not in taken]
+        same = [one for one in self._by_name.get(name, ()) if self._name(one) not in taken]
         external_id = self._name(same[0]) if unique and len(same) == 1 else None
         if external_id is not None:
             return Match(external_id, same[0], [f"It was matched to '{external_id}' by its name."])

@@ -9,7 +9,10 @@ from trellis.core.fields import escape_unsafe, isolate
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A node: its id and address in the old community, its names from the top, its external id here, and notes about it."""
+    """A node: its id and address in the old community, its names from the top, its external id here, and notes about it.
+
+    A long path has `…` in place of its middle.
+    """
 
     id: int
     path: tuple[str, ...]

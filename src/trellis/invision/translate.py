@@ -26,6 +26,7 @@ _SPLIT: Final = "Write several: --section groups first, then one for each other 
 _AFFIXES: Final = ("prefix", "suffix")
 _LONGEST_AFFIX: Final = 1000  # characters
 _LONGEST_FORMATTED: Final = 10_000
+_LONGEST_PATH: Final = 6  # names
 _LEAF: Final = "category"  # the type of a forum that is not a redirect and has no topics of its own
 
 
@@ -126,6 +127,8 @@ class _Translator:
         self._present = present
         self._matches = groups
         self._groups = {number: match.external_id for number, match in groups.items()}
+        # The first of the old groups that become one here; the others are left out.
+        self._firsts = {match.external_id: number for number, match in reversed([*groups.items()])}
         found = {match.here["id"] for match in groups.values() if match.here is not None}
         # Whether all of the old groups together mean everybody. If guests, members or administrators are missing, only a part of
         # the groups was sent.
@@ -154,7 +157,7 @@ class _Translator:
         """Set the reason if a node is left out. This must have been called for its parent before."""
         if node.kind.is_group:
             match = self._matches[node.id]
-            first = next(number for number, other in self._matches.items() if other.external_id == match.external_id)
+            first = self._firsts[match.external_id]
             if match.is_managed_elsewhere and match.here is not None:
                 node.left_out = f"This group is managed by another document, '{match.here['managedBy']}'."
             elif first != node.id:
@@ -169,7 +172,7 @@ class _Translator:
     def _describe(self, node: OldNode) -> Row:
         url = node.record.get("url")
         shown = url if isinstance(url, str) and _find_scheme(url) in {"http", "https"} else ""
-        return Row(node.id, node.path, shown, self._name(node), tuple(node.notes), node.left_out)
+        return Row(node.id, _shorten(node.path), shown, self._name(node), tuple(node.notes), node.left_out)
 
     def _name(self, node: OldNode) -> str:
         return self._groups[node.id] if node.kind.is_group else name_external(node.kind, node.id)
@@ -243,6 +246,11 @@ class _Translator:
                 f"Its {name} include {len(unknown):,} that are not among the groups that were sent; they are left out."
             )
         return sorted({self._groups[number] for number in numbers if number in self._groups})
+
+
+def _shorten(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a path to show, without the middle of a long one, which would be repeated with each node below it."""
+    return path if len(path) <= _LONGEST_PATH else (path[0], "…", *path[2 - _LONGEST_PATH :])
 
 
 def _simplify(told: Any) -> Any:

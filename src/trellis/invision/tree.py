@@ -102,13 +102,16 @@ def _list_circular(nodes: Iterable[OldNode]) -> list[OldNode]:
 def _flatten(top: list[OldNode]) -> None:
     """Move up nodes that are on a deeper level than a document may have."""
     level: dict[OldNode, int] = dict.fromkeys(top, 1)
+    left: set[OldNode] = set()
     for node in [*walk(top)]:
         parent = node.parent
         if parent is None:
             continue
         if level[parent] >= DEEPEST and parent.parent is not None:
             node.notes.append(f"It is more than {DEEPEST} levels deep; it is placed next to '{isolate(parent.name)}' instead.")
-            parent.children.remove(node)
-            parent.parent.children.append(node)
+            left.add(parent)
             node.parent = parent = parent.parent
+            parent.children.append(node)
         level[node] = level[parent] + 1
+    for parent in left:  # all at once: removing one child after the other from a long list takes long
+        parent.children = [child for child in parent.children if child.parent is parent]

@@ -2,15 +2,34 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import orjson
 
 from trellis.core.fields import MAX_ID, parse_whole_number, quote
 
-HELLO = "core/hello"
+HELLO: Final = "core/hello"
+MOST_VALUES: Final = 4_000_000  # in all answers: objects, lists and what they contain; as many take up to half a GiB of memory
 
 
 class ReadingFailed(Exception):
     """A community, or its saved answers, cannot be read. The text explains what was wrong and what to do."""
+
+
+class Parser:
+    """Parses answers as JSON, with a limited number of values in all of them: a small text may take much memory."""
+
+    def __init__(self) -> None:
+        self._left = MOST_VALUES
+
+    def parse(self, raw: bytes) -> Any:
+        """Return the value of an answer. Raises orjson.JSONDecodeError, ReadingFailed."""
+        self._left -= sum(raw.count(sign) for sign in (b",", b"[", b"{"))
+        if self._left < 0:
+            raise ReadingFailed(
+                f"The answers have more than {MOST_VALUES:,} values in all. Read one section after the other, with --section."
+            )
+        return orjson.loads(raw.removeprefix(b"\xef\xbb\xbf"))
 
 
 @dataclass(slots=True)

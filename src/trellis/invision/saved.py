@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from trellis.invision.answers import HELLO, Answers, ReadingFailed
+from trellis.invision.answers import HELLO, Answers, Parser, ReadingFailed
 
 MOST_BYTES: Final = 64 * 2**20  # of one file
 _PAGE: Final = re.compile(r"page-([0-9]{1,6})\.json", re.ASCII)
@@ -41,10 +41,10 @@ def read_saved(source: Path, paths: Iterable[str]) -> Answers:
 
 
 def _read_folder(folder: Path, paths: Iterable[str]) -> Answers:
-    answers = Answers()
+    answers, parser = Answers(), Parser()
     hello = folder / f"{HELLO}.json"
     if hello.exists():
-        answers.hello = _as_hello(_read_json(hello))
+        answers.hello = _as_hello(_read_json(hello, parser))
     for path in paths:
         found = (folder / path).iterdir() if (folder / path).is_dir() else ()
         pages = sorted((int(match[1]), file) for file in found if (match := _PAGE.fullmatch(file.name)))
@@ -54,12 +54,12 @@ def _read_folder(folder: Path, paths: Iterable[str]) -> Answers:
         if numbers != [*range(1, len(numbers) + 1)]:
             gap = next(number for number, there in enumerate(numbers, 1) if number != there)
             raise ReadingFailed(f"{folder / path}: page-{gap}.json is missing. Save the community again.")
-        answers.pages[path] = [_read_json(file) for _, file in pages]
+        answers.pages[path] = [_read_json(file, parser) for _, file in pages]
     return answers
 
 
 def _read_file(file: Path, paths: Iterable[str]) -> Answers:
-    read = _read_json(file)
+    read = _read_json(file, Parser())
     if not isinstance(read, Mapping):
         raise ReadingFailed(f"{file}: This must be an object with the answers by their paths, such as 'forums/forums'.")
     answers = Answers(_as_hello(read.get(HELLO)))
@@ -79,13 +79,13 @@ def _as_hello(read: Any) -> Mapping[str, Any] | None:
     return read if isinstance(read, Mapping) else None
 
 
-def _read_json(file: Path) -> Any:
+def _read_json(file: Path, parser: Parser) -> Any:
     with file.open("rb") as opened:
         raw = opened.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise ReadingFailed(f"{file} is larger than {MOST_BYTES >> 20} MiB. Save the community again, in smaller pages.")
     try:
-        return orjson.loads(raw.removeprefix(b"\xef\xbb\xbf"))
+        return parser.parse(raw)
     except orjson.JSONDecodeError as error:
         line = raw.count(b"\n", 0, error.pos) + 1
         raise ReadingFailed(f"{file}, line {line}: This is not JSON ({error.msg}). Save the community again.") from None

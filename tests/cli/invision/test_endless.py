@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer import testing
 
+from tests.cli.conftest import Trellis
 from tests.cli.invision.conftest import Import
 from tests.old_community import Interruption, OldCommunity, forum
 from trellis.invision.live import client, connection
@@ -77,6 +78,24 @@ def test_a_compressed_answer_that_holds_nothing_and_has_no_end_is_not_read_on(
 def test_a_small_answer_that_is_large_without_its_compression_is_not_kept(bring: Import, old: OldCommunity) -> None:
     old.interruptions = [Interruption(200, {"content-encoding": "gzip"}, gzip.compress(b" " * 2**26))]
     assert "An answer is larger than 32 MiB." in refused(bring())
+
+
+MANY_VALUES = b'{"results": [' + b"[]," * 2_000_000 + b"[]]}"
+REFUSAL = "The answers have more than 4,000,000 values in all. Read one section after the other, with --section."
+
+
+def test_a_small_answer_that_would_take_much_memory_is_not_parsed(bring: Import, old: OldCommunity) -> None:
+    old.interruptions = [Interruption(200, {"content-encoding": "gzip"}, gzip.compress(MANY_VALUES))]
+    assert REFUSAL in refused(bring())
+
+
+def test_a_saved_answer_that_would_take_much_memory_is_not_parsed(trellis: Trellis) -> None:
+    file = Path("saved/core/groups/page-1.json")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(MANY_VALUES)
+    assert REFUSAL in refused(trellis("import", "invision", "--from", "saved"))
+    Path("saved.json").write_bytes(MANY_VALUES)
+    assert REFUSAL in refused(trellis("import", "invision", "--from", "saved.json"))
 
 
 def test_a_list_whose_pages_never_end_is_not_kept(bring: Import, old: OldCommunity, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import orjson
 
 from trellis.core.fields import quote
-from trellis.invision.answers import ReadingFailed
+from trellis.invision.answers import Parser, ReadingFailed
 from trellis.invision.live.address import find_origin
 from trellis.invision.live.connection import Answer, Connection, Unreachable
 from trellis.retry_after import parse_retry_after
@@ -74,6 +74,7 @@ class Client:
         self._tell = tell
         self._due = 0.0
         self._form: str | None = None
+        self._parser = Parser()
         self._connection = Connection(url, key, timeout)
 
     def close(self) -> None:
@@ -87,7 +88,7 @@ class Client:
         """
         for form in _PATH_FORMS if self._form is None else (self._form,):
             answer = self._ask(self._url + form.format(path) + "&".join(f"{n}={quote_url(str(v))}" for n, v in query.items()))
-            read = _read_json(answer.body)
+            read = self._read_json(answer.body)
             is_the_api = isinstance(read, dict | list)
             if answer.status == 404 and not is_the_api and self._form is None:
                 continue  # the web server's own error page: the other form of the path may lead to the API
@@ -97,6 +98,12 @@ class Client:
             f"There is no REST API at {self._url}/api: every request returned 404. Give the address of the front page, and check "
             "that the REST API is turned on."
         )
+
+    def _read_json(self, body: bytes) -> Any:
+        try:
+            return self._parser.parse(body)
+        except orjson.JSONDecodeError:
+            return None
 
     def _judge(self, answer: Answer, read: Any, path: str, *, needed: bool) -> Any:
         if answer.status == 200 and isinstance(read, dict | list):
@@ -172,13 +179,6 @@ class Client:
             _sleep(self._due - now)
         self._due = max(now, self._due) + self._pause
         return self._connection.ask(url)
-
-
-def _read_json(body: bytes) -> Any:
-    try:
-        return orjson.loads(body.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError:
-        return None
 
 
 def _shorten(url: str) -> str:

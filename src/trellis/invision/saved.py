@@ -9,8 +9,9 @@ A single file is an object: path → the answer, or a list of the pages.
 
 import os
 import re
+import secrets
 import shutil
-import tempfile
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -96,15 +97,17 @@ def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
     folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link with the name of the folder
     check_folder(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    work = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}")
+    work.mkdir()
     try:
         count = 0
         for count, (name, answer) in enumerate(answers, 1):  # noqa: B007  # the number is known only at the end
             file = work / f"{name}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(_write_json(name, answer))
-        work.chmod(0o755)
-        work.replace(folder)  # this also replaces an empty folder
+        if folder.is_dir():
+            work.chmod(stat.S_IMODE(folder.stat().st_mode))  # those who may read an empty folder stay the same
+        work.replace(folder)
         return count
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)

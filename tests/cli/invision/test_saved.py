@@ -1,6 +1,7 @@
 """Saved answers: written by --save, read by --from, and refused with a sentence where they cannot be used."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,20 @@ def test_it_does_not_overwrite_what_was_saved(bring: Import, old: OldCommunity) 
     refused = bring("--save", "saved")
     assert (refused.exit_code, "saved already exists" in refused.stderr.replace("\n", "")) == (1, True)
     assert old.requests == []
+
+
+def test_only_those_read_what_is_saved_who_may_read_new_files_or_the_empty_folder(bring: Import, trellis: Trellis) -> None:
+    Path("empty").mkdir(0o750)
+    old = os.umask(0o077)
+    try:
+        assert bring("--save", "new").exit_code == 0
+        assert trellis("export", "invision", "x" * 250).exit_code == 0
+        os.umask(0o022)
+        assert bring("--save", "empty").exit_code == 0
+    finally:
+        os.umask(old)
+    modes = {name: Path(name).stat().st_mode & 0o777 for name in ("new", "x" * 250, "empty")}
+    assert modes == {"new": 0o700, "x" * 250: 0o700, "empty": 0o750}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from trellis.core.fields import EVERYONE, Invalid, Url, isolate, quote
+from trellis.core.fields import EVERYONE, Invalid, Url, escape_unsafe, isolate, quote
 from trellis.core.kind import NodeKind
 from trellis.core.structure import FORMAT, LONGEST, MOST_ENTRIES, write_yaml
 from trellis.core.verbs import CREATE
@@ -51,7 +51,7 @@ class Translation:
 
     def write(self) -> str:
         """Write the document as YAML. Raises ReadingFailed if it is larger than a document may be."""
-        text = write_yaml(self.document, [f"Moved in from {' '.join(self.report.source.split())}"])
+        text = write_yaml(self.document, [f"Moved in from {' '.join(escape_unsafe(self.report.source).split())}"])
         if (size := len(text.encode())) > LONGEST:
             raise ReadingFailed(f"The document would have {size / 2**20:,.1f} MiB, and may have {LONGEST >> 20}. {_SPLIT}")
         return text

@@ -402,17 +402,33 @@ def test_a_group_that_gets_the_name_that_another_one_had_is_not_merged_with_it(
         (("--timeout", "nan"), "Invalid value for '--timeout': give a number."),
         (("--report", "./invision.yaml"), "The document and each report need their own file"),
         (("--report", "a.txt", "--report", "a.txt"), "The document and each report need their own file"),
+        (("--output", "nowhere/a.yaml"), "nowhere/a.yaml cannot be written: there is no folder"),
+        (("--report", "nowhere/a.txt"), "nowhere/a.txt cannot be written: there is no folder"),
+        (("--save", "new/a", "--report", "new/b/c.txt"), "new/b/c.txt cannot be written: there is no folder"),
+        (("--output", "."), ". is a folder: name a file in it."),
+        (("--save", "a", "--output", "a"), "a is also named by another option, and would be overwritten"),
+        (("--output", "old.key"), "old.key is also named by another option, and would be overwritten"),
+        (("--report", "./old.key"), "old.key is also named by another option, and would be overwritten"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused_before_anything_is_asked(
-    bring: Import, old: OldCommunity, options: tuple[str, ...], told: str
+    bring: Import, old: OldCommunity, key_file: Path, options: tuple[str, ...], told: str
 ) -> None:
+    Path("old.key").symlink_to(key_file)
     refused = bring(*options)
     assert refused.exit_code != 0
     assert "Traceback" not in refused.output
-    assert told in refused.stderr
+    assert told in " ".join(refused.stderr.split())
     assert old.requests == []
+    assert key_file.read_text(encoding="utf-8") == f"{KEY}\n"
     assert not Path("invision.yaml").exists()
+
+
+@translation
+def test_the_document_may_be_in_the_folder_of_the_answers(bring: Import, read: Read) -> None:
+    brought = bring("--save", "all/answers", "--output", "all/answers/site.yaml", "--report", "all/report.txt")
+    assert brought.exit_code == 0, brought.output
+    assert "forums" in read("all/answers/site.yaml")
 
 
 @pytest.mark.slow

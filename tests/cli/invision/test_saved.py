@@ -55,6 +55,20 @@ def test_a_single_file_has_answers_by_their_paths(trellis: Trellis, read: Read) 
     assert "5 groups, 7 forums, 2 blogs, 2 calendars, 2 download categories; 2 left out." in brought.stdout
 
 
+def test_saved_answers_are_not_overwritten_by_the_document(trellis: Trellis) -> None:
+    text = json.dumps({"core/groups": [group(2, "Guests")]})
+    Path("saved.json").write_text(text, encoding="utf-8")
+    refused = trellis("import", "invision", "--from", "saved.json", "--output", "./saved.json")
+    assert (refused.exit_code, "would be overwritten" in " ".join(refused.stderr.split())) == (1, True)
+    assert Path("saved.json").read_text(encoding="utf-8") == text
+
+
+def test_a_folder_of_any_name_gives_a_document_that_can_be_read(trellis: Trellis, read: Read) -> None:
+    folder = save_lists(Path("a\x07b\x1b[31m\nc: \u2028d"))
+    assert trellis("import", "invision", "--from", str(folder)).exit_code == 0
+    assert [entry["name"] for entry in read()["forums"]] == ["News"]
+
+
 def test_a_list_of_which_only_a_part_was_saved_is_told(trellis: Trellis) -> None:
     lists: dict[str, Any] = {path: page(records) for path, records in make_lists().items()}
     lists["forums/forums"] = {**page(lists["forums/forums"]["results"][:4]), "totalResults": 9, "totalPages": 3}
@@ -143,9 +157,11 @@ def test_a_document_that_cannot_be_written_leaves_nothing(trellis: Trellis, tmp_
     folder = save_lists(tmp_path / "saved")
     Path("taken").mkdir()
     refused = trellis("import", "invision", "--from", folder, "--output", "taken")
-    assert (refused.exit_code, "taken could not be written" in refused.stderr) == (1, True)
-    refused = trellis("import", "invision", "--from", folder, "--output", "gone/invision.yaml")
-    assert (refused.exit_code, "could not be written: No such file or directory" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "taken is a folder: name a file in it." in refused.stderr) == (1, True)
+    refused = trellis("import", "invision", "--from", folder, "--output", "x" * 300)
+    assert (refused.exit_code, "could not be written: File name too long" in refused.stderr) == (1, True)
+    refused = trellis("import", "invision", "--from", folder, "--output", "/dev/full")
+    assert (refused.exit_code, "could not be written: No space left on device" in refused.stderr) == (1, True)
     assert [*Path().iterdir()] == [Path("taken")]
 
 

@@ -54,6 +54,15 @@ def test_a_wrong_setting_is_not_taken_for_changes(trellis: Trellis, site: Path, 
     assert (refused.exit_code, "Did you mean TRELLIS_DATABASE_URL?" in refused.stderr) == (1, True)
 
 
+def test_the_document_is_not_overwritten_by_the_plan(trellis: Trellis, site: Path) -> None:
+    document = site.read_bytes()
+    Path("link.json").symlink_to(site)
+    for name in (site, "link.json"):
+        refused = trellis("plan", site, "--output", name)
+        assert (refused.exit_code, "choose another name for the plan" in " ".join(refused.stderr.split())) == (1, True)
+    assert site.read_bytes() == document
+
+
 def test_it_tells_all_that_would_be_done(community: Community, run: Run, trellis: Trellis, write: Write, unchanged: Any) -> None:
     for group, external_id in ((community.moderators, "mods"), (community.patrons, "patrons")):
         run("groups.update", group, externalId=external_id)

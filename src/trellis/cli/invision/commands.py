@@ -119,7 +119,7 @@ def import_invision(  # noqa: PLR0917  # Typer needs one parameter per option
     It can be repeated until the day of the move: each node keeps its external id, such as `invision:forum:12`.
     """
     options = Options(_choose_sections(section or []), clubs, _parse_groups(group or []))
-    _check_files([output, *(report or [])])
+    _check_files([output, *(report or [])], [save, from_, key_file])
     needed = {kind.name: find_paths(kind) for kind in _KNOWN if kind.is_group or kind in options.sections}
     settings = Settings.load()
     require_other_names(settings, output, save, *(report or []))
@@ -177,13 +177,23 @@ def _choose_sections(names: Sequence[str]) -> list[NodeKind]:
     return [kind for kind in _KNOWN if not names or kind.name in names]
 
 
-def _check_files(files: Sequence[Path]) -> None:
+def _check_files(written: Sequence[Path], others: Sequence[Path | None]) -> None:
+    """Refuse what could not be written after everything has been read, or would overwrite what another option names."""
     try:
-        different = {os.path.realpath(file) for file in files}
+        targets = [Path(os.path.realpath(file)) for file in written]
+        taken = {Path(os.path.realpath(file)) for file in others if file is not None}
     except OSError as error:  # this folder was deleted
-        raise Failure(f"{files[0]} cannot be written: {error.strerror}.") from None
-    if len(different) < len(files):
+        raise Failure(f"{written[0]} cannot be written: {error.strerror}.") from None
+    if len({*targets}) < len(written):
         raise Failure("The document and each report need their own file: one would overwrite another.")
+    for file, target in zip(written, targets, strict=True):
+        if target in taken:
+            raise Failure(f"{file} is also named by another option, and would be overwritten: choose another name.")
+        if os.path.isdir(target):  # noqa: PTH112  # is_dir() raises an error if the name is too long
+            raise Failure(f"{file} is a folder: name a file in it.")
+        made = any(one.is_relative_to(target.parent) for one in taken)  # with the folder of --save
+        if not made and not os.path.isdir(target.parent):  # noqa: PTH112  # as above
+            raise Failure(f"{file} cannot be written: there is no folder {target.parent}. Create it, or choose another name.")
 
 
 def _parse_groups(given: Sequence[str]) -> dict[int, str]:

@@ -1,5 +1,6 @@
 """The commands `trellis export`, `trellis plan`, `trellis apply` and `trellis schema`."""
 
+import os
 import re
 import shlex
 import sys
@@ -127,6 +128,8 @@ def plan(
 ) -> None:
     """Show what `apply` would do, without doing it. Exit 0: nothing to do; 2: there are changes; 1: refused."""
     options = _gather_options(prune, max_deletes, allow_empty, adopt)
+    if output is not None and os.path.realpath(output) in [os.path.realpath(name) for name in files if name != _STDIN]:
+        raise Failure(f"{output} is the document, and would be overwritten by the plan: choose another name for the plan.")
     settings, documents = Settings.load(), read_files(files, KINDS)
     require_other_names(settings, output)
     with community(settings) as gate:

@@ -1,9 +1,13 @@
 """`trellis export invision`: the answers that the suite would give, which `trellis import invision --from` reads."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
+import pytest
 
 from tests.api_fixtures import MakeApiClient, MakeService, make_api, serve
 from tests.cli.conftest import Environment, Trellis
@@ -16,6 +20,22 @@ from trellis.settings import Settings
 
 __all__ = ["make_api", "serve"]  # fixtures
 ARGUMENTS = ("export", "invision", "out")
+SIGNALLED: Final = """if True:
+    import os, signal, sys
+    from trellis.cli.app import main
+    from trellis.invision import saved
+
+    write_json, number, action = saved._write_json, *map(int, sys.argv[1:3])
+
+    def write_and_send(name, answer):
+        os.kill(os.getpid(), number)
+        return write_json(name, answer)
+
+    saved._write_json = write_and_send
+    signal.signal(number, action)
+    sys.argv[1:3] = []
+    main()
+"""
 PERMISSIONS = ("perm_view", *(f"perm_{number}" for number in range(2, 8)))
 
 
@@ -158,3 +178,17 @@ def test_a_service_of_ours_is_read_like_any_other(
     assert saved.exit_code == 0, saved.output
     live_text, saved_text = (Path(name).read_text(encoding="utf-8").partition("\n")[2] for name in ("invision.yaml", "saved.yaml"))
     assert live_text == saved_text
+
+
+@pytest.mark.usefixtures("trellis")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_export_that_is_ended_leaves_no_half_of_a_folder(number: signal.Signals) -> None:
+    def export(action: signal.Handlers) -> int:
+        command = [sys.executable, "-c", SIGNALLED, str(int(number)), str(int(action)), *ARGUMENTS]
+        return subprocess.run(command, check=False, capture_output=True).returncode
+
+    before = {*Path().iterdir()}
+    assert export(signal.SIG_DFL) != 0
+    assert {*Path().iterdir()} == before
+    assert export(signal.SIG_IGN) == 0  # as under `nohup`
+    assert "core/hello" in answers()

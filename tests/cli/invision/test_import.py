@@ -402,6 +402,7 @@ def test_a_group_that_gets_the_name_that_another_one_had_is_not_merged_with_it(
         (("--timeout", "nan"), "Invalid value for '--timeout': give a number."),
         (("--report", "./invision.yaml"), "The document and each report need their own file"),
         (("--report", "a.txt", "--report", "a.txt"), "The document and each report need their own file"),
+        (("--group", "4=members", "--group", "04=guests"), "--group 04=guests: members was chosen for this group as well"),
         (("--output", "nowhere/a.yaml"), "nowhere/a.yaml cannot be written: there is no folder"),
         (("--report", "nowhere/a.txt"), "nowhere/a.txt cannot be written: there is no folder"),
         (("--save", "new/a", "--report", "new/b/c.txt"), "new/b/c.txt cannot be written: there is no folder"),

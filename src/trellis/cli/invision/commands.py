@@ -205,7 +205,8 @@ def _parse_groups(given: Sequence[str]) -> dict[int, str]:
             raise Failure(
                 f"--group {one}: give the id of a group in the old community and an external id here, such as 8=moderators."
             )
-        groups[int(match[1])] = match[2]
+        if groups.setdefault(int(match[1]), match[2]) != match[2]:
+            raise Failure(f"--group {one}: {groups[int(match[1])]} was chosen for this group as well; leave one of them out.")
     return groups
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final, NamedTuple
 
 import httpx
@@ -17,7 +18,6 @@ MOST_BYTES: Final = 32 * 2**20  # of one answer; releases that send all records 
 MOST_IN_ALL: Final = 256 * 2**20  # of all answers, which are kept in memory until they are written
 _WHOLE_ANSWER: Final = 120.0  # seconds for everything: DNS lookup, connection, request and answer
 _CONNECT: Final = 10.0
-_MOST_COOKIES: Final = 16 * 1024  # characters
 _MOST_QUOTED: Final = 300  # characters of a library's error message, which may quote all headers of an answer
 
 
@@ -54,8 +54,10 @@ class Connection:
         limits = httpx.Timeout(timeout, connect=min(_CONNECT, timeout))
         # The environment may name a proxy, which could read http requests that are meant for this machine.
         by_environment = not is_this_machine(url)
+        # Cookies add up with each answer, and httpx sends none with letters outside of ASCII; the API needs none.
+        cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         try:
-            self._client = httpx.AsyncClient(headers=headers, timeout=limits, follow_redirects=False, trust_env=by_environment)
+            self._client = httpx.AsyncClient(headers=headers, cookies=cookies, timeout=limits, trust_env=by_environment)
         except (httpx.InvalidURL, ImportError, OSError, ValueError) as error:  # proxies and certificates are from the environment
             raise ReadingFailed(
                 f"The proxy or the certificates that the environment names cannot be used: {str(error).rstrip('.')}. See "
@@ -88,9 +90,6 @@ class Connection:
         return text
 
     async def _ask(self, url: str) -> Answer:
-        cookies = self._client.cookies
-        if sum(len(one.name) + len(one.value or "") for one in cookies.jar) > _MOST_COOKIES:
-            cookies.clear()  # every further request would repeat them, and those that each answer adds
         body, sent = bytearray(), 0
         async with asyncio.timeout(self._whole), self._client.stream("GET", url) as response:
             decompressor = Decompressor(response.headers.get("content-encoding", ""), MOST_BYTES + 1)

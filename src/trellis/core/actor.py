@@ -77,10 +77,14 @@ class Actor:
 
 
 class Approval(NamedTuple):
-    """The proposal that a call comes from, and who approved it."""
+    """The proposal that a call comes from, and who approved it.
+
+    `needed` is the approval that approving it needed in turn: whoever approves may only propose that, too.
+    """
 
     proposal: int
     by: Actor
+    needed: "Approval | None" = None
 
 
 ACTOR_TYPES: Final = {

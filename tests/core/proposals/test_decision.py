@@ -151,6 +151,21 @@ def test_nobody_decides_on_its_own_by_approving_that_another_does(make_agent: Ma
     assert (told["state"], told["closedBy"]["name"]) == ("approved", "Other")
 
 
+def test_nobody_decides_on_its_own_by_approving_that_others_do_however_many_are_in_between(
+    make_agent: MakeAgent, ada: Actor, act: Act
+) -> None:
+    own = make_agent("forums.create", grants=("proposals.approve",), name="Own")
+    number = act(own, "forums.create", name="News").value["id"]
+    for name in ("First", "Second"):
+        number = act(make_agent("proposals.approve", name=name), "proposals.approve", number).value["id"]
+    refused = act.refuse(own, "proposals.approve", number)
+    assert refused.facts["problem"].facts["problem"].message == "OWN_PROPOSAL"
+    batch = act(make_agent("proposals.approve"), "core.batch", operations=[{"operation": "proposals.approve", "id": number}]).value
+    assert act.refuse(own, "proposals.approve", batch["id"]).message == "PROPOSAL_REFUSED"
+    act(ada, "proposals.approve", batch["id"])
+    assert [one["state"] for one in act(ada, "proposals.list").value["results"]] == ["approved"] * 4
+
+
 def test_it_is_refused_once_its_proposer_may_not_do_it_any_more(
     agent: Actor, ada: Actor, act: Act, run: Run, news: int, deletion: int, clock: Clock
 ) -> None:

@@ -227,7 +227,7 @@ def _build_call(context: Context, proposal: Proposal, content: Mapping[str, Any]
         token=None,
         idempotency_key=proposal.idempotency_key,
         change_set=proposal.change_set,
-        approval=Approval(proposal.id, context.call.actor),
+        approval=Approval(proposal.id, context.call.actor, context.call.approval),
         proposed=None,
     )
 

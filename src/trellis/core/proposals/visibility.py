@@ -1,9 +1,11 @@
 """Which proposals a caller may see: its own, or all of them if it may decide on proposals."""
 
+from collections.abc import Iterator
 from typing import Final
 
+from trellis.core.actor import Actor
 from trellis.core.fields import invalid_id
-from trellis.core.operation import Context
+from trellis.core.operation import Call, Context
 from trellis.core.proposals.verbs import APPROVE, REJECT
 from trellis.sentences import say
 from trellis.store import proposals
@@ -25,10 +27,18 @@ def is_own(context: Context, proposal: Proposal) -> bool:
 
 
 def is_decided_by_proposer(context: Context, proposal: Proposal) -> bool:
-    """Return whether a proposal was made by the caller or by whoever approved its decision. The terminal may always decide."""
-    approval = context.call.approval
-    deciding = [context.call.actor, *(() if approval is None else (approval.by,))]
+    """Return whether a proposal was made by one of those who decide on it. The terminal may always decide."""
+    deciding = _list_deciding(context.call)
     return any((one.type, one.id) == (proposal.actor_type, proposal.actor_id) for one in deciding if one.id is not None)
+
+
+def _list_deciding(call: Call) -> Iterator[Actor]:
+    """Yield the caller who decides on a proposal, whoever approved this decision, and so on."""
+    yield call.actor
+    approval = call.approval
+    while approval is not None:
+        yield approval.by
+        approval = approval.needed
 
 
 def find_visible(context: Context, code: str) -> Proposal:

@@ -53,8 +53,16 @@ class Actor:
         return (named["type"], named["id"]) == (self.type, self.id)
 
     def may(self, operation: str) -> bool:
-        """Return whether this actor is granted the operation. A key with an empty set of grants may run none."""
+        """Return whether this actor is granted the operation. A key with an empty set of grants may run none.
+
+        The grant may have ended: what it alone opens is for `may_at` to judge.
+        """
         return self.grants is None or operation in self.grants
+
+    def may_at(self, operation: str, now: str) -> bool:
+        """Return whether this actor is granted the operation, and the grant has not ended at the time `now`."""
+        bound = self.bounds.get(operation)
+        return self.may(operation) and not (bound is not None and bound.has_ended(now))
 
     def sees(self, resource: str) -> bool:
         """Return whether this actor's role lets them read the records of a resource. True for a key: its grants decide instead."""

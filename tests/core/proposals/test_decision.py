@@ -124,6 +124,16 @@ def test_a_key_sees_its_own_proposals_and_one_that_decides_sees_all(
     assert act(rejecter, "proposals.get", deletion).value["about"] == "News"
 
 
+def test_a_key_sees_only_its_own_proposals_once_its_grant_to_decide_has_ended(
+    make_agent: MakeAgent, act: Act, deletion: int, clock: Clock
+) -> None:
+    decider = make_agent(grants=("proposals.approve",), name="Decider", bounds={"proposals.approve": {"until": "1d"}})
+    assert act(decider, "proposals.get", deletion).value["about"] == "News"
+    clock.move(days=1)
+    assert act(decider, "proposals.list").value["results"] == []
+    assert act.refuse(decider, "proposals.get", deletion).message == "INVALID_ID"
+
+
 def test_nobody_decides_on_what_it_has_proposed_itself(make_agent: MakeAgent, ada: Actor, act: Act) -> None:
     own = make_agent("forums.create", grants=("proposals.approve", "proposals.reject"))
     number = act(own, "forums.create", name="News").value["id"]

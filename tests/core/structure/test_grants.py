@@ -103,6 +103,14 @@ def test_what_a_key_may_not_list_is_left_out_of_an_export(gate: Gate, run: Run) 
     assert refuse(gate, "structure.export", frozenset()) == "groups.list"
 
 
+def test_a_section_that_a_key_may_not_list_any_more_is_left_out_of_an_export(gate: Gate, run: Run, clock: Clock) -> None:
+    run("categories.create", name="Files")
+    caller = Actor("key", 7, "Plugin", READS | {"structure.export"}, {"categories.list": Bound(until=clock.text)})
+    assert set(gate.run(Call("structure.export", caller)).value) == {"format", "name", "groups", "forums", "calendars"}
+    with pytest.raises(Refused, match="GRANT_ENDED"):
+        gate.run(Call("structure.export", caller, {"sections": ["categories"]}))
+
+
 def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate, run: Run) -> None:
     old, new = (one["id"] for one in run("forums.list")["results"])
     inside, gone = (run("forums.create", name=name, externalId=name.lower(), parentId=old)["id"] for name in ("Inside", "Lost"))

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from tests.database_state import DatabaseState
-from tests.fixture_types import Run, RunForEvent
+from tests.fixture_types import Clock, Run, RunForEvent
 from tests.statement_meter import StatementMeter
 from trellis.core.actor import TERMINAL, Actor
+from trellis.core.bounds import Bound
 from trellis.core.events import find_undoing_events
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -140,6 +141,18 @@ def test_another_key_s_change_set_is_known_to_readers_of_events_only(gate: Gate,
             answers.append(str(refused.value).replace(str(number), "N"))
     assert answers[0] == answers[1]
     reader = Actor("key", 8, "Other", frozenset({"forums.restore", "events.list"}))
+    assert gate.run(Call("changesets.restore", reader, target=work)).value["undoneCount"] == 1
+
+
+def test_a_grant_to_list_events_that_has_ended_shows_no_change_set_of_others(
+    gate: Gate, database: DatabaseState, clock: Clock
+) -> None:
+    work = batch(gate, {"operation": "forums.create", "body": {"name": "A"}})
+    clock.move(seconds=1)
+    reader = Actor("key", 8, "Other", frozenset({"forums.restore", "events.list"}), {"events.list": Bound(until=clock.text)})
+    with database.unchanged(), pytest.raises(Refused, match="INVALID_ID"):
+        gate.run(Call("changesets.restore", reader, target=work))
+    clock.move(seconds=-1)
     assert gate.run(Call("changesets.restore", reader, target=work)).value["undoneCount"] == 1
 
 

@@ -98,7 +98,7 @@ class Calls:
         recorder.check_time()
         operation = self.authorise(call.operation, call.actor, call.target)
         if operation.fork is not None:
-            name = operation.fork.find(tx, call.target or 0, call.actor)
+            name = operation.fork.find(tx, call.target or 0, call.actor, now)
             return self._run_within(tx, now, recorder, call._replace(operation=name))
         given = operation.form.read(call.raw) if given is None else given
         given = given if given.faults else self.put_digests(tx, operation, call, given, recorder)

@@ -98,7 +98,7 @@ class Gate:
         if fork is None:
             return call
         with self.store.reading(snapshot=False) as tx:
-            call = call._replace(operation=fork.find(tx, call.target or 0, call.actor))
+            call = call._replace(operation=fork.find(tx, call.target or 0, call.actor, self.now()))
         self.calls.authorise(call.operation, call.actor, call.target)
         return call
 
@@ -229,7 +229,7 @@ class Gate:
     def _trace(self, tx: Transaction, call: Call, created: Created) -> Trace | None:
         """Return what has become of a record that an earlier call created; None if the caller may no longer create one."""
         operation, now = self.catalogue.find(created.operation), self.now()
-        if not call.actor.may(operation.name):
+        if not call.actor.may_at(operation.name, now):
             return None
         if operation.trace is None:
             return Trace(is_there=True)

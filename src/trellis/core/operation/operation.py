@@ -151,11 +151,11 @@ class Context:
 class Fork(NamedTuple):
     """The target of an operation that is only an address: one of the operations `to`, which `find` chooses by a record's id.
 
-    `find` is also given the actor, and treats a record that the actor may not know of like one that does not exist.
+    `find` is also given the actor and the time, and treats a record that the actor may not know of like one that does not exist.
     """
 
     to: tuple[str, ...]
-    find: Callable[[Transaction, int, Actor], str]
+    find: Callable[[Transaction, int, Actor, str], str]
 
 
 # The names of single records, where they are not the name of the resource without its final s.

@@ -17,7 +17,7 @@ _DECIDING: Final = (f"proposals.{APPROVE.name}", f"proposals.{REJECT.name}")
 def sees_all(context: Context) -> bool:
     """Return whether the caller may see the proposals of others."""
     actor = context.call.actor
-    return actor.grants is None or actor.type in ("service", "admin") or any(actor.may(name) for name in _DECIDING)
+    return actor.grants is None or actor.type in ("service", "admin") or any(actor.may_at(name, context.now) for name in _DECIDING)
 
 
 def is_own(context: Context, proposal: Proposal) -> bool:

@@ -106,7 +106,7 @@ def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[
             "sections: there is no section '{unknown}'; there are {names}.", unknown=unknown[0], names=", ".join(sorted(known))
         )
         raise refuse_faults(Fault(_SECTIONS.name, "INVALID_VALUE", detail))
-    may = [kind for kind in kinds if actor.may(kind.operation(LIST.name))]
+    may = [kind for kind in kinds if actor.may_at(kind.operation(LIST.name), context.now)]
     chosen = [kind for kind in kinds if kind.name in wanted] if wanted else may
     naming = any(kind.options or kind.group_fields for kind in chosen)
     groups = context.environment.group_kind

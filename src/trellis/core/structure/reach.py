@@ -60,7 +60,7 @@ def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -
 
 def list_missing(actor: Actor, needed: Iterable[str], now: str) -> list[str]:
     """Return the `needed` operations that an actor may not run now, because it has not been granted them or its grant has ended."""
-    return sorted(name for name in needed if not actor.may(name) or actor.bounds.get(name, Bound()).has_ended(now))
+    return sorted(name for name in needed if not actor.may_at(name, now))
 
 
 def hide_outside(context: Context, kinds: Mapping[str, NodeKind], changes: Iterable[Change]) -> list[Change]:

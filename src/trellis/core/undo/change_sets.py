@@ -112,7 +112,7 @@ def _restore_change_set(context: Context) -> Outcome:
     number = context.call.target or 0
     found = events.find_change_set(context.tx, number)
     actor = context.call.actor
-    if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or may_list_all(actor)):
+    if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or may_list_all(actor, context.now)):
         raise invalid_id(say("change set"), number, _NO_CHANGE_SET)  # only callers who may read all events may know whose it is
     return _undo(context, {"change_set": number}, found.purged)
 

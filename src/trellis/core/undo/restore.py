@@ -108,8 +108,8 @@ def _not_runnable(_: Context) -> Outcome:
 # --- whether the event can be undone ------------------------------------------------------------------------------
 
 
-def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Actor) -> str:
-    event = _get_known_event(tx, seq, actor)
+def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Actor, now: str) -> str:
+    event = _get_known_event(tx, seq, actor, now)
     target = f"{event.resource}.{RESTORE.name}"
     if target not in targets and not (target == keys.RESTORE and actor.may(target)):
         raise Refused(
@@ -124,7 +124,7 @@ def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Act
     return target
 
 
-def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
+def _get_known_event(tx: Transaction, seq: int, actor: Actor, now: str) -> Event:
     """Read an event. An actor who may list all events can read any of them, other actors only events that they may undo.
 
     All other events get the same refusal, whether they are of something or somebody else, no longer kept, or never existed. Raises
@@ -135,7 +135,7 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
     if event is not None:
         restore = f"{event.resource}.{RESTORE.name}"
         bounded, own_only = find_reach(actor, restore, event.resource), is_own_only(actor, restore)
-    if bounded is None and not own_only and may_list_all(actor):
+    if bounded is None and not own_only and may_list_all(actor, now):
         return _check_seen(tx, seq, event, actor)
     is_others = own_only and event is not None and not actor.is_named(event.actor)
     if event is None or is_others or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
@@ -158,9 +158,9 @@ def _refuse_outside(tx: Transaction, event: Event, reach: Reach) -> None:
         raise reach.refuse(say("Before or after this event, the record was outside."))
 
 
-def may_list_all(actor: Actor) -> bool:
+def may_list_all(actor: Actor, now: str) -> bool:
     """Return whether an actor may read all events."""
-    return actor.may(_LIST) and find_reach(actor, _LIST, "") is None and not is_own_only(actor, _LIST)
+    return actor.may_at(_LIST, now) and find_reach(actor, _LIST, "") is None and not is_own_only(actor, _LIST)
 
 
 def _is_in_reach(tx: Transaction, event: Event, reach: Reach | None) -> bool:
@@ -184,7 +184,7 @@ def _check_seen(tx: Transaction, seq: int, event: Event | None, actor: Actor) ->
 
 
 def _restore(kind: NodeKind, context: Context) -> Outcome:
-    event = _get_known_event(context.tx, context.call.target or 0, context.call.actor)
+    event = _get_known_event(context.tx, context.call.target or 0, context.call.actor, context.now)
     if event.resource != kind.name:
         raise Refused(
             "NOT_RESTORABLE",

@@ -223,10 +223,11 @@ def test_unknown_groups_are_told_with_their_lines(run: Run, database: DatabaseSt
     read: [gone]
 """
     )
+    advice = "Give this id to a group, or put the group into the section groups."
     with database.unchanged():
         assert refuse(run, text) == [
-            "line 6: There is no group with the external id 'nobody'.",
-            "line 9: There is no group with the external id 'gone'.",
+            f"line 6: There is no group with the external id 'nobody'. {advice}",
+            f"line 9: There is no group with the external id 'gone'. {advice}",
         ]
 
 

@@ -18,10 +18,13 @@ from trellis.core.structure.ordering import find_moves
 from trellis.core.structure.steps import Step, Steps
 from trellis.core.verbs import CREATE, DELETE, LIST
 from trellis.errors import Refused
-from trellis.sentences import advise, mark_many, say, say_many
+from trellis.sentences import advise, mark, mark_many, say, say_many
 from trellis.store import nodes
 
 _SHOWN: Final = 100  # names that a refusal or a report lists
+_NO_GROUP: Final = mark(
+    "There is no group with the external id '{id}'. Give this id to a group, or put the group into the section groups."
+)
 _TOO_MANY: Final = mark_many(
     "{count:,} node would be deleted, and at most {most:,} may be: {named}.",
     "{count:,} nodes would be deleted, and at most {most:,} may be: {named}.",
@@ -122,8 +125,7 @@ class Run:
         for entry in self._document.walk():
             for name, who in entry.groups.items():
                 for one in (one for one in who if who != EVERYONE and one not in known):
-                    fault = say("There is no group with the external id '{id}'.", id=isolate(one))
-                    self._faults.append((entry.find_place(name), fault))
+                    self._faults.append((entry.find_place(name), say(_NO_GROUP, id=isolate(one))))
 
     def _find_groups(self) -> None:
         """Find the groups that permissions may name: all within the bound of `groups.list` that have an external id and stay."""

@@ -53,7 +53,8 @@ def _check_size(size: int) -> None:
     """Refuse a result that is too large. The response contains it twice, once as text in JSON."""
     if size > MOST_BYTES:
         detail = say(
-            "The result has more than {mib} MiB. Ask for less at once, such as with a smaller perPage or depth.",
+            "The result has more than {mib} MiB. Ask for less at once: with a smaller perPage, limit or depth, or for a part with "
+            "under.",
             mib=MOST_BYTES >> 20,
         )
         raise Refused("PAGE_TOO_LARGE", detail)

@@ -91,6 +91,32 @@ def test_a_call_that_would_now_put_something_elsewhere_is_outdated(
     assert act(ada, "proposals.approve", copied + created - outdated).value["state"] == "approved"
 
 
+@pytest.mark.parametrize("what", ["a new webhook", "a webhook", "children"])
+def test_a_batch_that_would_now_do_something_else_with_what_it_refers_to_is_outdated(
+    make_agent: MakeAgent, ada: Actor, act: Act, run: Run, staff: int, what: str
+) -> None:
+    """Whoever changes what a batch only reads must not change what was shown to whoever approves it."""
+    read = run("forums.create", name="Read", type="redirect", redirectUrl="https://one.example/", minContent=staff)["id"]
+    webhook = run("webhooks.create", url="https://zero.example/", events=["forum.*"])["id"]
+    parent, other = run("forums.create", name="Parent")["id"], run("forums.create", name="Other")["id"]
+    run("forums.create", name="Child", parentId=parent)
+    steps: dict[str, dict[str, Any]] = {
+        "a new webhook": {"operation": "webhooks.create", "body": {"url": {"$ref": "read.redirectUrl"}, "events": ["forum.*"]}},
+        "a webhook": {"operation": "webhooks.update", "id": webhook, "body": {"url": {"$ref": "read.redirectUrl"}}},
+        "children": {"operation": "forums.delete", "id": parent, "body": {"deleteChildrenOrMove": {"$ref": "read.minContent"}}},
+    }
+    operations = [{"operation": "forums.get", "id": read, "as": "read"}, steps[what]]
+    agent = make_agent(steps[what]["operation"], grants=("forums.get",))
+    proposal = act(agent, "core.batch", operations=operations).value["id"]
+    run("forums.update", read, redirectUrl="https://two.example/", minContent=other)
+    refused = act.refuse(ada, "proposals.approve", proposal)
+    differences = [] if what == "children" else [("url", "https://one.example/", "https://two.example/")]
+    assert refused.message == "PROPOSAL_OUTDATED"
+    assert [(one["field"], one["then"], one["now"]) for one in refused.facts["differences"]] == differences
+    run("forums.update", read, redirectUrl="https://one.example/", minContent=staff)
+    assert act(ada, "proposals.approve", proposal).value["state"] == "approved"
+
+
 @pytest.mark.slow
 def test_a_call_with_many_events_keeps_little_of_each_and_is_still_compared(
     make_agent: MakeAgent, ada: Actor, act: Act, run: Run

@@ -135,7 +135,7 @@ def _carry_out(context: Context, call: Call, proposal: Proposal, content: Mappin
     try:
         with context.tx.savepoint():
             outcome = context.run_apart(call, context.call.proposed)
-            effects = collect_effects(context.tx, call, revision)
+            effects = collect_effects(context, call, revision)
             if is_outdated(context.tx, proposal, content, effects, revision):
                 _undo(effects)
     except _Outdated as outdated:
@@ -272,7 +272,7 @@ def _refuse(proposal: Proposal, refused: Refused) -> Refused:
 
 
 def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str, Any], effects: Effects) -> Refused:
-    found = find_difference(context.tx, proposal.revision, content.get("effects", ()), effects)
+    found = find_difference(context, proposal.revision, content.get("effects", ()), effects)
     told = [
         say("event {event}, {operation} of {id}", event=one["event"], operation=one["operation"], id=one["id"])
         for one in found.changes[:3]

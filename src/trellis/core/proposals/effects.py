@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -23,22 +24,25 @@ _NAME: Final = 500  # characters of a name that are kept
 SHOWN: Final = 50  # events that are kept for people to see
 TOUCHED: Final = 1000  # ids of other records that are kept for each event
 _CREATED: Final = "created"
+_MOVED: Final = "moved"
 # What happened to another record, by the word that events have for it.
-_FATES: Final[Mapping[str, str]] = {"made": _CREATED, "restored": _CREATED, "deleted": "deleted", "moved": "moved"}
+_FATES: Final[Mapping[str, str]] = {"made": _CREATED, "restored": _CREATED, "deleted": "deleted", "moved": _MOVED}
 _MADE: Final = "made"
 _VERSION: Final = ""  # in a shortened record, the member with its version, in place of the rest
-_DERIVED: Final = frozenset({"url", "updatedAt"})  # members that change with others
+_DERIVED: Final = frozenset({"updatedAt"})  # members that change with others
 _ANEW: Final = _DERIVED | {"id", "createdAt", "position", "path"}  # and members of a new record that differ each time
-COUNTED: Final = (_CREATED, "changed", "moved", "deleted")
+_URL: Final = "url"  # that of a node changes with its name; that of a webhook is its own
+COUNTED: Final = (_CREATED, "changed", _MOVED, "deleted")
 
 
 class Effects(NamedTuple):
     """What a call changes. `digest` stays the same as long as the records that the call touches are unchanged.
 
-    `outcome` stays the same as long as the nodes that the call creates, changes or restores end up the same, and `places` as long
-    as they end up under the same parents. They may depend on records that the call reads without touching them, such as a parent
-    with its permissions, or the original of a copy. `records` are the ids of the touched records by resource, `counts` their number
-    by what happens to them, `shown` the first of the call's events, and `about` the name of the record that the call is about.
+    `outcome` stays the same as long as the records that the call creates, changes, moves or restores end up the same, and `places`
+    as long as nodes end up under the same parents. They may depend on records that the call reads without touching them, such as a
+    parent with its permissions, the original of a copy, or what a batch refers to. `records` are the ids of the touched records by
+    resource, `counts` their number by what happens to them, `shown` the first of the call's events, and `about` the name of the
+    record that the call is about.
     """
 
     digest: str
@@ -60,14 +64,15 @@ def try_call(context: Context, call: Call, given: Input | None) -> tuple[Outcome
     with context.tx.trial():
         revision = events.find_newest_number(context.tx)
         outcome = context.run_apart(call, given)
-        effects = collect_effects(context.tx, call, revision)
+        effects = collect_effects(context, call, revision)
     return outcome, effects
 
 
-def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:
+def collect_effects(context: Context, call: Call, revision: int) -> Effects:
     """Return what this transaction has changed since event `revision`, which was the newest one before the call was run."""
+    tx, kinds = context.tx, _list_kinds(context)
     left = [
-        event if number < SHOWN else _lighten(event)
+        event if number < SHOWN or event.resource not in kinds else _lighten(event)
         for number, event in enumerate(events.walk(tx, events.select_page(tx, {}, revision, newest_first=False)))
     ]
     counts = Counter(one for event in left for one in _count(event))
@@ -77,7 +82,7 @@ def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:
         for resource, number in ((event.resource, event.resource_id), *((one["resource"], one["id"]) for one in event.touched)):
             if number is not None and (resource, number) not in made:
                 records.setdefault(resource, set()).add(number)
-    outcome, places = _compute_outcome(tx, left, made)
+    outcome, places = _compute_outcome(context, left, made)
     return Effects(
         digest=_compute_digest(tx, left, revision, made),
         outcome=outcome,
@@ -89,8 +94,12 @@ def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:
     )
 
 
+def _list_kinds(context: Context) -> AbstractSet[str]:
+    return {kind.name for kind in context.environment.kinds}
+
+
 def _lighten(event: Event) -> Event:
-    """Return an event that is not shown with only what is needed of its records, since they may have very long texts."""
+    """Return an event that is not shown with only what is needed of its nodes, since they may have very long texts."""
     return replace(event, before=_lighten_record(event.before), after=_lighten_record(event.after))
 
 
@@ -113,7 +122,7 @@ def _find_fate(event: Event) -> str:
         return _CREATED
     if event.after is None:
         return past_tense("delete")
-    return "moved" if event_type(event).endswith(".moved") else "changed"
+    return _MOVED if event_type(event).endswith(".moved") else "changed"
 
 
 def _find_record(left: Sequence[Event], call: Call) -> Event | None:
@@ -170,19 +179,25 @@ def _compute_digest(tx: Transaction, left: Sequence[Event], revision: int, made:
     return blake2b(encode_json([parts, sorted((*key, at) for key, at in rows.items())]), digest_size=16).hexdigest()
 
 
-def _compute_outcome(tx: Transaction, left: Sequence[Event], made: set[tuple[str, int | None]]) -> tuple[str, str]:
-    """Return a digest of the nodes that were created, changed or restored, as they are now, and a digest of their places.
+def _compute_outcome(context: Context, left: Sequence[Event], made: set[tuple[str, int | None]]) -> tuple[str, str]:
+    """Return a digest of the records that were created, changed, moved or restored, and a digest of the places of nodes.
 
-    Ids, times, and positions among nodes that were there before do not count.
+    Ids, times, and positions among nodes that were there before do not count, and of records that are no nodes only what a call
+    can set.
     """
+    tx, kinds = context.tx, _list_kinds(context)
     wanted: dict[str, dict[int, None]] = {}
+    outcome, places = blake2b(digest_size=16), blake2b(digest_size=16)
     for event in left:
-        if event.after is not None and event.resource_id is not None:
+        if event.after is not None and event.resource not in kinds:
+            fields = context.environment.operations[event.operation].fields
+            settled = {field.name: event.after.get(field.name) for field in fields if not field.read_only}
+            outcome.update(orjson.dumps(settled, option=orjson.OPT_SORT_KEYS))
+        elif event.after is not None and event.resource_id is not None:
             wanted.setdefault(event.resource, {})[event.resource_id] = None
         for one in event.touched:
-            if _FATES.get(one.get("how", "")) == _CREATED:
+            if _FATES.get(one.get("how", "")) in {_CREATED, _MOVED}:
                 wanted.setdefault(one["resource"], {})[one["id"]] = None
-    outcome, places = blake2b(digest_size=16), blake2b(digest_size=16)
     for resource, ids in wanted.items():
         new_parents = {number: index for index, number in enumerate(ids) if (resource, number) in made}
         for batch in nodes.split_into_batches(list(ids), nodes.AT_ONCE):
@@ -216,7 +231,9 @@ def is_outdated(tx: Transaction, proposal: Proposal, content: Mapping[str, Any],
     return any(found[0].event <= until for found in first if found)
 
 
-def find_difference(tx: Transaction, revision: int, then: Sequence[Mapping[str, Any]], now: Effects, most: int = 100) -> Difference:
+def find_difference(
+    context: Context, revision: int, then: Sequence[Mapping[str, Any]], now: Effects, most: int = 100
+) -> Difference:
     """Return what has changed since event `revision` in the records that a call touched `then` or touches `now`.
 
     Call this after the run has been undone, so that the events of the run are not among the later ones.
@@ -226,15 +243,16 @@ def find_difference(tx: Transaction, revision: int, then: Sequence[Mapping[str, 
         for resource, number in ((one["resource"], one["id"]), *((each["resource"], each["id"]) for each in one["touched"])):
             if number is not None:
                 ids.setdefault(resource, set()).add(number)
+    tx, kinds = context.tx, _list_kinds(context)
     changes = [one for name, some in ids.items() for one in events.find_since_of(tx, revision, name, sorted(some), most)]
     told = [
         {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at}
         for one in sorted(changes)[:most]
     ]
-    return Difference(told, (_compare(then, now.shown) or _compare_outcomes(then, now.shown))[:most])
+    return Difference(told, (_compare(then, now.shown, kinds) or _compare_outcomes(then, now.shown, kinds))[:most])
 
 
-def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], kinds: AbstractSet[str]) -> list[dict[str, Any]]:
     old = {(one["resource"], one["id"]): one["before"] for one in reversed(then) if one["id"] is not None}
     new = {(one["resource"], one["id"]): one["before"] for one in reversed(now) if one["id"] is not None}
     return [
@@ -243,10 +261,13 @@ def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
         if (resource, number) in new
         for name in sorted(leave_out_passing(before))  # PostgreSQL has not kept their order
         if name not in _DERIVED and before[name] != new[resource, number].get(name)
+        if name != _URL or resource not in kinds
     ]
 
 
-def _compare_outcomes(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _compare_outcomes(
+    then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], kinds: AbstractSet[str]
+) -> list[dict[str, Any]]:
     """Return how the results of a call differ for records that were the same before it, apart from the ids of new parents."""
     made = {(one["resource"], one["after"].get("id")) for one in now if one["id"] is None and one["after"] is not None}
     same = [
@@ -256,7 +277,8 @@ def _compare_outcomes(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[s
         {"resource": new["resource"], "id": new["id"], "field": name, "then": value, "now": new["after"].get(name)}
         for old, new in same
         if old["after"] is not None and new["after"] is not None
-        for name, value in sorted(old["after"].items())
+        for name, value in sorted(leave_out_passing(old["after"]).items())
         if name not in _ANEW and value != new["after"].get(name)
+        if name != _URL or new["resource"] not in kinds
         if name != "parentId" or (new["resource"], new["after"].get(name)) not in made
     ]

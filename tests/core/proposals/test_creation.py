@@ -138,9 +138,9 @@ def test_it_is_the_same_however_it_is_sent(agent: Actor, act: Act, news: int) ->
 def test_a_batch_is_the_same_however_its_operations_are_written(agent: Actor, act: Act, news: int) -> None:
     """Each is compared by what it means; references, which cannot be followed yet, by how they are written."""
 
-    def propose(*, id: Any = news, ref: str = "first.id", **body: Any) -> int:
+    def propose(*, id: Any = news, ref: str = "first.id", parent: str = "parentId", **body: Any) -> int:
         first = {"operation": "forums.create", "as": "first", "body": body}
-        second = {"operation": "forums.create", "body": {"name": "Below", "parentId": {"$ref": ref}}}
+        second = {"operation": "forums.create", "body": {"name": "Below", parent: {"$ref": ref}}}
         third = {"operation": "forums.update", "id": id, "body": {"title": "Renamed "}}
         return int(act(agent, "core.batch", operations=[first, second, third]).value["id"])
 
@@ -149,6 +149,9 @@ def test_a_batch_is_the_same_however_its_operations_are_written(agent: Actor, ac
     assert propose(name="Bulletin", parentId=news) == propose(name="Bulletin", parentId=str(news)) == 2
     assert propose(name="Other") == 3
     assert propose(name="Bulletin", ref="first.parentId") == 4
+    assert propose(name="Bulletin", parent="parent") == 1
+    assert propose(name="Bulletin", parent="parent", ref="first.parentId") == 4
+    assert {one["state"] for one in act(agent, "proposals.list").value["results"]} == {"open"}
 
 
 def test_one_that_has_expired_can_be_proposed_again(agent: Actor, act: Act, clock: Clock, news: int) -> None:

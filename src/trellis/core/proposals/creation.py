@@ -161,9 +161,9 @@ def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Map
     """Return the values in a step of a batch; those that cannot be read before it runs, such as references, as they were sent."""
     if operation is None:
         return body
-    read = operation.form.read(body)
-    unread = {fault.field for fault in read.faults}
-    return {**read.values, **{name: value for name, value in body.items() if name in unread}}
+    fields = {name: operation.form.find(name) for name in body}
+    sent = {field.name: body[name] for name, field in fields.items() if field is not None and not field.read_only}
+    return {**sent, **operation.form.read(body).values}
 
 
 def _refuse_passwords(context: Context, operation: Operation, call: Call, given: Input) -> None:

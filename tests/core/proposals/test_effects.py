@@ -117,6 +117,22 @@ def test_a_batch_that_would_now_do_something_else_with_what_it_refers_to_is_outd
     assert act(ada, "proposals.approve", proposal).value["state"] == "approved"
 
 
+def test_a_document_that_a_batch_refers_to_and_that_has_another_name_by_now_is_outdated(
+    make_agent: MakeAgent, ada: Actor, act: Act, run: Run
+) -> None:
+    document = '{"format": "trellis/1", "name": "one", "forums": [{"externalId": "a", "name": "A"}]}'
+    read = run("forums.create", name=document)["id"]
+    agent = make_agent("structure.apply", grants=("forums.get", "forums.list", "forums.create", "groups.list"))
+    apply = {"operation": "structure.apply", "body": {"document": {"$ref": "read.name"}}}
+    operations = [{"operation": "forums.get", "id": read, "as": "read"}, apply]
+    proposal = act(agent, "core.batch", operations=operations).value["id"]
+    run("forums.update", read, name=document.replace("one", "two"))
+    refused = act.refuse(ada, "proposals.approve", proposal)
+    assert [(one["field"], one["now"]) for one in refused.facts["differences"]] == [("managedBy", "two")]
+    run("forums.update", read, name=document)
+    assert act(ada, "proposals.approve", proposal).value["state"] == "approved"
+
+
 @pytest.mark.slow
 def test_a_call_with_many_events_keeps_little_of_each_and_is_still_compared(
     make_agent: MakeAgent, ada: Actor, act: Act, run: Run

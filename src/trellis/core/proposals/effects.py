@@ -203,7 +203,8 @@ def _compute_outcome(context: Context, left: Sequence[Event], made: set[tuple[st
         for batch in nodes.split_into_batches(list(ids), nodes.AT_ONCE):
             found = nodes.find_by_ids(tx, resource, batch)
             for node in (found[number] for number in batch if number in found):
-                content = [node.name, node.external_id, node.fields, node.permissions]
+                manager = [] if node.managed_by is None else [node.managed_by]
+                content = [node.name, node.external_id, node.fields, node.permissions, *manager]
                 outcome.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
                 parent = new_parents.get(node.parent_id or 0)  # its id differs each time
                 places.update(encode_json([node.parent_id] if parent is None else [parent, node.position]))

@@ -337,6 +337,16 @@ def test_an_invitation_is_mailed_and_no_database_has_its_link(
     assert run("admins.get", invited["id"])["isInvited"] is False
 
 
+def test_an_invitation_is_mailed_at_once_after_the_clock_was_ahead(
+    run: Run, receiver: MailReceiver, send: Send, clock: Clock
+) -> None:
+    clock.move(days=90)
+    run("keys.create", name="Plugin")
+    clock.move(days=-90)
+    run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ada@lantern.example")
+    assert (send(), receiver.recipients) == (1, ["ada@lantern.example"])
+
+
 def test_a_process_that_does_not_know_where_the_service_is_leaves_invitations_to_others(
     gate: Gate, settings: Settings, run: Run, receiver: MailReceiver, send: Send, clock: Clock
 ) -> None:

@@ -37,8 +37,8 @@ _DUE = Statement(
     .where(
         _c.state == "waiting",
         _c.kind != sa.bindparam("other"),
-        # An attempt in the future was made before the clock was set back, so the wait after it is over.
-        sa.or_(_c.due_at <= sa.bindparam("now"), _c.attempted_at > sa.bindparam("ahead")),
+        # The first attempt is due at once. One in the future was made before the clock was set back, so the wait after it is over.
+        sa.or_(_c.attempted_at.is_(None), _c.due_at <= sa.bindparam("now"), _c.attempted_at > sa.bindparam("ahead")),
     )
     .order_by(_c.due_at, _c.id)
     .limit(1)

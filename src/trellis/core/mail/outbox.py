@@ -1,7 +1,8 @@
 """The outbox of mail: alarms become mail, and a mail that is due is written, handed to the sender, and settled.
 
 A process claims a mail before it sends anything: it counts the attempt, and records when the next one is due. So a mail is never
-lost. If a process ends after sending a mail and before recording that, the mail is sent again under the same Message-ID.
+lost. If a process ends after sending a mail and before recording that, the mail is sent again under the same Message-ID, so that
+servers can drop it; but an invitation, which has a new link, under another one.
 """
 
 import random
@@ -27,7 +28,7 @@ _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 
 
 class Draft(NamedTuple):
-    """A mail to be sent, with the row that counts the attempt. `identity` is the same however often the mail is sent.
+    """A mail to be sent, with the row that counts the attempt. `identity` is the same for each attempt with the same text.
 
     `language` is the reader's, or for an invitation that of whoever invites if the reader has none; "" if none was chosen.
     """
@@ -89,10 +90,14 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
         reader = mail.find_reader(tx, due.admin_id)
         to = due.recipient or (reader.email if reader is not None else None)
         if reader is not None and to and (text := _write(tx, environment, due, reader, now)) is not None:
-            identity = blake2b(f"{due.id} {due.created_at} {to}".encode(), digest_size=16).hexdigest()
-            return Draft(due, to, text, _find_language(tx, due, reader), identity)
+            return Draft(due, to, text, _find_language(tx, due, reader), _identify(due, to))
         mail.settle(tx, due, "failed", due.error or say(reasons.NOTHING_TO_TELL))
     return None
+
+
+def _identify(due: Mail, to: str) -> str:
+    attempt = f" {due.attempts}" if due.kind == "invitation" else ""
+    return blake2b(f"{due.id} {due.created_at} {to}{attempt}".encode(), digest_size=16).hexdigest()
 
 
 def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader, now: str) -> Text | None:

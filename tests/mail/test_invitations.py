@@ -13,6 +13,7 @@ from trellis.compose import compose
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.errors import Refused
 from trellis.mail import Mailer, MailServer
 from trellis.settings import Settings
 
@@ -69,6 +70,40 @@ def test_an_invitation_is_mailed_at_once_after_the_clock_was_ahead(
     clock.move(days=-90)
     run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ada@lantern.example")
     assert (send(), receiver.recipients) == (1, ["ada@lantern.example"])
+
+
+def test_a_corrected_address_gets_another_link_and_the_one_before_is_worth_nothing(
+    gate: Gate, run: Run, receiver: MailReceiver, send: Send
+) -> None:
+    """Whoever reads mail to the mistyped address must not become an administrator."""
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ade@lantern.example")["id"]
+    assert send() == 1
+    run("admins.update", invited, email="ada@lantern.example")
+    with pytest.raises(Refused, match="Ask for a new one"):
+        accept(gate, invited, receiver.received[0])
+    assert (send(), receiver.recipients) == (1, ["ade@lantern.example", "ada@lantern.example"])
+    accept(gate, invited, receiver.received[1])
+
+
+def test_an_address_that_is_corrected_before_the_mail_is_sent_gets_it(run: Run, receiver: MailReceiver, send: Send) -> None:
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ade@lantern.example")["id"]
+    run("admins.update", invited, email="ada@lantern.example")
+    assert (send(), receiver.recipients) == (1, ["ada@lantern.example"])
+
+
+def test_a_link_does_not_outlive_the_address_that_it_was_mailed_to(
+    gate: Gate, run: Run, receiver: MailReceiver, send: Send
+) -> None:
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ade@lantern.example")["id"]
+    assert send() == 1
+    run("admins.update", invited, email=None)
+    assert run("admins.get", invited)["invitedUntil"] is None
+    with pytest.raises(Refused, match="Ask for a new one"):
+        accept(gate, invited, receiver.received[0])
+    shown = run("admins.renew_invitation", invited)
+    run("admins.update", invited, email="ada@lantern.example")
+    assert run("admins.get", invited)["invitedUntil"] == shown["invitedUntil"], "the link that was shown still works"
+    assert send() == 0
 
 
 def test_a_process_that_does_not_know_where_the_service_is_leaves_invitations_to_others(

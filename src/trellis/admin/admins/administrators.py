@@ -54,7 +54,7 @@ async def _show(request: PageRequest, status: int, form: Form | None, password: 
         role=_describe_roles(request, [admin])[admin["id"]],
         events=await fetch_last_events(request, "admins", admin["id"], _MAX_EVENTS),
         sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
-        mails=request.gate.environment.has_mail and request.gate.environment.public_url,
+        mails=request.gate.environment.mails_links,
         form=form or _build_form(admin),
         password=password or Form((PASSWORD,), labels={"password": say("New password")}, id="password"),
     )

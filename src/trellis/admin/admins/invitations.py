@@ -49,8 +49,7 @@ async def new(request: PageRequest) -> Response:
 
 
 def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
-    environment = request.gate.environment
-    told = {"email": _MAILED if environment.has_mail and environment.public_url else _NOT_MAILED}
+    told = {"email": _MAILED if request.gate.environment.mails_links else _NOT_MAILED}
     return Form(
         _FIELDS,
         values,

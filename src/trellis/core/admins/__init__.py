@@ -8,7 +8,7 @@ from trellis.core.admins.first_run import (
     has_administrators,
     is_first_run_token,
 )
-from trellis.core.admins.invitations import BY_MAIL, Invited, count_wrong_link, find_invited, find_wait_for_link, is_open, make_link
+from trellis.core.admins.invitations import BY_MAIL, Invited, count_wrong_link, find_invited, find_wait_for_link
 from trellis.core.admins.mail import ALL, EMAIL, MAILED_ALARMS
 from trellis.core.admins.passwords import generate_password
 from trellis.core.admins.roles import KINDS, ROLE
@@ -50,6 +50,7 @@ from trellis.core.admins.sign_on import (
     seal_claims,
     unseal_claims,
 )
+from trellis.core.admins.tokens import is_open, make_link
 from trellis.core.admins.view import THEMES, set_view
 from trellis.core.admins.visitors import generate_visitor_token, is_visitor_token
 from trellis.core.operation import Operation

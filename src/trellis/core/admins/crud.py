@@ -84,7 +84,8 @@ def operations() -> tuple[Operation, ...]:
             "admins.update",
             "Change an administrator",
             "Changes an administrator's name, login or e-mail address, and which alarms are mailed there. A previous address is "
-            "notified of the change.",
+            "notified of the change, unless the administrator is still invited: then the link stops working, and another one is "
+            "mailed to the new address, if there is one and mail can be sent.",
             _update,
             NAME,
             LOGIN,

@@ -6,7 +6,6 @@ but a right link is always accepted.
 
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any, Final
 
 from trellis.core.actor import Actor
@@ -24,17 +23,15 @@ from trellis.core.admins.crud import (
 from trellis.core.admins.mail import EMAIL
 from trellis.core.admins.roles import KINDS, ROLE, require_local_sign_in
 from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
-from trellis.core.admins.tokens import generate_token, hash_token
-from trellis.core.fields import Boolean, Field, Text, isolate, require, shift_timestamp
+from trellis.core.admins.tokens import hash_token, make_link
+from trellis.core.fields import Boolean, Field, Text, isolate, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store import mail
 from trellis.store.admins import Administrator, invitations
-from trellis.store.engine import Transaction
 
-_LIFETIME: Final = timedelta(days=3)
 _LINKS: Final = "links"  # names the counter of wrong links
 BY_MAIL: Final = Field(
     "byMail",
@@ -153,24 +150,10 @@ def _with_link(context: Context, outcome: Outcome, admin: int) -> Outcome:
 
 def _find_address(context: Context, admin: int) -> str | None:
     """Return the address that an invitation is mailed to; None if it is not mailed."""
-    environment = context.environment
-    if not (environment.has_mail and environment.public_url and context.input.get(BY_MAIL.name, BY_MAIL.default)):
+    if not (context.environment.mails_links and context.input.get(BY_MAIL.name, BY_MAIL.default)):
         return None
     reader = mail.find_reader(context.tx, admin)
     return None if reader is None else reader.email
-
-
-def make_link(tx: Transaction, admin: int, now: str) -> tuple[str, str]:
-    """Make a link that replaces the previous one; return its secret, which cannot be read again, and when it expires."""
-    token = generate_token()
-    until = shift_timestamp(now, _LIFETIME)
-    invitations.put(tx, admin, hash_token(token), until)
-    return token, until
-
-
-def is_open(tx: Transaction, admin: int, now: str) -> bool:
-    """Return whether an administrator has an invitation that has not been used or withdrawn, and has not expired."""
-    return admin in invitations.find_ends(tx, [admin], now)
 
 
 def _withdraw(context: Context) -> Outcome:

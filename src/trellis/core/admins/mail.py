@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from trellis.core.admins.tokens import is_open, make_link
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Invalid, TextList, quote
 from trellis.core.operation import Context, Outcome
 from trellis.sentences import say
 from trellis.store import mail
-from trellis.store.admins import Administrator
+from trellis.store.admins import Administrator, invitations
 
 ALL: Final = "*"
 _LONGEST: Final = 254  # characters of an address (RFC 5321, 4.5.3.1)
@@ -82,13 +83,27 @@ def read_mail(given: Mapping[str, Any], admin: Administrator) -> dict[str, Any]:
 
 
 def follow_address(context: Context, old: Administrator, new: Administrator, outcome: Outcome) -> None:
-    """Act on a changed e-mail address: a first one receives no past alarms, and a previous one is notified, if mail can be sent."""
+    """Act on a changed e-mail address: a first one receives no past alarms, and a previous one is notified, if mail can be sent.
+
+    Somebody who is invited gets another link, since whoever reads mail to the previous address may have the one before.
+    """
     if not outcome.happened or old.email == new.email:
         return
     if old.email is None:
         mail.skip_alarms(context.tx, old.id)
+    elif is_open(context.tx, old.id, context.now):
+        _replace_link(context, new)
     elif context.environment.has_mail:
         mail.insert(context.tx, "changed-address", old.id, context.at, recipient=old.email)
+
+
+def _replace_link(context: Context, admin: Administrator) -> None:
+    """Make the link of an invitation stop working, and mail another one, if that is possible."""
+    mail.drop_invitation(context.tx, admin.id)
+    invitations.withdraw(context.tx, admin.id)
+    if admin.email is not None and context.environment.mails_links:
+        make_link(context.tx, admin.id, context.now)  # which nobody learns: the mail will contain another one
+        mail.insert(context.tx, "invitation", admin.id, context.at)
 
 
 def describe_last(context: Context, admin: int) -> dict[str, Any] | None:

@@ -53,6 +53,11 @@ class Environment:
     traces: Traces | None = None  # creates spans; None if there are no traces
     public_url: str | None = None  # of this service, without /api; None if it is not known
 
+    @property
+    def mails_links(self) -> bool:
+        """Whether one-time links can be mailed: there is a mail server, and the address of the service, which they begin with."""
+        return self.has_mail and self.public_url is not None
+
     @cached_property
     def kinds(self) -> tuple[NodeKind, ...]:
         """All kinds of nodes."""

@@ -144,6 +144,15 @@ def test_a_session_whose_use_is_recorded_lasts_and_one_that_is_not_used_ends(gat
     assert find_session(gate, unused) is None
 
 
+def test_a_session_from_when_the_clock_was_ahead_ends_when_it_is_put_right(gate: Gate, mira: int, run: Run, clock: Clock) -> None:
+    clock.move(days=90)
+    token = _begin(gate, mira)
+    clock.move(days=-90)
+    assert find_session(gate, token) is None
+    assert run("admins.sessions", mira) == []
+    assert find_session(gate, _begin(gate, mira)) is not None
+
+
 def test_sessions_are_listed_and_ended_by_their_ids(gate: Gate, mira: int, run: Run) -> None:
     cookies = [_begin(gate, mira) for _ in range(3)]
     me = find_session(gate, cookies[0])

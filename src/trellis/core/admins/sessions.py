@@ -2,7 +2,8 @@
 
 A session's cookie contains 256 random bits. Sessions are stored in the database, with only the SHA-256 of the cookie, so that
 signing out, disabling and a new password take effect everywhere with the next request. A session ends after 8 hours without a
-request, and at the latest after 7 days, or after 12 hours if it began at the provider.
+request, and at the latest after 7 days, or after 12 hours if it began at the provider. A session that began when the clock was
+ahead ends when the clock is put right.
 """
 
 from collections.abc import Collection
@@ -18,7 +19,7 @@ from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import EVIDENCE, mark_password, take_factor
 from trellis.core.fields import Boolean, Field, Text, TextList, invalid_id, require, shift_timestamp
 from trellis.core.gate import Gate
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Environment, Operation, Outcome
 from trellis.core.roles import Permit
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -30,6 +31,7 @@ _LIFETIME: Final = timedelta(days=7)
 _SIGN_ON_LIFETIME: Final = timedelta(hours=12)  # so that the provider is asked for the groups again the next day
 _CONFIRMED: Final = timedelta(minutes=15)  # how long a confirmation counts as recent
 _RECORD_AFTER: Final = timedelta(minutes=1)
+_CLOCKS_DIFFER: Final = timedelta(hours=1)  # by which a use that another machine has recorded may lie ahead
 SET_BY_ANOTHER: Final = say(
     "Somebody else set this password. Sign in with your login and password, then with your passkey, and choose a new password."
 )
@@ -84,7 +86,7 @@ class SignedIn:
 def find_session(gate: Gate, token: str) -> SignedIn | None:
     """Return the administrator with the live session that a cookie belongs to; None if there is none."""
     with gate.store.reading() as tx:
-        row = sessions.find_live(tx, hash_token(token), gate.now(), gate.ago(_IDLE), gate.environment.sign_on.issuer)
+        row = sessions.find_live(tx, hash_token(token), _find_limits(gate.now(), gate.environment))
     if row is None:
         return None
     session = row.session
@@ -111,10 +113,15 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
     )
 
 
+def _find_limits(now: str, environment: Environment) -> sessions.Limits:
+    idle, ahead = shift_timestamp(now, -_IDLE), shift_timestamp(now, _CLOCKS_DIFFER)
+    return sessions.Limits(now, idle, ahead, environment.sign_on.issuer)
+
+
 def find_live_sessions(gate: Gate, among: Collection[str]) -> dict[str, Permit | None]:
     """Return the live ones among some sessions, each with its administrator's permit. `SignedIn.session` is a session's name."""
     with gate.store.reading() as tx:
-        found = sessions.find_live_among(tx, list(among), gate.now(), gate.ago(_IDLE), gate.environment.sign_on.issuer)
+        found = sessions.find_live_among(tx, list(among), _find_limits(gate.now(), gate.environment))
     return {digest: gate.environment.permits.find(role, kinds) for digest, role, kinds in found}
 
 
@@ -238,8 +245,7 @@ def _serialize(session: Session) -> dict[str, Any]:
 
 
 def _find_live(context: Context) -> list[Session]:
-    admin, issuer = context.call.target or 0, context.environment.sign_on.issuer
-    return sessions.find_live_by_admin(context.tx, admin, context.now, shift_timestamp(context.now, -_IDLE), issuer)
+    return sessions.find_live_by_admin(context.tx, context.call.target or 0, _find_limits(context.now, context.environment))
 
 
 def _list(context: Context) -> Outcome:

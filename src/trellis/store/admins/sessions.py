@@ -34,10 +34,23 @@ class Session:
     issuer: str | None = None
 
 
+class Limits(NamedTuple):
+    """What makes a session live: it expires after `now`, was used after `idle`, and began with a password or at `issuer`.
+
+    It was not used after `ahead`: otherwise, it began when the clock was ahead, and its times say nothing.
+    """
+
+    now: str
+    idle: str
+    ahead: str
+    issuer: str
+
+
 _COLUMNS = tuple(_c[f.name] for f in fields(Session))
 _IS_CURRENT = sa.and_(
     _c.expires_at > bindparam("now"),
     _c.seen_at > bindparam("idle"),
+    _c.seen_at <= bindparam("ahead"),
     sa.or_(_c.issuer.is_(None), _c.issuer == bindparam("issuer")),  # sessions of a provider end when the settings no longer name it
 )
 _IS_LIVE = sa.and_(
@@ -95,12 +108,9 @@ class LiveSession(NamedTuple):
 _FLAGS: Final = ("must_change", "has_passkey", "has_app", "has_password", "has_identity", "shows_utc")
 
 
-def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) -> LiveSession | None:
-    """Read a session if it has not expired, was used after `idle`, and did not begin at another provider than `issuer`.
-
-    None if it does not meet these conditions, or if its administrator is disabled.
-    """
-    rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle, issuer=issuer)
+def find_live(tx: Transaction, digest: str, limits: Limits) -> LiveSession | None:
+    """Read a session; None if it is not live, or if its administrator is disabled."""
+    rows = tx.fetch(_LIVE, digest=digest, **limits._asdict())
     if not rows:
         return None
     own = len(_COLUMNS)
@@ -109,9 +119,9 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) ->
     return found._replace(**flags)
 
 
-def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str, issuer: str) -> list[tuple[str, str, str | None]]:
+def find_live_among(tx: Transaction, digests: Sequence[str], limits: Limits) -> list[tuple[str, str, str | None]]:
     """Return the sessions among `digests` that `find_live` would read: (digest, role, kinds that the role covers)."""
-    found = tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), now=now, idle=idle, issuer=issuer)
+    found = tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), **limits._asdict())
     return [(row[0], row[1], row[2]) for row in found]
 
 
@@ -145,9 +155,9 @@ def confirm(tx: Transaction, digest: str, renewed: str, until: str, how: str | N
     tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(**changed))
 
 
-def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str, issuer: str) -> list[Session]:
+def find_live_by_admin(tx: Transaction, admin: int, limits: Limits) -> list[Session]:
     """Read the live sessions of an administrator, the most recently used first."""
-    return [Session(*row) for row in tx.fetch(_LIVE_OF_ADMIN, admin=admin, now=now, idle=idle, issuer=issuer)]
+    return [Session(*row) for row in tx.fetch(_LIVE_OF_ADMIN, admin=admin, **limits._asdict())]
 
 
 def end_live(tx: Transaction, admin: int, now: str, idle: str, keep: str = "") -> list[Session]:

@@ -272,6 +272,20 @@ def test_another_address_is_told_to_the_one_before_and_is_an_alarm(run: Run, rec
     assert "changed the address that mail for Mira goes to" in told["eve@evil.example"]
 
 
+def test_whoever_changes_their_address_again_and_again_sends_little_mail_to_others(
+    run: Run, receiver: MailReceiver, send: Send, clock: Clock
+) -> None:
+    mira = add(run, "Mira", email=MIRA)
+    run("admins.update", mira, mailedAlarms=[])
+    for number in range(30):
+        run("admins.update", mira, email=f"somebody{number}@elsewhere.example")
+    assert send() == 5
+    assert (receiver.recipients[0], len(set(receiver.recipients))) == (MIRA, 5)
+    clock.move(days=1, minutes=1)
+    run("admins.update", mira, email=MIRA)
+    assert (send(), receiver.recipients[5:]) == (1, ["somebody29@elsewhere.example"])
+
+
 def test_an_address_that_is_removed_is_told_that_no_mail_goes_anywhere(run: Run, receiver: MailReceiver, send: Send) -> None:
     mira = add(run, "Mira", email=MIRA)
     run("admins.update", mira, email=None)

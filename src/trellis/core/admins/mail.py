@@ -3,17 +3,20 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from trellis.core.admins.tokens import is_open, make_link
 from trellis.core.alarms import ALARMS
-from trellis.core.fields import Field, Invalid, TextList, quote
+from trellis.core.fields import Field, Invalid, TextList, quote, shift_timestamp
 from trellis.core.operation import Context, Outcome
 from trellis.sentences import say
 from trellis.store import mail
 from trellis.store.admins import Administrator, invitations
 
 ALL: Final = "*"
+_MOST_NOTICES: Final = 5  # to previous addresses of one administrator, within a day
+_DAY: Final = timedelta(days=1)
 _LONGEST: Final = 254  # characters of an address (RFC 5321, 4.5.3.1)
 # One address in ASCII, without quotes, comments or encoded words: nothing in it can be taken for a header, a list or a command.
 _ADDRESS: Final = re.compile(r"(?!\.|.*=\?)[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}(?<!\.)@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
@@ -94,7 +97,13 @@ def follow_address(context: Context, old: Administrator, new: Administrator, out
     elif is_open(context.tx, old.id, context.now):
         _replace_link(context, new)
     elif context.environment.has_mail:
-        mail.insert(context.tx, "changed-address", old.id, context.at, recipient=old.email)
+        _notify(context, old.id, old.email)
+
+
+def _notify(context: Context, admin: int, previous: str) -> None:
+    """Notify a previous address, unless there were many within a day: they need not have been the administrator's own."""
+    if mail.count_notices(context.tx, admin, shift_timestamp(context.at, -_DAY)) < _MOST_NOTICES:
+        mail.insert(context.tx, "changed-address", admin, context.at, recipient=previous)
 
 
 def _replace_link(context: Context, admin: Administrator) -> None:

@@ -5,6 +5,7 @@ from trellis.store.mail.readers import Reader, advance, find_reader, list_behind
 from trellis.store.mail.rows import (
     Mail,
     claim,
+    count_notices,
     count_waiting,
     drop_invitation,
     find_due,
@@ -20,6 +21,7 @@ __all__ = [
     "Reader",
     "advance",
     "claim",
+    "count_notices",
     "count_waiting",
     "drop_invitation",
     "find_due",

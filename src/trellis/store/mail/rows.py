@@ -99,6 +99,12 @@ def is_alarm_mail_pending(tx: Transaction, admin: int, since: str, now: str) -> 
     return tx.connection.execute(pending).first() is not None
 
 
+def count_notices(tx: Transaction, admin: int, since: str) -> int:
+    """Count the mails to previous addresses of an administrator that were created after `since`."""
+    made = (_c.admin_id == admin, _c.kind == "changed-address", _c.created_at > since)
+    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(mails).where(*made)).scalar_one())
+
+
 def drop_invitation(tx: Transaction, admin: int) -> None:
     """Delete waiting invitations to an administrator."""
     tx.connection.execute(sa.delete(mails).where(_c.admin_id == admin, _c.kind == "invitation", _c.state == "waiting"))

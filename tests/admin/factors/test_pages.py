@@ -256,6 +256,23 @@ def test_guesses_at_codes_are_slowed_like_those_at_passwords(visitor: MakeVisito
     assert [second_step(somebody, "000000").status_code for _ in range(3)] == [403] * 3  # all was forgotten
 
 
+def test_guesses_at_a_password_do_not_keep_its_owner_from_using_a_passkey(
+    visitor: MakeVisitor, gate: Gate, run: Run, mira: int
+) -> None:
+    object.__setattr__(gate.environment, "public_url", "https://panel.example")
+    device = PasskeyDevice("https://panel.example", "panel.example")
+    made = device.create(options_of_new_passkey(gate, Owner(mira, "Mira Holm", LOGIN), "here"))
+    run("admins.add_passkey", mira, name="Key", passkey=made, binding="here")
+    for number in range(5):
+        stranger = visitor(address=f"198.51.100.{number}")
+        asked = stranger.sign_in(password="a wrong password")
+        stranger.post("/sign-in/code", find_form(asked, "/sign-in/code").filled(code="000000"))
+    somebody = visitor()
+    assert somebody.sign_in().status_code == 429
+    answer = device.use(somebody.get("/sign-in/passkey/options").text)
+    assert somebody.post("/sign-in/passkey", {"passkey": answer}).status_code == 303
+
+
 def test_the_password_again_takes_the_code_as_well(admin: Visitor, app: str, gate: Gate, clock: Clock, run: Run) -> None:
     assert second_step(admin, code_of(app, clock)).status_code == 303
     admin.get("/account")

@@ -1,4 +1,7 @@
-"""Checking what somebody has entered to prove who they are: a password, a second factor, or both. All guesses are slowed alike."""
+"""Checking what somebody has entered to prove who they are: a password, a second factor, or both.
+
+All guesses are slowed alike. A passkey alone is not counted, since it cannot be guessed.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -16,6 +19,7 @@ from trellis.core.admins import (
     find_wait,
 )
 from trellis.core.factors import Evidence, check_evidence, check_second_step, find_login_of_passkey
+from trellis.core.gate import Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ def read_evidence(request: PageRequest) -> Evidence:
 async def check_login(request: PageRequest, login: str, password: str, *, counts: bool = True) -> Attempt:
     """Check a login and its password."""
     credentials = _credentials(request, login, password)
-    return await _attempt(request, credentials, lambda: check_password(request.gate, credentials), counts=counts)
+    return await _attempt(request, credentials, lambda: check_password(request.gate, credentials), _count if counts else find_wait)
 
 
 async def check_both_steps(request: PageRequest, login: str, pending: str) -> Attempt:
@@ -48,21 +52,29 @@ async def check_both_steps(request: PageRequest, login: str, pending: str) -> At
     return await _attempt(request, _credentials(request, login), check)
 
 
-async def check_factor(request: PageRequest, admin: int | None, login: str) -> Attempt:
-    """Check a second factor by itself: a factor of the administrator `admin`, or, if that is None, anybody's passkey."""
+async def check_factor(request: PageRequest, admin: int, login: str) -> Attempt:
+    """Check a second factor of an administrator by itself."""
+    return await _attempt(request, _credentials(request, login), _prove(request, admin))
+
+
+async def check_passkey(request: PageRequest) -> tuple[str, Attempt]:
+    """Check a passkey by itself, which counts as two factors. Return the login of its owner, too.
+
+    Its owner never has to wait: otherwise, whoever guesses passwords without end could keep them out for as long.
+    """
+    login = await request.runner.read(find_login_of_passkey, read_evidence(request).passkey)
+    return login, await _attempt(request, _credentials(request, login), _prove(request, None), lambda _, __: 0)
+
+
+def _prove(request: PageRequest, admin: int | None) -> Callable[[], Proven | None]:
+    """Return the check of a second factor of the administrator `admin`, or, if that is None, of anybody's passkey."""
     gate, evidence = request.gate, read_evidence(request)
 
     def check() -> Proven | None:
         found = check_evidence(gate, admin, evidence)
         return None if found is None else Proven(found)
 
-    return await _attempt(request, _credentials(request, login), check)
-
-
-async def check_passkey(request: PageRequest) -> tuple[str, Attempt]:
-    """Check a passkey by itself, which counts as two factors. Return the login of its owner, too."""
-    login = await request.runner.read(find_login_of_passkey, read_evidence(request).passkey)
-    return login, await check_factor(request, None, login)
+    return check
 
 
 async def check_again(request: PageRequest) -> Attempt:
@@ -80,10 +92,17 @@ async def check_again(request: PageRequest) -> Attempt:
     return await _attempt(request, credentials, check)
 
 
+def _count(gate: Gate, credentials: Credentials) -> int:
+    return count_attempt(gate, credentials).result()
+
+
 async def _attempt(
-    request: PageRequest, credentials: Credentials, check: Callable[[], Proven | None], *, counts: bool = True
+    request: PageRequest,
+    credentials: Credentials,
+    check: Callable[[], Proven | None],
+    count: Callable[[Gate, Credentials], int] = _count,
 ) -> Attempt:
-    """Check what was typed, unless there were too many failures lately. Raises Refused (TOO_MANY_PASSWORDS).
+    """Check what was typed, unless `count` returns how many seconds to wait. Raises Refused (TOO_MANY_PASSWORDS).
 
     The first of two steps does not count as an attempt: its outcome is not revealed, and somebody who has to wait between attempts
     could never complete both steps.
@@ -94,7 +113,7 @@ async def _attempt(
     gate, lane = request.gate, await request.runner.read(find_lane, credentials)
 
     def count_and_check() -> Attempt:
-        wait = count_attempt(gate, credentials).result() if counts else find_wait(gate, credentials)
+        wait = count(gate, credentials)
         return Attempt(wait=wait) if wait else Attempt(check())
 
     # It is counted in its lane, which may be full: an attempt that is not checked is no failure.

@@ -62,7 +62,7 @@ def is_refused(response: Any) -> bool:
 
 def test_every_page_names_what_it_needs(gate: Gate, settings: Settings) -> None:
     pages = Panel(gate, settings).pages
-    without = {page.path for page in pages if not (page.needs or page.open or page.first)}
+    without = {page.path for page in pages if not (page.needs or page.open or page.before)}
     assert [path for path in without if not path.startswith(OWN_PAGES)] == []
     for page in pages:
         for name in page.needs:

@@ -202,7 +202,7 @@ class Panel:
             request.stale = not is_equal(sent, request.csrf)
         if request.me is None and not page.open:
             return self._sign_in_first(request)
-        if not (page.open or page.first) and (response := self._find_first_step(request)):
+        if not page.open and (response := self._find_first_step(page, request)):
             return response
         self._require_role(page, request)
         if request.me is not None and not request.wants_json:
@@ -289,10 +289,10 @@ class Panel:
             fault="",
         )
 
-    def _find_first_step(self, request: PageRequest) -> Response | None:
-        """Return a response that leads to what has to be done before anything else; None if there is nothing."""
+    def _find_first_step(self, page: Page, request: PageRequest) -> Response | None:
+        """Return a response that leads to what has to be done before this page; None if there is nothing."""
         for must, path, detail in _FIRST_STEPS:
-            if getattr(request.me, must):
+            if getattr(request.me, must) and must not in page.before:
                 return (
                     request.json({"message": "NEEDS_PASSWORD", "detail": detail}, 403)
                     if request.wants_json

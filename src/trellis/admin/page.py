@@ -19,10 +19,9 @@ A new page is a function and one line in its module's PAGES:
         Page("POST", "/blogs/{id:int}", rename, section="blogs", needs=("blogs.update",)),
     )
 
-A new module's PAGES are listed in `admin/sections.py`, and a new section has an entry in the menu, in `admin/view.py`. Paths are
-written without /admin. Before a page runs, the panel has made sure that there is a session (unless the page is `open`), and that a
-POST came from this site and is a form of at most 1 MiB, unless the page allows more. A POST whose token does not match still runs,
-with `request.stale` set: its writes are refused with StaleForm.
+A new module's PAGES are listed in `admin/sections.py`, and a new section has an entry in the menu, in `admin/view.py`. Before a
+page runs, the panel has made sure that there is a session, unless the page is `open`, and that a POST came from this site and is no
+larger than the page allows. A POST whose token does not match runs as `request.stale`: its writes raise StaleForm.
 """
 
 import asyncio
@@ -65,6 +64,7 @@ SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
 FACTORS: Final = "/account/second-factor"
+FIRST_STEPS: Final = ("must_change_password", "must_add_factor")  # attributes of a session that has to do something first
 LANGUAGE: Final = "language"  # the cookie with the language that was chosen before signing in
 
 
@@ -380,11 +380,11 @@ Handler = Callable[[PageRequest], Awaitable[Response]]
 class Page:
     """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked.
 
-    A page that is not `first` is shown only after a password that somebody else has chosen was changed, and a second factor was set
-    up where one is required. `most_bytes` is how large its forms may be if they are sent as multipart/form-data, which other pages
-    do not accept. `live` are the topics of `core.news` that it shows; `{id}` in a topic stands for the id in the path. A
-    `background` page is called by scripts on their own. `needs` are the operations without which nobody may open it. Before a page
-    that `confirms`, the panel asks for the password; that is so for a page with a form and for the one that receives it.
+    A page comes after the FIRST_STEPS of a session, that is, after a password that somebody else has chosen was changed, and a
+    second factor was set up where one is required, unless it comes `before` them. `most_bytes` is how large its forms may be if
+    they are sent as multipart/form-data, which other pages do not accept. `live` are the topics of `core.news` that it shows;
+    `{id}` in a topic is the id in the path. Scripts call a `background` page on their own. `needs` are the operations without which
+    nobody may open it. Before a page that `confirms`, with a form or receiving one, the panel asks for the password.
     """
 
     method: str
@@ -392,7 +392,7 @@ class Page:
     run: Handler
     section: str = ""
     open: bool = False
-    first: bool = False
+    before: tuple[str, ...] = ()
     most_bytes: int = 0
     live: tuple[str, ...] = ()
     background: bool = False

@@ -213,6 +213,26 @@ def test_whoever_is_shut_out_by_a_reset_does_not_choose_the_new_password(
     assert (both.status_code, somebody.get("/keys").headers["location"]) == (303, "/admin/new-password")
 
 
+def test_whoever_has_chosen_a_password_for_somebody_adds_no_second_factor_of_their_own(
+    visitor: MakeVisitor, gate: Gate, run: Run, mira: int
+) -> None:
+    """The factor would sign them in later, or keep the administrator out."""
+    object.__setattr__(gate.environment, "public_url", "https://panel.example")
+    run("admins.set_password", mira, password="chosen by an owner")
+    owner = visitor()
+    owner.sign_in(password="chosen by an owner")
+    owner.get("/new-password")
+    device = PasskeyDevice("https://panel.example", "panel.example")
+    asked = owner.get(f"{FACTORS}/passkeys/options", headers={"accept": "application/json"})
+    assert (asked.status_code, "Choose your own password first." in asked.text) == (403, True)
+    made = device.create(options_of_new_passkey(gate, Owner(mira, "Mira Holm", LOGIN), owner.csrf))
+    for path in (FACTORS, f"{FACTORS}/app", f"{FACTORS}/passkeys/new"):
+        assert owner.get(path).headers["location"] == "/admin/new-password"
+    added = owner.post(f"{FACTORS}/passkeys/new", {"name": "Key", "passkey": made})
+    assert added.headers["location"] == "/admin/new-password"
+    assert run("admins.factors", mira)["passkeys"] == []
+
+
 def test_removing_a_passkey_by_a_form_that_is_sent_twice_removes_it_once(
     admin: Visitor, gate: Gate, run: Run, mira: int, events: Events
 ) -> None:

@@ -10,7 +10,7 @@ from trellis.admin.admins.checking import Attempt, check_login, settle
 from trellis.admin.admins.sessions import end_session as end_one
 from trellis.admin.admins.sessions import fetch_sessions
 from trellis.admin.forms import Form
-from trellis.admin.page import CHOOSE, Page, PageRequest
+from trellis.admin.page import CHOOSE, FIRST_STEPS, Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD, Proven
 from trellis.core.alarms import ALARMS
@@ -159,8 +159,8 @@ async def set_new_password(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", CHOOSE, new_password, first=True),
-    Page("POST", CHOOSE, set_new_password, first=True),
+    Page("GET", CHOOSE, new_password, before=FIRST_STEPS),
+    Page("POST", CHOOSE, set_new_password, before=FIRST_STEPS),
     Page("GET", _HERE, show, "account"),
     Page("GET", f"{_HERE}/password", ask_password_first, "account", confirms=True),
     Page("POST", f"{_HERE}/password", set_password, "account"),

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from trellis.admin.admins.checking import check_again, read_evidence, settle
 from trellis.admin.admins.resuming import go_on, turn_away, way_back
-from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
+from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
 from trellis.admin.runner import SignInNeeded
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -54,6 +54,6 @@ async def confirm_password(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", CONFIRM, ask_password, first=True),
-    Page("POST", CONFIRM, confirm_password, first=True),
+    Page("GET", CONFIRM, ask_password, before=FIRST_STEPS),
+    Page("POST", CONFIRM, confirm_password, before=FIRST_STEPS),
 )

@@ -15,7 +15,7 @@ from trellis.admin import PREFIX
 from trellis.admin.admins.checking import check_factor, read_evidence, settle
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away
 from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, recognise_browser
-from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
+from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
 from trellis.admin.sessions import csrf_token, cut_to_cookie, seal, unseal
 from trellis.core.actor import Actor
 from trellis.core.admins import (
@@ -337,7 +337,7 @@ PAGES: Final = (
     Page("GET", f"{HERE}/done", done, open=True),
     Page("POST", f"{HERE}/resume", resume, open=True),
     Page("GET", SIGNED_OUT, signed_out, open=True),
-    Page("GET", f"{CONFIRM}/sign-on", begin_again, first=True),
+    Page("GET", f"{CONFIRM}/sign-on", begin_again, before=FIRST_STEPS),
     Page("POST", f"{_ACCOUNT}/sign-on", begin_link, "account", confirms=True),
     Page("POST", f"{_ACCOUNT}/sign-on/unlink", unlink, "account", confirms=True),
 )

@@ -73,7 +73,7 @@ async def remove(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, new, _SECTION, first=True, confirms=True),
-    Page("POST", _HERE, set_up, _SECTION, first=True, confirms=True),
+    Page("GET", _HERE, new, _SECTION, before=("must_add_factor",), confirms=True),
+    Page("POST", _HERE, set_up, _SECTION, before=("must_add_factor",), confirms=True),
     Page("POST", f"{_HERE}/remove", remove, _SECTION, confirms=True),
 )

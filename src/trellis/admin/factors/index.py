@@ -36,6 +36,6 @@ def conclude(request: PageRequest, done: str, codes: Sequence[str]) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", FACTORS, show, _SECTION, first=True),
+    Page("GET", FACTORS, show, _SECTION, before=("must_add_factor",)),
     Page("POST", f"{FACTORS}/recovery-codes", renew_recovery_codes, _SECTION, confirms=True),
 )

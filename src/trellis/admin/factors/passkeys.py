@@ -101,9 +101,9 @@ async def remove(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", f"{_HERE}/new", new, _SECTION, first=True, confirms=True),
-    Page("POST", f"{_HERE}/new", add, _SECTION, first=True, confirms=True),
-    Page("GET", f"{_HERE}/options", options, _SECTION, first=True, background=True, confirms=True),
+    Page("GET", f"{_HERE}/new", new, _SECTION, before=("must_add_factor",), confirms=True),
+    Page("POST", f"{_HERE}/new", add, _SECTION, before=("must_add_factor",), confirms=True),
+    Page("GET", f"{_HERE}/options", options, _SECTION, before=("must_add_factor",), background=True, confirms=True),
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
     Page("POST", f"{_HERE}/{{id:int}}", rename, _SECTION, confirms=True),
     Page("POST", f"{_HERE}/{{id:int}}/remove", remove, _SECTION, confirms=True),

@@ -173,3 +173,14 @@ def test_a_second_factor_that_is_set_up_or_removed_is_news_to_its_owner_too(gate
         gate.run(Call(f"admins.{name}", owner, raw, me))
     told = [(alarm["name"], alarm["isRead"]) for alarm in view(gate, owner, limit=3)]
     assert told == [("removed-second-factor", False), ("new-second-factor", False), ("new-second-factor", False)]
+
+
+def test_ones_own_new_password_is_news_to_its_owner_too(gate: Gate, owner: Actor, run: Run) -> None:
+    """An impostor would choose one, and sign in with it from then on."""
+    gate.run(Call("admins.set_password", owner, {"password": "another tin box"}, owner.id))
+    run("admins.set_password", owner.id or 0, password="a third tin box")
+    told = [(alarm["name"], alarm["sentence"], alarm["isRead"]) for alarm in view(gate, owner, limit=2)]
+    assert told == [
+        ("password-set", "The terminal set a password for Mira Holm.", False),
+        ("changed-password", "Mira Holm changed their own password, or chose a first one.", False),
+    ]

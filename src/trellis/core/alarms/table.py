@@ -149,6 +149,13 @@ ALARMS: Final = (
         _is_by_another,
     ),
     AlarmRule(
+        "changed-password",
+        "Somebody changes their own password",
+        ("admins.set_password",),
+        "{actor} changed their own password, or chose a first one.",
+        may_be_forged=True,
+    ),
+    AlarmRule(
         "reset-second-factor",
         "A second factor is reset",
         ("admins.reset_second_factor",),

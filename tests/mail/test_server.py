@@ -152,15 +152,17 @@ def raw_server(talk: Callable[[socket.socket], None]) -> Iterator[MailServer]:
         thread.join(10)
 
 
-def test_a_server_that_never_ends_its_greeting_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("before", [b"", b"220 mail.example\r\n"], ids=["greeting", "answer"])
+def test_a_server_that_never_ends_what_it_says_is_cut_and_the_reason_told(before: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trellis.mail.server._WHOLE", 0.3)
 
     def drip(connection: socket.socket) -> None:
+        connection.sendall(before)
         while True:  # each byte is in time
             connection.sendall(b"2")
-            select.select([connection], [], [], 0.02)
+            select.select([], [], [], 0.02)
 
-    with raw_server(drip) as server, pytest.raises(NotSent):
+    with raw_server(drip) as server, pytest.raises(NotSent, match="took too long"):
         server.check()
 
 
@@ -173,20 +175,32 @@ def test_answers_without_an_end_are_not_read_to_it() -> None:
         server.check()
 
 
-def test_what_was_taken_is_sent_whatever_is_answered_to_the_farewell() -> None:
-    def talk(connection: socket.socket) -> None:
-        file = connection.makefile("rwb", buffering=0)
-        file.write(b"220 mail.test\r\n")
-        for line in file:
-            if line.upper().startswith(b"DATA"):
-                file.write(b"354 Go on\r\n")
-                while file.readline() != b".\r\n":
-                    pass
-            file.write(b"500 What?\r\n" if line.upper().startswith(b"QUIT") else b"250 Yes\r\n")
-            if line.upper().startswith(b"QUIT"):
-                return
+def take_mail(connection: socket.socket, taken: bytes, farewell: bytes) -> None:
+    """Take a mail, answer it with `taken` and the farewell with `farewell`; hang up after an answer without an end."""
+    file = connection.makefile("rwb", buffering=0)
+    file.write(b"220 mail.test\r\n")
+    for line in file:
+        answer = farewell if line.upper().startswith(b"QUIT") else b"250 Yes\r\n"
+        if line.upper().startswith(b"DATA"):
+            file.write(b"354 Go on\r\n")
+            while file.readline() != b".\r\n":
+                pass
+            answer = taken
+        file.write(answer)
+        if answer == farewell or not answer.endswith(b"\n"):
+            return
 
-    with raw_server(talk) as server:
+
+def test_what_was_taken_is_sent_whatever_is_answered_to_the_farewell() -> None:
+    with raw_server(lambda connection: take_mail(connection, b"250 Yes\r\n", b"500 What?\r\n")) as server:
+        server.send(MIRA, "One", "Text", "1f")
+
+
+def test_a_mail_is_not_sent_before_the_server_has_said_so_in_full() -> None:
+    with (
+        raw_server(lambda connection: take_mail(connection, b"250", b"")) as server,
+        pytest.raises(NotSent, match="hung up within an answer"),
+    ):
         server.send(MIRA, "One", "Text", "1f")
 
 

@@ -45,6 +45,8 @@ class _Answers:
         self._left -= len(line)
         if self._left < 0:
             raise ConnectionError("The server answers without an end.")
+        if line and not line.endswith(b"\n") and len(line) < most:  # the library would take what there is for the whole line
+            raise ConnectionError("The server hung up within an answer.")
         return line
 
     def close(self) -> None:
@@ -152,28 +154,35 @@ class MailServer:
                 with suppress(smtplib.SMTPException, OSError):
                     smtp.quit()  # whatever the server answers: a mail that it has accepted is sent
                 smtp.close()
-        except smtplib.SMTPRecipientsRefused as refused:
-            code, why = next(iter(refused.recipients.values()))
-            raise NotSent(_clean(say(reasons.ADDRESS_REFUSED, code=code, error=_decode(why))), is_final=code >= 500) from None
-        except smtplib.SMTPDataError as refused:
-            told = say(reasons.MAIL_REFUSED, code=refused.smtp_code, error=_decode(refused.smtp_error))
-            raise NotSent(_clean(told), is_final=refused.smtp_code >= 500) from None
-        except smtplib.SMTPAuthenticationError as refused:
-            raise NotSent(_clean(say(reasons.NOT_SIGNED_IN, user=self._user, code=refused.smtp_code))) from None
-        except smtplib.SMTPResponseException as refused:
-            raise NotSent(_clean(say(reasons.REFUSED, code=refused.smtp_code, error=_decode(refused.smtp_error)))) from None
-        except SettingsError as error:
-            raise NotSent(_clean(str(error))) from None
-        except UnicodeError:  # its text contains a part of the password
-            raise NotSent(say(reasons.NOT_WRITABLE)) from None
-        except (smtplib.SMTPException, OSError, ValueError) as error:
-            raise NotSent(
-                _clean(say(reasons.INTERRUPTED, host=f"{self._host}:{self._port}", error=str(error) or type(error).__name__))
-            ) from None
+        except (smtplib.SMTPException, SettingsError, OSError, ValueError) as error:
+            raise self._explain(error) from None
         finally:
             timer.cancel()
             with self._guard:
                 self._open = None
+
+    def _explain(self, error: Exception) -> NotSent:
+        """Return why nothing was sent, in words for an administrator."""
+        is_final = False
+        match error:
+            case _ if self._is_cut:
+                why = reasons.TOOK_TOO_LONG
+            case smtplib.SMTPRecipientsRefused(recipients=recipients):
+                code, told = next(iter(recipients.values()))
+                why, is_final = say(reasons.ADDRESS_REFUSED, code=code, error=_decode(told)), code >= 500
+            case smtplib.SMTPDataError(smtp_code=code, smtp_error=told):
+                why, is_final = say(reasons.MAIL_REFUSED, code=code, error=_decode(told)), code >= 500
+            case smtplib.SMTPAuthenticationError(smtp_code=code):
+                why = say(reasons.NOT_SIGNED_IN, user=self._user, code=code)
+            case smtplib.SMTPResponseException(smtp_code=code, smtp_error=told):
+                why = say(reasons.REFUSED, code=code, error=_decode(told))
+            case SettingsError():
+                why = str(error)
+            case UnicodeError():  # its text contains a part of the password
+                why = reasons.NOT_WRITABLE
+            case _:
+                why = say(reasons.INTERRUPTED, host=f"{self._host}:{self._port}", error=str(error) or type(error).__name__)
+        return NotSent(_clean(why), is_final=is_final)
 
     def _watch(self, smtp: smtplib.SMTP) -> None:
         with self._guard:

@@ -286,6 +286,24 @@ def test_whoever_changes_their_address_again_and_again_sends_little_mail_to_othe
     assert (send(), receiver.recipients[5:]) == (1, ["somebody29@elsewhere.example"])
 
 
+def test_whoever_chooses_fewer_alarms_is_told_so(gate: Gate, run: Run, receiver: MailReceiver, send: Send, clock: Clock) -> None:
+    """An impostor would do so before anything else."""
+    mira = add(run, "Mira", email=MIRA)
+    set_view(gate, mira, language="de").result()
+    me = Actor.administrator(mira, "Mira", None)
+    for names in (["*"], [], ["new-key"]):
+        gate.run(Call("admins.update", me, {"mailedAlarms": names}, mira))
+    assert (send(), receiver.recipients) == (1, [MIRA])
+    (mail,) = receiver.received
+    assert mail["Subject"] == "[The Lantern] Sie haben weniger Alarme gewählt"
+    assert "Falls Sie das nicht waren" in text_of(mail)
+    run("keys.create", name="Plugin")
+    clock.move(minutes=2)
+    assert send() == 1
+    run("admins.update", mira, mailedAlarms=[])
+    assert send() == 0, "it was done for her at the terminal"
+
+
 def test_an_address_that_is_removed_is_told_that_no_mail_goes_anywhere(run: Run, receiver: MailReceiver, send: Send) -> None:
     mira = add(run, "Mira", email=MIRA)
     run("admins.update", mira, email=None)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.core import factors
 from trellis.core.admins import sessions as signing
-from trellis.core.admins.mail import EMAIL, MAILED_ALARMS, describe_last, follow_address, read_mail, serialize_mail
+from trellis.core.admins.mail import EMAIL, MAILED_ALARMS, describe_last, follow_address, follow_choice, read_mail, serialize_mail
 from trellis.core.admins.passwords import SHORTEST, NewPassword, find_breach, find_weakness, password_matches
 from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owner, serialize_role
 from trellis.core.admins.sign_in import operation as refused_sign_in
@@ -85,7 +85,8 @@ def operations() -> tuple[Operation, ...]:
             "Change an administrator",
             "Changes an administrator's name, login or e-mail address, and which alarms are mailed there. A previous address is "
             "notified of the change, unless the administrator is still invited: then the link stops working, and another one is "
-            "mailed to the new address, if there is one and mail can be sent.",
+            "mailed to the new address, if there is one and mail can be sent. Administrators who choose fewer alarms for "
+            "themselves are notified, too.",
             _update,
             NAME,
             LOGIN,
@@ -306,6 +307,8 @@ def _update(context: Context) -> Outcome:
     new = replace(old, name=given.get("name", old.name), login=given.get("login", old.login), **read_mail(given.values, old))
     outcome = save_administrator(context, old, new)
     follow_address(context, old, new, outcome)
+    if is_own(context):
+        follow_choice(context, old, new)
     return outcome
 
 

@@ -15,7 +15,7 @@ from trellis.store import mail
 from trellis.store.admins import Administrator, invitations
 
 ALL: Final = "*"
-_MOST_NOTICES: Final = 5  # to previous addresses of one administrator, within a day
+_MOST_NOTICES: Final = 5  # about the mail of one administrator, within a day
 _DAY: Final = timedelta(days=1)
 _LONGEST: Final = 254  # characters of an address (RFC 5321, 4.5.3.1)
 # One address in ASCII, without quotes, comments or encoded words: nothing in it can be taken for a header, a list or a command.
@@ -97,13 +97,24 @@ def follow_address(context: Context, old: Administrator, new: Administrator, out
     elif is_open(context.tx, old.id, context.now):
         _replace_link(context, new)
     elif context.environment.has_mail:
-        _notify(context, old.id, old.email)
+        _notify(context, "changed-address", old.id, old.email)
 
 
-def _notify(context: Context, admin: int, previous: str) -> None:
-    """Notify a previous address, unless there were many within a day: they need not have been the administrator's own."""
+def follow_choice(context: Context, old: Administrator, new: Administrator) -> None:
+    """Notify administrators who have chosen fewer alarms for their address: somebody may have passed for them."""
+    if new.email == old.email is not None and context.environment.has_mail and _list_mailed(old) - _list_mailed(new):
+        _notify(context, "fewer-alarms", old.id, old.email)
+
+
+def _list_mailed(admin: Administrator) -> set[str]:
+    names = set(admin.mailed_alarms.split(",")) if admin.mailed_alarms else set[str]()
+    return names.union(rule.name for rule in ALARMS) if ALL in names else names
+
+
+def _notify(context: Context, kind: mail.Notice, admin: int, address: str) -> None:
+    """Mail a notice to an address, unless there were many within a day: it need not be the administrator's own."""
     if mail.count_notices(context.tx, admin, shift_timestamp(context.at, -_DAY)) < _MOST_NOTICES:
-        mail.insert(context.tx, "changed-address", admin, context.at, recipient=previous)
+        mail.insert(context.tx, kind, admin, context.at, recipient=address)
 
 
 def _replace_link(context: Context, admin: Administrator) -> None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from trellis.core.admins import ALL, is_open, make_link
 from trellis.core.fields import shift_timestamp
-from trellis.core.mail.text import MOST, Text, write_alarms, write_changed_address, write_invitation
+from trellis.core.mail.text import MOST, Text, write_alarms, write_changed_address, write_fewer_alarms, write_invitation
 from trellis.core.operation import Environment
 from trellis.sentences import say
 from trellis.store import alarms, events, mail
@@ -104,6 +104,8 @@ def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader,
     """Write the text of a mail as of now; None if there is nothing left to report."""
     if due.kind == "changed-address":
         return write_changed_address(environment, reader.name, is_removed=reader.email is None)
+    if due.kind == "fewer-alarms":
+        return write_fewer_alarms(environment, reader.name)
     if reader.is_disabled:
         return None
     if due.kind == "invitation":

@@ -96,13 +96,24 @@ _NOWHERE: Final = mark(
     "From now on, no mail is sent to {name}, an administrator of {community}, any more. This is the last mail to this address."
 )
 
+_FEWER: Final = mark("From now on, fewer alarms are mailed to {name}, an administrator of {community}.")
+
 
 def write_changed_address(environment: Environment, name: str, *, is_removed: bool) -> Text:
     """Write a mail to the previous address of somebody: their mail now goes to another address, or to none."""
     subject = say("No more mail goes to this address") if is_removed else say("Mail goes to another address")
-    goes = say(_NOWHERE if is_removed else _ELSEWHERE, name=_one_line(name), community=_name(environment))
+    return _write_notice(environment, subject, _NOWHERE if is_removed else _ELSEWHERE, name)
+
+
+def write_fewer_alarms(environment: Environment, name: str) -> Text:
+    """Write a mail to somebody who has chosen fewer alarms for their address."""
+    return _write_notice(environment, say("You have chosen fewer alarms"), _FEWER, name)
+
+
+def _write_notice(environment: Environment, subject: str, change: str, name: str) -> Text:
+    told = say(change, name=_one_line(name), community=_name(environment))
     warning = say("If that was not you, tell another administrator, and change your password.")
-    return Text(_subject(environment, subject), _body(goes, warning, _link(environment, "/account")))
+    return Text(_subject(environment, subject), _body(told, warning, _link(environment, "/account")))
 
 
 def write_test(environment: Environment) -> Text:

@@ -4,6 +4,7 @@ from trellis.store.mail import reasons
 from trellis.store.mail.readers import Reader, advance, find_reader, list_behind, skip_alarms
 from trellis.store.mail.rows import (
     Mail,
+    Notice,
     claim,
     count_notices,
     count_waiting,
@@ -18,6 +19,7 @@ from trellis.store.mail.rows import (
 
 __all__ = [
     "Mail",
+    "Notice",
     "Reader",
     "advance",
     "claim",

@@ -1,7 +1,7 @@
 """The outbox of mail, with one row for each mail. After sending, the row remains for a while as a record of the result."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import sqlalchemy as sa
 
@@ -10,7 +10,9 @@ from trellis.store.tables import mails
 
 _c = mails.c
 _BATCH: Final = 1000
-Kind = Literal["alarms", "invitation", "changed-address"]
+Notice = Literal["changed-address", "fewer-alarms"]
+Kind = Literal["alarms", "invitation"] | Notice
+_NOTICES: Final = get_args(Notice)
 
 
 @dataclass(slots=True)
@@ -100,8 +102,8 @@ def is_alarm_mail_pending(tx: Transaction, admin: int, since: str, now: str) -> 
 
 
 def count_notices(tx: Transaction, admin: int, since: str) -> int:
-    """Count the mails to previous addresses of an administrator that were created after `since`."""
-    made = (_c.admin_id == admin, _c.kind == "changed-address", _c.created_at > since)
+    """Count the notices about the mail of an administrator that were created after `since`."""
+    made = (_c.admin_id == admin, _c.kind.in_(_NOTICES), _c.created_at > since)
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(mails).where(*made)).scalar_one())
 
 

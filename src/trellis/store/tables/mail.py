@@ -10,7 +10,7 @@ mails = sa.Table(
     "mails",
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
-    sa.Column("kind", PLAIN, nullable=False),  # alarms, invitation or changed-address
+    sa.Column("kind", PLAIN, nullable=False),  # alarms, invitation, changed-address or fewer-alarms
     sa.Column("admin_id", NUMBER, nullable=False),  # the administrator to whom it is sent
     sa.Column("recipient", sa.Text),  # its address; null for the address of that administrator
     sa.Column("first", NUMBER),  # it reports the alarms of the events after this one

@@ -92,6 +92,14 @@ def test_a_worker_that_is_killed_is_replaced_and_the_log_says_so(serve: MakeServ
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_worker_that_is_ended_by_a_signal_without_a_name_is_replaced(serve: MakeService) -> None:
+    service = serve(options=TWO)
+    ended = serving(service, 2)[0]
+    os.kill(ended, signal.SIGRTMIN + 1)
+    serving(service, 3)
+    assert f"Worker {ended} ended by itself (signal {signal.SIGRTMIN + 1}); another one is started." in service.output
+
+
 def test_a_process_that_cannot_be_made_is_tried_again_and_ends_nothing(serve: MakeService) -> None:
     service = serve(options=TWO, program=partial(serve_where_a_process_cannot_be_made, 2))
     killed, other = serving(service, 2)

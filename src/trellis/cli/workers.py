@@ -246,7 +246,9 @@ class Workers:
 
 def _how_ended(code: int | None) -> str:
     if code is not None and code < 0:
-        return signal.Signals(-code).name
+        with suppress(ValueError):  # real-time signals have no names
+            return signal.Signals(-code).name
+        return f"signal {-code}"
     return f"status {code}"
 
 

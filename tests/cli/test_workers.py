@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import partial
@@ -244,3 +245,19 @@ def test_a_worker_that_is_stuck_when_it_is_replaced_is_killed(serve: MakeService
     wait_until(lambda: f"Worker {stuck} does not end, and is killed." in service.output)
     wait_until(lambda: not runs(stuck))
     serving(service, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_nobody_is_replaced_because_the_machine_was_stopped(serve: MakeService) -> None:
+    service = serve(options=TWO, program=partial(serve_with, {"SILENT": 4.0}))
+    both = serving(service, 2)
+    processes = (service.process.pid, *both)
+    for pid in processes:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(6.0)  # longer than a worker may be silent
+    for pid in processes:
+        os.kill(pid, signal.SIGCONT)
+    service.process.send_signal(signal.SIGHUP)
+    serving(service, 4)
+    assert "no sign of life" not in service.output

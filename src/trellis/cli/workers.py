@@ -165,7 +165,12 @@ class Workers:
         """Wait for a sign of life, a death or a signal, or until something is due."""
         pause = self._next_start - time.monotonic()
         due = pause if 0 < pause < BEAT else BEAT
+        began = time.monotonic()
         ready = wait([self._awake, *(w.process.sentinel for w in self._workers), *(w.beats for w in self._workers)], due)
+        if (stopped := time.monotonic() - began - due) > 0:  # this process did not run, and nor did the workers, on one machine
+            for worker in self._workers:
+                worker.last_sign += stopped
+                worker.dismissed += stopped
         if self._awake in ready:
             os.read(self._awake, 4096)
         for worker in self._workers:

@@ -1,5 +1,8 @@
 """The data version: it changes when the data do, whoever changes them, and holds only while somebody can say so."""
 
+import errno
+import os
+import selectors
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -270,3 +273,19 @@ def test_it_ends_by_itself_after_a_minute(store: Store, monkeypatch: pytest.Monk
     before = seen(store)
     monkeypatch.setattr("trellis.store.engine.invalidation._LONGEST", 0.1)
     wait_until(noticed(store, before))
+
+
+@postgresql_only
+def test_commits_are_followed_where_no_more_files_can_be_opened(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever calls at that moment takes each descriptor that gets free, so that the thread must not need one to wait."""
+    here, there = opened(), opened()
+    there.write(take).result(30)
+
+    def fail() -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(selectors, "DefaultSelector", fail)
+    for _ in range(3):
+        before = seen(here)
+        there.write(take).result(30)
+        wait_until(noticed(here, before))

@@ -314,7 +314,8 @@ class InvalidationListener:
 
 def _wait(seconds: float, *sources: Any) -> None:
     """Wait for so many seconds, or until one of the sources can be read."""
-    with selectors.DefaultSelector() as selector:  # unlike `select`, it accepts file descriptors above 1,023
+    # Unlike `select`, it accepts descriptors above 1,023, and unlike the others, it needs none itself: there may be none left.
+    with selectors.PollSelector() as selector:
         for source in sources:
             selector.register(source, selectors.EVENT_READ)
         selector.select(max(0.0, seconds))

@@ -190,7 +190,7 @@ ROWS: Final = (
     # --- our side -------------------------------------------------------------------------------------------------
     Refusal("4T104/1", "BUSY", 503, "The database is busy or cannot be reached", Scope.EVERY,
             when="The database did not accept the request in time, or cannot be used at the moment. "
-                 "Send it again after `Retry-After` seconds.",
+                 "Send it again after `Retry-After` seconds, unless the detail says that a write may have been made.",
             example="Too many writes are already waiting. Nothing was changed; try again in a moment.",
             headers={"Retry-After": "1"}),
     Refusal("4T104/2", "INTERNAL_ERROR", 500, "Something went wrong on our side", Scope.EVERY,

@@ -21,6 +21,7 @@ from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine import writer
+from trellis.store.engine.outage import refuse_busy
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Rollback, Transaction
 from trellis.store.engine.writer import _WRITE_LOCK, Writer
@@ -180,7 +181,7 @@ def test_even_a_write_that_wants_to_end_the_program_does_not_end_the_writer(stor
 def test_a_write_withdrawn_while_its_failure_is_recorded_does_not_end_the_writer(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submitted, refuse = threading.Event(), writer.refuse_busy
+    submitted, refuse = threading.Event(), refuse_busy
 
     def fail(_engine: sa.Engine) -> sa.Connection:
         submitted.wait(30)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
+from trellis.store.engine.limited import LimitedConnection
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
 
@@ -102,3 +104,22 @@ def test_an_error_inside_the_server_is_no_error_of_the_service(store: Store) -> 
     with pytest.raises(Refused, match=r"^BUSY"):
         store.write(fail).result(30)
     assert store.write(take).result(30) == 1
+
+
+def test_a_commit_that_is_not_acknowledged_may_have_been_made(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    execute = LimitedConnection.execute
+
+    def lose(connection: LimitedConnection, query: str, *arguments: Any, **options: Any) -> Any:
+        cursor = execute(connection, query, *arguments, **options)
+        if query == "COMMIT":
+            connection.close()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return cursor
+
+    assert store.write(take).result(30) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(LimitedConnection, "execute", lose)
+        with pytest.raises(Refused, match=r"^BUSY: The connection .* this write may have been made\. Look before you") as refused:
+            store.write(take).result(30)
+    assert "nothing was changed" not in refused.value.detail
+    assert store.write(take).result(30) == 3

@@ -22,9 +22,9 @@ from trellis.store.engine.clauses import (
 )
 from trellis.store.engine.faults import NO_WRITES, READ_ONLY
 from trellis.store.engine.file_lock import DatabaseInUse, FileLock
+from trellis.store.engine.outage import refuse_full, refuse_late
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Rollback, Row, Statement, Taken, Transaction
-from trellis.store.engine.writer import refuse_full, refuse_late
 
 __all__ = [
     "NO_WRITES",

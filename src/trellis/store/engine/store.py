@@ -26,9 +26,9 @@ from trellis.store.engine.faults import Faults, FileGone, describe_lack, is_faul
 from trellis.store.engine.file_lock import FileLock
 from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
-from trellis.store.engine.outage import Outage
+from trellis.store.engine.outage import Outage, refuse_busy
 from trellis.store.engine.transaction import QueryCache, Statement, Transaction
-from trellis.store.engine.writer import QueueLimits, Writer, refuse_busy
+from trellis.store.engine.writer import QueueLimits, Writer
 from trellis.store.tables import counters
 
 log = logging.getLogger(__name__)

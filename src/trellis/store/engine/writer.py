@@ -12,12 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
-from trellis.errors import Refused
-from trellis.sentences import say
 from trellis.store.engine.faults import Faults, describe_lack, is_fault
 from trellis.store.engine.invalidation import Commit, InvalidationListener, announce_commit
 from trellis.store.engine.listeners import LEASE
-from trellis.store.engine.outage import Outage
+from trellis.store.engine.outage import Outage, Unacknowledged, refuse_busy, refuse_closed, refuse_full, refuse_late
 from trellis.store.engine.transaction import Rollback, Transaction
 
 log = logging.getLogger(__name__)
@@ -243,7 +241,10 @@ class Writer:
             tx.write_taken()
             commit = self._announce(tx, batch) if changes_data else None
             tx.check_file()
-            tx.raw.execute("COMMIT" if has_written else "ROLLBACK")
+            if has_written:
+                self._commit(tx)
+            else:
+                tx.raw.execute("ROLLBACK")
             tx.check_file()
             self.counts.commits += has_written
             self.counts.writes += len(batch) if has_written else 0
@@ -259,6 +260,14 @@ class Writer:
             with suppress(Exception):
                 tx.raw.execute("ROLLBACK")
             raise
+
+    def _commit(self, tx: Transaction) -> None:
+        try:
+            tx.raw.execute("COMMIT")
+        except self._failures as error:
+            if tx.sqlite:  # it has rolled back
+                raise
+            raise Unacknowledged from error
 
     def _announce(self, tx: Transaction, batch: list[_Job]) -> Commit | None:
         return announce_commit(tx, keys=any(job.changes_keys for job in batch), known=self._listener.known)
@@ -350,30 +359,3 @@ class Writer:
                     tx.connection.engine.dispose()  # whatever closed this connection has closed those in the pool too
                 tx.connection.invalidate()
                 tx.connection.close()
-
-
-def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused:
-    """Log an error of the database, and return the refusal, which names the reason if it is a fault or if tables are missing."""
-    if (reason := faults.record(error)) is None:
-        outage.record_failure(error)
-        reason = describe_lack(error) or say("The database is busy or cannot be reached.")
-    refused = Refused("BUSY", say("{reason} As far as we know, nothing was changed; try again.", reason=reason))
-    refused.__cause__ = error  # the terminal shows more of it
-    return refused
-
-
-def refuse_late() -> Refused:
-    """Return the refusal of a write that has waited too long for its turn."""
-    return Refused(
-        "BUSY", say("The database is busy: this write has waited too long for its turn. Nothing was changed; try again.")
-    )
-
-
-def refuse_closed() -> Refused:
-    """Return the refusal of a write that comes after the writer was closed."""
-    return Refused("BUSY", say("The service is stopping. Nothing was changed; try again in a moment."))
-
-
-def refuse_full() -> Refused:
-    """Return the refusal of a write for which the queue has no room."""
-    return Refused("BUSY", say("Too many writes are already waiting. Nothing was changed; try again in a moment."))

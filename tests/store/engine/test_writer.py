@@ -123,3 +123,14 @@ def test_a_commit_that_is_not_acknowledged_may_have_been_made(store: Store, monk
             store.write(take).result(30)
     assert "nothing was changed" not in refused.value.detail
     assert store.write(take).result(30) == 3
+
+
+def test_a_full_disk_is_told(store: Store) -> None:
+    def fail(tx: Transaction) -> None:
+        tx.raw.execute("DO $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$")
+
+    with pytest.raises(Refused, match=r"^BUSY: The disk of the database server is full\. As far as we know, nothing was changed"):
+        store.write(fail).result(30)
+    with pytest.raises(Refused, match=r"^BUSY: The disk of the database server is full"), store.reading() as tx:
+        fail(tx)
+    assert store.write(take).result(30) == 1

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import threading
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from alembic import command
@@ -14,6 +16,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from tests.program import running
+from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store import idempotency, keys, siblings, snapshots
 from trellis.store.condition import explain_error
@@ -281,3 +284,26 @@ def test_nobody_but_its_owner_may_read_a_new_database(engine: str, tmp_path: Pat
     file.chmod(0o640)
     migrate(settings)
     assert file.stat().st_mode & 0o777 == 0o640, "what the owner has decided stays"
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_write_that_is_under_way_is_finished_first(empty_database: Settings) -> None:
+    """It may need a table that a step holds, which in turn waits for one that the write has used."""
+    migrate(empty_database, to="0021")
+    store = Store(empty_database)
+    waits = "SELECT 1 FROM pg_locks JOIN pg_database ON oid = database WHERE datname = current_database() AND NOT granted"
+    ran: list[str] = []
+    migration = threading.Thread(target=migrate, args=(empty_database, ran.append))
+
+    def use_what_the_steps_change(tx: Transaction) -> list[str]:
+        tx.raw.execute("SELECT max(seq) FROM events")
+        migration.start()
+        with psycopg.connect(empty_database.database_url, autocommit=True) as connection:
+            wait_until(lambda: connection.execute(waits).fetchone() is not None)
+        tx.raw.execute("SELECT count(*) FROM api_keys")
+        return list(ran)
+
+    assert store.write(use_what_the_steps_change, quiet=True).result(60) == []
+    migration.join(60)
+    store.close()
+    assert find_step(empty_database) == ran[-1] == find_newest_step()

@@ -11,7 +11,7 @@ from alembic.config import Config
 
 from trellis.settings import Settings
 from trellis.store.condition import find_file
-from trellis.store.engine import create_engine
+from trellis.store.engine import WRITE_LOCK, create_engine
 
 _LOCK: Final = 0x6D69677261746500  # PostgreSQL's advisory lock for migrations: 'migrate'
 
@@ -38,7 +38,9 @@ def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None,
             connection.exec_driver_sql(begin)
             try:
                 if engine.dialect.name != "sqlite":
-                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+                    # The second keeps out writes: one that has used some tables already would wait for a step that waits for it.
+                    for lock in (_LOCK, WRITE_LOCK):
+                        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock)))
                 config = Config()
                 config.set_main_option("script_location", "trellis.store:migrations")
                 config.attributes.update(connection=connection, on_step=stepped)

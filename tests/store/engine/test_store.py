@@ -24,7 +24,7 @@ from trellis.store.engine import writer
 from trellis.store.engine.outage import refuse_busy
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Rollback, Transaction
-from trellis.store.engine.writer import _WRITE_LOCK, Writer
+from trellis.store.engine.writer import WRITE_LOCK, Writer
 from trellis.store.tables import administrators
 
 
@@ -78,7 +78,7 @@ def neighbour(settings: Settings) -> Iterator[tuple[Callable[[], Any], Callable[
     else:
         with psycopg.connect(settings.database_url, autocommit=True) as pg:
             yield (
-                lambda: pg.execute(f"SELECT pg_advisory_lock({_WRITE_LOCK})"),
+                lambda: pg.execute(f"SELECT pg_advisory_lock({WRITE_LOCK})"),
                 lambda: pg.execute("SELECT pg_advisory_unlock_all()"),
             )
 

@@ -25,10 +25,12 @@ from trellis.store.engine.file_lock import DatabaseInUse, FileLock
 from trellis.store.engine.outage import refuse_full, refuse_late
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Rollback, Row, Statement, Taken, Transaction
+from trellis.store.engine.writer import WRITE_LOCK
 
 __all__ = [
     "NO_WRITES",
     "READ_ONLY",
+    "WRITE_LOCK",
     "Contains",
     "Damaged",
     "DatabaseInUse",

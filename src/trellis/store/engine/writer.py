@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock, which all writers take: 'trellis' in ASCII
+WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock, which all writers take: 'trellis' in ASCII
 _LOCK_NOT_AVAILABLE: Final = "55P03"  # PostgreSQL's code for a lock that could not be had in time
 _TOGETHER: Final = 64  # writes that may share one commit
 _BATCH_SECONDS: Final = 0.02  # after which no further write joins a commit
@@ -291,7 +291,7 @@ class Writer:
             try:
                 wait = f"SET LOCAL lock_timeout = '{max(1, int(left * 1000))}ms'"
                 # In one round trip. Statements that are sent together cannot be prepared.
-                tx.raw.execute(f"BEGIN; {wait}; SELECT pg_advisory_xact_lock({_WRITE_LOCK})", prepare=False)
+                tx.raw.execute(f"BEGIN; {wait}; SELECT pg_advisory_xact_lock({WRITE_LOCK})", prepare=False)
             except self._failures as error:
                 if getattr(error, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
                     raise

@@ -1,7 +1,9 @@
 """The writer: what becomes of a write that the database ends."""
 
+import gc
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -134,3 +136,23 @@ def test_a_full_disk_is_told(store: Store) -> None:
     with pytest.raises(Refused, match=r"^BUSY: The disk of the database server is full"), store.reading() as tx:
         fail(tx)
     assert store.write(take).result(30) == 1
+
+
+def test_a_connection_that_is_lost_as_soon_as_it_is_opened_leaves_no_traceback_in_the_log(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    prepare = LimitedConnection.prepare_for_writes
+
+    def lose(connection: LimitedConnection, limit: float, idle: int) -> None:
+        with suppress(psycopg.Error):
+            connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        prepare(connection, limit, idle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LimitedConnection, "prepare_for_writes", lose)
+        with pytest.raises(Refused, match=r"^BUSY"):
+            store.write(take).result(30)
+    assert store.write(take).result(30) == 1
+    store.close()
+    gc.collect()
+    assert [record.name for record in caplog.records if record.exc_info] == []

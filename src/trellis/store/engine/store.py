@@ -212,6 +212,15 @@ class Store:
 
     def _open_for_writing(self) -> Transaction:
         tx = self._open()
+        try:
+            self._prepare_for_writing(tx)
+        except BaseException:
+            tx.connection.invalidate()  # now: the pool would find out by itself later, and log a traceback
+            tx.connection.close()
+            raise
+        return tx
+
+    def _prepare_for_writing(self, tx: Transaction) -> None:
         if tx.sqlite:
             # In memory, SQLite keeps what it needs to roll a savepoint back as a list, which each statement walks from the
             # beginning: ten thousand changes in one transaction would take a hundred times as long as a thousand. With this pragma
@@ -220,7 +229,6 @@ class Store:
             tx.check_file()  # now: a file that has been replaced by the first commit would be taken for the one that is open
         else:
             tx.raw.prepare_for_writes(limit := self.settings.database_write_timeout, limit + self.settings.job_timeout)
-        return tx
 
     def write(self, work: Callable[[Transaction], T], *, quiet: bool = False) -> Future[T]:
         """Hand a piece of work to the writer; the future is done once what the work wrote is durable.

@@ -7,6 +7,7 @@ one closes the file, the other loses its locks, and a WAL in use may be deleted 
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -29,6 +30,7 @@ except ImportError:  # APSW has no wheel for this machine: see pyproject.toml
     HAS_APSW: Final = False  # type: ignore[misc]  # only one of the two assignments runs
 
 _CACHED_STATEMENTS: Final = 512  # per connection
+_TRY: Final = 50  # milliseconds of one try to empty the write-ahead log
 _BUSY_TIMEOUT: Final = 5  # seconds that a statement waits for the locks of other connections, unless a pragma sets another time
 
 Error: Final[type[Exception]] = _library.Error
@@ -129,6 +131,24 @@ def total_changes(connection: Any) -> int:
 def changed_rows(cursor: Any) -> int:
     """Return how many rows the last statement of a cursor has changed."""
     return int(cursor.connection.changes() if HAS_APSW else cursor.rowcount)
+
+
+def empty_wal(connection: Any, seconds: float) -> bool:
+    """Move the content of the write-ahead log into the database and empty its file; return False if readers kept it from that.
+
+    This waits at most so long for those who read what is to be overwritten, and keeps other writes waiting. Others read on.
+    """
+    until = monotonic() + seconds
+    (usual,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    # In short tries: new readers may share the very lock that a try waits for, one after the other, so that it never ends.
+    connection.execute(f"PRAGMA busy_timeout={_TRY}").fetchall()
+    try:
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if monotonic() >= until:
+                return False
+        return True
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={usual}").fetchall()
 
 
 def result_code(error: BaseException) -> int | None:

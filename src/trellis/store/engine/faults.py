@@ -99,7 +99,10 @@ def _cause(error: BaseException) -> BaseException:
 
 
 class OpenFile:
-    """The file that a connection has open, and its WAL. Their names must go on referring to the same two files."""
+    """The file that a connection has open, and its WAL. Their names must go on referring to the same two files.
+
+    `wal_size` is the size of the WAL in bytes when this was checked last.
+    """
 
     def __init__(self, raw: Any) -> None:
         raw.execute("PRAGMA schema_version").fetchone()  # a first read, which opens the WAL
@@ -116,4 +119,5 @@ class OpenFile:
             found = [os.stat(name) for name in self._names]  # noqa: PTH116  # half the cost of pathlib, in each commit
         except OSError:
             raise FileGone from None
+        self.wal_size = found[1].st_size
         return tuple((one.st_dev, one.st_ino) for one in found)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
+from trellis.store import sqlite
 from trellis.store.engine.faults import Faults, describe_lack, is_fault
 from trellis.store.engine.invalidation import Commit, InvalidationListener, announce_commit
 from trellis.store.engine.listeners import LEASE
@@ -26,6 +27,9 @@ WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock, which all wr
 _LOCK_NOT_AVAILABLE: Final = "55P03"  # PostgreSQL's code for a lock that could not be had in time
 _TOGETHER: Final = 64  # writes that may share one commit
 _BATCH_SECONDS: Final = 0.02  # after which no further write joins a commit
+_LARGE_WAL: Final = 64 * 2**20  # bytes of SQLite's write-ahead log from which on it is emptied
+_READERS: Final = 2.0  # seconds that this waits for readers, and other writes for it
+_EMPTY_AGAIN: Final = 60.0  # seconds until it is tried again, if readers kept it from that
 
 
 @dataclass(slots=True)
@@ -111,6 +115,7 @@ class Writer:
         self._is_closed = False
         self._guard = threading.Lock()
         self._busy_since: float | None = None  # on the monotonic clock
+        self._empty_at = 0.0  # on the monotonic clock: SQLite's write-ahead log is not emptied before that
 
     def submit(self, work: Callable[[Transaction], T], *, quiet: bool) -> Future[T]:
         """Queue a piece of work; the future is done once its writes are durable. Unless `quiet`, they change the data version.
@@ -186,8 +191,21 @@ class Writer:
                 tx = None
             self._busy_since = None
             self._settle(batch, number)
+            if tx is not None and tx.file is not None and tx.file.wal_size > _LARGE_WAL:
+                self._empty_wal(tx, tx.file.wal_size)
         if tx is not None:
             tx.connection.close()
+
+    def _empty_wal(self, tx: Transaction, size: int) -> None:
+        """Empty SQLite's write-ahead log. SQLite itself does so only at a moment when nobody reads, which may never come."""
+        if time.monotonic() < self._empty_at:
+            return
+        try:
+            if not sqlite.empty_wal(tx.raw, _READERS):
+                self._empty_at = time.monotonic() + _EMPTY_AGAIN
+                log.warning("The write-ahead log has %d MiB, and long reads keep it from being emptied.", size // 2**20)
+        except self._failures as error:  # the next write meets it too, and reports it
+            log.warning("The write-ahead log could not be emptied: %s", error)
 
     def _settle(self, batch: list[_Job], number: int | None) -> None:
         """Acknowledge the jobs of a commit; those that have changed keys only once no process remembers the old keys."""

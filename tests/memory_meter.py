@@ -16,26 +16,27 @@ class MemoryMeter:
 
     def __init__(self, *, of_write: bool = False) -> None:
         self.peak = 0
-        self._before = 0
+        self._before = self._pages = 0
         self._of_write = of_write
 
     def __enter__(self) -> Self:
         tracemalloc.start()
-        self._before = _measure_library()[0]
+        self._pages, used, _ = _measure_library()
+        self._before = used - self._pages
         return self
 
     def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None) -> None:
-        library = 0 if self._of_write else max(0, _measure_library()[1] - self._before)
+        pages, _, most = _measure_library()  # pages may be given back meanwhile, by whatever used the library before
+        library = 0 if self._of_write else max(0, most - max(pages, self._pages) - self._before)
         self.peak = tracemalloc.get_traced_memory()[1] + library
         tracemalloc.stop()
 
 
-def _measure_library() -> tuple[int, int]:
-    """Return how much memory the library uses, and the most since the last call, both without the pages that it has now."""
+def _measure_library() -> tuple[int, int, int]:
+    """Return how much memory the library uses for pages, and for everything, and the most for everything since the last call."""
     if not sqlite.HAS_APSW:
-        return 0, 0
+        return 0, 0, 0
     import apsw  # noqa: PLC0415  # it is not there on every machine
 
     pages, _ = apsw.status(apsw.SQLITE_STATUS_PAGECACHE_OVERFLOW)
-    most = apsw.memory_high_water(True)  # noqa: FBT003  # from now on
-    return apsw.memory_used() - pages, most - pages
+    return pages, apsw.memory_used(), apsw.memory_high_water(True)  # noqa: FBT003  # from now on

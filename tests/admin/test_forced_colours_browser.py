@@ -24,7 +24,9 @@ def test_the_search_shows_which_result_enter_opens(page: Page) -> None:
     wait_until_drawn(page)
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search or type").fill("move")
-    second = page.get_by_role("dialog").get_by_role("option").nth(1)
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("status")).to_have_text("3 results")  # now no answer can replace the options any more
+    second = dialog.get_by_role("option").nth(1)
     expect(second).to_have_attribute("aria-selected", "false")
     before = second.screenshot()
     page.keyboard.press("ArrowDown")

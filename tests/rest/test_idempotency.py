@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -15,6 +14,7 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey
+from tests.lost_commits import lost_commits
 from tests.service_process import Service
 from trellis.asgi import Application
 from trellis.compose import compose
@@ -22,7 +22,6 @@ from trellis.core.gate import Gate
 from trellis.http.api.headers import idempotency_token
 from trellis.settings import Settings
 from trellis.store.engine import Transaction
-from trellis.store.engine.limited import LimitedConnection
 from trellis.store.tables import idempotent_responses
 
 FORUMS = "/forums/forums"
@@ -353,20 +352,8 @@ def test_over_http_and_across_a_real_restart_the_answer_is_the_same(service: Ser
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
-def test_a_create_whose_commit_was_not_acknowledged_can_be_sent_again_as_it_is(
-    api: ApiClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    execute = LimitedConnection.execute
-
-    def lose(connection: LimitedConnection, query: str, *arguments: Any, **options: Any) -> Any:
-        cursor = execute(connection, query, *arguments, **options)
-        if query == "COMMIT":
-            connection.close()
-            raise psycopg.OperationalError("server closed the connection unexpectedly")
-        return cursor
-
-    with monkeypatch.context() as patch:
-        patch.setattr(LimitedConnection, "execute", lose)
+def test_a_create_whose_commit_was_not_acknowledged_can_be_sent_again_as_it_is(api: ApiClient) -> None:
+    with lost_commits():
         refused = read_refusal(api.post(FORUMS, BODY, headers=token("lost")), 503, "BUSY")
     assert "may have been made" in refused["detail"]
     again = api.post(FORUMS, BODY, headers=token("lost"))

@@ -5,11 +5,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import psycopg
 import pytest
 
+from tests.lost_commits import lost_commits
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
@@ -108,21 +108,11 @@ def test_an_error_inside_the_server_is_no_error_of_the_service(store: Store) -> 
     assert store.write(take).result(30) == 1
 
 
-def test_a_commit_that_is_not_acknowledged_may_have_been_made(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    execute = LimitedConnection.execute
-
-    def lose(connection: LimitedConnection, query: str, *arguments: Any, **options: Any) -> Any:
-        cursor = execute(connection, query, *arguments, **options)
-        if query == "COMMIT":
-            connection.close()
-            raise psycopg.OperationalError("server closed the connection unexpectedly")
-        return cursor
-
+def test_a_commit_that_is_not_acknowledged_may_have_been_made(store: Store) -> None:
     assert store.write(take).result(30) == 1
-    with monkeypatch.context() as patch:
-        patch.setattr(LimitedConnection, "execute", lose)
-        with pytest.raises(Refused, match=r"^BUSY: The connection .* this write may have been made\. Look before you") as refused:
-            store.write(take).result(30)
+    match = r"^BUSY: The connection .* this write may have been made\. Look before you"
+    with lost_commits(), pytest.raises(Refused, match=match) as refused:
+        store.write(take).result(30)
     assert "nothing was changed" not in refused.value.detail
     assert store.write(take).result(30) == 3
 

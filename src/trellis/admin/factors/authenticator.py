@@ -7,7 +7,7 @@ from typing import Final
 from markupsafe import Markup
 from starlette.responses import Response
 
-from trellis.admin.factors.index import conclude
+from trellis.admin.factors.index import BEFORE_FACTOR, conclude
 from trellis.admin.forms import Form
 from trellis.admin.page import FACTORS, Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -73,7 +73,7 @@ async def remove(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, new, _SECTION, before=("must_add_factor",), confirms=True),
-    Page("POST", _HERE, set_up, _SECTION, before=("must_add_factor",), confirms=True),
+    Page("GET", _HERE, new, _SECTION, before=BEFORE_FACTOR, confirms=True),
+    Page("POST", _HERE, set_up, _SECTION, before=BEFORE_FACTOR, confirms=True),
     Page("POST", f"{_HERE}/remove", remove, _SECTION, confirms=True),
 )

@@ -9,6 +9,7 @@ from trellis.admin.page import FACTORS, Page, PageRequest
 from trellis.sentences import say
 
 _SECTION: Final = "account"
+BEFORE_FACTOR: Final = ("must_add_factor",)  # for the pages by which somebody sets up a second factor who has to
 _RENEWED_BEFORE: Final = say(
     "New recovery codes were generated, and shown once. The form was sent twice: if you have not seen them, generate new ones."
 )
@@ -36,6 +37,6 @@ def conclude(request: PageRequest, done: str, codes: Sequence[str]) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", FACTORS, show, _SECTION, before=("must_add_factor",)),
+    Page("GET", FACTORS, show, _SECTION, before=BEFORE_FACTOR),
     Page("POST", f"{FACTORS}/recovery-codes", renew_recovery_codes, _SECTION, confirms=True),
 )

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.factors.index import conclude
+from trellis.admin.factors.index import BEFORE_FACTOR, conclude
 from trellis.admin.forms import Form
 from trellis.admin.page import FACTORS, Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -101,9 +101,9 @@ async def remove(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", f"{_HERE}/new", new, _SECTION, before=("must_add_factor",), confirms=True),
-    Page("POST", f"{_HERE}/new", add, _SECTION, before=("must_add_factor",), confirms=True),
-    Page("GET", f"{_HERE}/options", options, _SECTION, before=("must_add_factor",), background=True, confirms=True),
+    Page("GET", f"{_HERE}/new", new, _SECTION, before=BEFORE_FACTOR, confirms=True),
+    Page("POST", f"{_HERE}/new", add, _SECTION, before=BEFORE_FACTOR, confirms=True),
+    Page("GET", f"{_HERE}/options", options, _SECTION, before=BEFORE_FACTOR, background=True, confirms=True),
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
     Page("POST", f"{_HERE}/{{id:int}}", rename, _SECTION, confirms=True),
     Page("POST", f"{_HERE}/{{id:int}}/remove", remove, _SECTION, confirms=True),

@@ -142,8 +142,7 @@ def find_grantable(context: Context, name: str) -> Operation:
     known = context.environment.operations
     if (found := known.get(name)) is None or found.access is not Access.GRANTED:
         grantable = sorted(one.name for one in known.values() if one.access is Access.GRANTED)
-        near = None if found else Suggestions(grantable).find(name)
-        hint = say(" Did you mean {near}?", near=near) if near else ""
+        hint = "" if found else Suggestions(grantable).suggest(name)
         detail = say("operation: '{name}' cannot be granted to a key.{hint}", name=isolate(name), hint=hint)
         raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", detail))
     return found

@@ -127,7 +127,7 @@ def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
 
 
 def _refuse_name(field: str, name: str, known: Iterable[str]) -> Fault:
-    near = say(" Did you mean {near}?", near=near) if (near := Suggestions(sorted(known)).find(name)) else ""
+    near = Suggestions(sorted(known)).suggest(name)
     return Fault(field, "INVALID_VALUE", say(_UNKNOWN[field], name=quote(name), near=near))
 
 

@@ -88,15 +88,10 @@ class Form:
         """Yield a fault for each unknown name; the first few suggest which name may have been meant."""
         writable = {name: f for name, f in self._known.items() if not f.read_only}
         suggestions = Suggestions(writable)
+        known = ", ".join(sorted({f.name for f in writable.values()}))
+        advice = say(" The parameters are: {names}.", names=known) if known else say(" This operation takes none.")
         for name in names:
-            if suggestions.are_used_up:
-                hint = ""
-            elif near := suggestions.find(name):
-                hint = say(" Did you mean {near}?", near=near)
-            elif writable:
-                hint = say(" The parameters are: {names}.", names=", ".join(sorted({f.name for f in writable.values()})))
-            else:
-                hint = say(" This operation takes none.")
+            hint = "" if suggestions.are_used_up else suggestions.suggest(name) or advice
             yield Fault(
                 quote(name).strip("'"), "UNKNOWN_PARAMETER", say("There is no parameter {name}.{hint}", name=quote(name), hint=hint)
             )

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
+from trellis.sentences import say
+
 _MOST: Final = 5  # names of one request that are compared with all known ones, which takes up to a millisecond each
 _LONGEST: Final = 100  # characters; a longer name is not a misspelt one
 
@@ -27,3 +29,7 @@ class Suggestions:
         self._left -= 1
         near = get_close_matches(name, self._known, 1) if len(name) <= _LONGEST else []
         return near[0] if near else None
+
+    def suggest(self, name: str) -> str:
+        """Return the most similar known name as a sentence to add to a refusal; "" where `find` returns None."""
+        return "" if (near := self.find(name)) is None else say(" Did you mean {near}?", near=near)

@@ -306,8 +306,7 @@ def _match_operations(
         left_out = alone if pattern != "*" and set("*?[") & set(pattern.partition(".")[0]) else frozenset[str]()
         matches = [name for name in operations if name not in left_out and fnmatchcase(name, pattern)]
         if not matches:
-            near = suggestions.find(pattern)
-            hint = say(" Did you mean {near}?", near=near) if near else say(" `trellis routes` lists them.")
+            hint = suggestions.suggest(pattern) or say(" `trellis routes` lists them.")
             faults.append(
                 Fault(
                     field,

@@ -105,7 +105,7 @@ class _Parser:
             self._fault(raw, top, "format", say("format must be {format}, not {raw}.", format=FORMAT, raw=quote(raw.get("format"))))
         for name in raw:
             if name not in _HEAD and name not in self._kinds and name != KEYS:
-                hint = _tell_near(self._near_top.find(str(name)))
+                hint = self._near_top.suggest(str(name))
                 self._fault(raw, top, name, say("There is no section {name}.{hint}", name=quote(name), hint=hint))
         try:
             name = NAME.parse(raw.get("name"))
@@ -185,7 +185,7 @@ class _Parser:
         members = entry_members(kind)
         for name in raw:
             if name not in members and not (name == "children" and kind.tree):
-                hint = _tell_near(self._near[kind.name].find(str(name)))
+                hint = self._near[kind.name].suggest(str(name))
                 told = say("A {singular} has no {name}.{hint}", singular=kind.singular, name=quote(name), hint=hint)
                 self._fault(raw, place, name, told)
         external_id = self._parse_external_id(kind, raw, place)
@@ -308,7 +308,3 @@ def entry_members(kind: NodeKind) -> tuple[str, ...]:
     """Return the names of the members that an entry of a kind may have, in order, without `children`."""
     permissions = ("permissions",) if kind.options else ()
     return ("externalId", "name", *(f.name for f in kind.fields if not f.read_only), *permissions)
-
-
-def _tell_near(near: str | None) -> str:
-    return say(" Did you mean {near}?", near=near) if near else ""

@@ -29,6 +29,8 @@ def basic(text: str) -> str:
         {"Authorization": basic(f"{KEY}:a password that means nothing")},
         {"Authorization": basic(KEY).rstrip("=")},
         {"Authorization": basic(f"{KEY}:").replace("Basic", "bAsIc")},
+        {"Authorization": basic(f"{KEY}:").replace("Basic", "Basic ")},
+        {"Authorization": basic(f"{KEY}:") + ":"},
         {"X-API-Key": KEY},
         {"X-Api-Key": f" {KEY} "},
         {"Authorization": f"Bearer {KEY}", "X-API-Key": "another"},

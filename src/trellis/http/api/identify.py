@@ -65,9 +65,10 @@ def _find_in_query(query: bytes) -> str | None:
 
 
 def _decode_user(credentials: bytes) -> str:
-    """Return the user name of Basic credentials; published clients omit the colon after it."""
+    """Return the user name of Basic credentials; published clients omit the colon after it, or add one behind the encoded text."""
+    encoded = credentials.rstrip(b"=:")
     try:
-        decoded = base64.b64decode(credentials + b"=" * (-len(credentials) % 4), validate=True)
+        decoded = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), validate=True)
     except (binascii.Error, ValueError):
         return ""
     return decoded.partition(b":")[0].decode("latin-1")

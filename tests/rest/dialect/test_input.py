@@ -215,6 +215,29 @@ def test_calendars_take_their_own_names(invision: ApiClient, community: Communit
         assert ours["permissions"] == {option: [] for option in ours["permissions"]} | {"view": "*", "askrsvp": [3], "rsvp": [4]}
 
 
+@pytest.mark.parametrize("color", ["10b981", "#10B981", " 10b981 "])
+def test_a_colour_may_come_without_its_mark(invision: ApiClient, run: Run, color: str) -> None:
+    created = invision.post("/calendar/calendars", data={"title": "Tours", "color": color})
+    assert created.status_code == 201, created.text
+    assert run("calendars.get", created.json()["id"])["color"] == "#10B981"
+    invision.post(f"/calendar/calendars/{created.json()['id']}", json={"color": "f0a"})
+    assert run("calendars.get", created.json()["id"])["color"] == "#FF00AA"
+
+
+@pytest.mark.parametrize("color", ["green", "10b98", "##10b981", 10981, ["10b981"]])
+def test_what_is_no_colour_is_refused(invision: ApiClient, database: DatabaseState, color: Any) -> None:
+    with database.unchanged():
+        assert invision.post("/calendar/calendars", json={"title": "Tours", "color": color}).status_code == 400
+
+
+def test_everybody_may_be_the_only_element_of_a_list(invision: ApiClient, run: Run, send: Send) -> None:
+    created = send("POST", "/forums/forums", {"title": "New", "permissions": {"view": ["*"], "read": [3]}})
+    assert created.status_code == 201, created.text
+    assert run("forums.get", created.json()["id"])["permissions"] == {option: [] for option in FORUM} | {"view": "*", "read": [3]}
+    mixed = invision.post("/forums/forums", json={"title": "New", "permissions": {"view": ["*", 3]}})
+    assert mixed.status_code == 400
+
+
 def test_a_category_needs_no_title(invision: ApiClient, community: Community, run: Run) -> None:
     for path, sent in (("/downloads/category", {"allowss": "0"}), ("/downloads/categories", {"allowss": "0", "title": " "})):
         created = invision.post(path, data={**sent, "parent": str(community.skins), "permissions[download]": "3"})

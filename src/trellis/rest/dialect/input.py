@@ -1,11 +1,14 @@
 """Translates requests in a dialect into the input that the operation takes."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from trellis.core.dialect import Dialect, Shape
 from trellis.core.fields import (
+    EVERYONE,
     Boolean,
+    Color,
     Field,
     Groups,
     Html,
@@ -23,6 +26,7 @@ from trellis.core.operation import DRY_RUN, Operation
 from trellis.core.verbs import Body
 
 _UNSET: Final = object()  # stands for a value that is ignored, as if it had not been sent
+_COLOR: Final = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _MAY_BE_EMPTY: Final = (Text, Html, Password, Url, ParentId, Groups, Permissions)  # types for which "" has a meaning of its own
 
 
@@ -78,7 +82,7 @@ def _clean(dialect: Dialect, shape: Shape | None, field: Field, value: Any) -> A
         return None if _is_nullable(field) else _UNSET
     if isinstance(field.type, Integer) and field.type.nullable and field.type.least > 0 and parse_whole_number(value) == 0:
         return None
-    return value
+    return _clean_color(value) if isinstance(field.type, Color) else value
 
 
 def _is_allowed(field: Field, value: Any) -> bool:
@@ -94,6 +98,15 @@ def _is_nullable(field: Field) -> bool:
     return isinstance(kinds, list) and "null" in kinds
 
 
+def _clean_color(value: Any) -> Any:
+    """Return a hexadecimal colour as #RRGGBB: its clients may leave out the `#`, or send three digits as in CSS."""
+    match = _COLOR.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return value  # the operation reports what is wrong with it
+    digits = match[1]
+    return f"#{digits if len(digits) == 6 else ''.join(digit * 2 for digit in digits)}"
+
+
 def _clean_permissions(options: Mapping[str, str], value: Any) -> Any:
     """Return permissions under our own option names. PHP sends an object without members as an empty list."""
     value = parse_json_text(value)
@@ -107,7 +120,9 @@ def _clean_permissions(options: Mapping[str, str], value: Any) -> Any:
 
 
 def _clean_who(who: Any) -> Any:
-    """Return who may do something, without null and empty elements; null stands for nobody."""
+    """Return who may do something, without null and empty elements; null means nobody, a list of only `*` everybody."""
     if who is None:
         return ()
+    if who == [EVERYONE]:
+        return EVERYONE
     return [one for one in who if one not in (None, "")] if isinstance(who, list) else who

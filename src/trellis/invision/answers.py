@@ -9,6 +9,7 @@ import orjson
 from trellis.core.fields import MAX_ID, parse_whole_number, quote
 
 HELLO: Final = "core/hello"
+_BEFORE: Final = b"\xef\xbb\xbf \t\r\n"  # what PHP sends first for each of its files that begins with a mark or an empty line
 MOST_VALUES: Final = 4_000_000  # in all answers: objects, lists and what they contain; as many take up to half a GiB of memory
 
 
@@ -29,7 +30,7 @@ class Parser:
             raise ReadingFailed(
                 f"The answers have more than {MOST_VALUES:,} values in all. Read one section after the other, with --section."
             )
-        return orjson.loads(raw.removeprefix(b"\xef\xbb\xbf"))
+        return orjson.loads(raw.lstrip(_BEFORE))
 
 
 @dataclass(slots=True)

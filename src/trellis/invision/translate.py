@@ -72,7 +72,8 @@ def translate(answers: Answers, source: str, present: Present, kinds: Sequence[N
         records = answers.find_records(find_paths(kind))
         if records is None:
             section.notes.append(
-                "The old community has no such list: the application is not installed there, or its responses were not saved."
+                "The old community has no such list: the application is not installed or not enabled, or its responses were not "
+                "saved."
             )
         elif entries := translator.translate_section(kind, records, section):
             document[kind.name] = entries

@@ -225,6 +225,7 @@ def test_it_stops_at_the_first_wrong_key(bring: Import, old: OldCommunity, key_f
     [
         ("NO_API_KEY", "removes the header Authorization"),
         ("IP_ADDRESS_NOT_ALLOWED", "Allow this address in the settings of the key"),
+        ("IP_ADDRESS_BANNED", "Remove the ban in its administration panel"),
         ("SOMETHING", "Check the settings of the key in the old community."),
         (f"Key {KEY}", "Check the settings of the key in the old community."),
     ],
@@ -237,8 +238,37 @@ def test_it_says_why_the_key_was_refused(bring: Import, old: OldCommunity, messa
 
 
 def test_it_tells_a_refusal_of_something_else_from_one_of_the_api(bring: Import, old: OldCommunity) -> None:
-    old.interruptions = [Interruption(401, {"www-authenticate": 'Basic realm="staging"'}, b"<h1>Unauthorized</h1>")]
-    assert "Something in front of it, such as a firewall or a password for the whole site" in refused(bring())
+    old.interruptions = [Interruption(401, {"www-authenticate": 'Basic realm="staging"'}, b"<h1>Unauthorized</h1>")] * 2
+    told = refused(bring())
+    assert "It says 'Unauthorized'." in told
+    assert "Something in front of it, such as a firewall or a password for the whole site" in told
+
+
+@pytest.mark.parametrize("status", [200, 403, 405])
+def test_paths_through_index_php_are_read_where_the_others_lead_to_a_page(bring: Import, old: OldCommunity, status: int) -> None:
+    old.instead = {f"/api/{path}": Interruption(status, {}, b"<h1>Our shop</h1>") for path in ("core", *old.lists)}
+    complete(bring())
+
+
+@pytest.mark.parametrize(
+    ("message", "told"), [("INVALID_API_KEY", "does not know the key"), ("NO_PERMISSION", "Allow it in the settings of the key")]
+)
+def test_a_refusal_that_comes_with_200_is_one(
+    bring: Import, old: OldCommunity, message: str, told: str, nothing_written: None
+) -> None:
+    body = json.dumps({"errorCode": "3S290/7", "errorMessage": message}).encode()
+    old.instead = {"/api/forums/forums": Interruption(200, {"content-type": "application/json"}, body)}
+    sentence = refused(bring())
+    assert f"forums/forums was refused with 200 ('{message}', '3S290/7')" in sentence
+    assert told in sentence
+
+
+@pytest.mark.parametrize("status", [200, 403])
+def test_an_application_that_is_disabled_is_told(bring: Import, old: OldCommunity, status: int) -> None:
+    body = b'{"errorCode": "1S290/2", "errorMessage": "APP_DISABLED"}'
+    old.instead = {"/api/blog/": Interruption(status, {}, body)}
+    bring("--report", "report.txt")
+    assert "the application is not installed or not enabled" in " ".join(Path("report.txt").read_text(encoding="utf-8").split())
 
 
 def test_it_names_what_the_key_may_not_read(bring: Import, old: OldCommunity, read: Read, nothing_written: None) -> None:
@@ -260,7 +290,9 @@ def test_sections_that_the_key_may_not_read_can_be_left_out(bring: Import, old: 
     ("body", "told"),
     [
         (b"<!doctype html><h1>Back soon</h1>", "was answered with 'text/html' that is not JSON"),
-        (b"", "that is not JSON"),
+        (b"", "that is not JSON. Check"),
+        (b"<title>Sign In &amp; More</title><p>" + b"x" * 9000, "that is not JSON. It says 'Sign In & More xxx"),
+        (b"<b>Warning</b>: rename() in <b>a.php</b>\n" + b'{"results": []}', "It says 'Warning : rename() in a.php"),
         (b'{"page": 1}', "this is not a list of records"),
         (b'{"results": "none"}', "this is not a list of records"),
         (b'{"results": [{"name": "News"}]}', "record 1 has no usable id, but null"),
@@ -275,7 +307,7 @@ def test_answers_that_cannot_be_used(bring: Import, old: OldCommunity, body: byt
 
 
 def test_lists_in_other_forms_of_php_are_read(bring: Import, old: OldCommunity) -> None:
-    answer = b"\xef\xbb\xbf" + json.dumps({"results": {"0": forum(1, "News"), "2": forum(3, "Help")}}).encode()
+    answer = b"\xef\xbb\xbf\r\n\xef\xbb\xbf" + json.dumps({"results": {"0": forum(1, "News"), "2": forum(3, "Help")}}).encode()
     old.instead = {"/api/forums/forums": Interruption(200, {"content-type": "application/json"}, answer)}
     assert "2 forums" in bring().stdout
 

@@ -1,7 +1,9 @@
 """The client for the REST API of a live community. It limits its rate, and gives up with a sentence that explains what to do."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
+from html import unescape
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote as quote_url
 from urllib.parse import urljoin
@@ -21,6 +23,8 @@ _RETRIES: Final = (2.0, 5.0, 15.0)  # seconds after a failure of the server or o
 _MOST_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _PATH_FORMS: Final = ("/api/{}?", "/api/index.php?/{}&")  # the second one if the web server rewrites no paths
+_TAG: Final = re.compile(r"<[^<>]*>")
+_READ: Final = 4096  # bytes of a page, from which its first words are taken
 _sleep: Callable[[float], None] = time.sleep
 _clock: Callable[[], float] = time.monotonic
 
@@ -43,6 +47,10 @@ _REFUSALS: Final[Mapping[str, _Refusal]] = {
     "IP_ADDRESS_NOT_ALLOWED": _Refusal(
         "The key may not be used from this machine's address. Allow this address in the settings of the key."
     ),
+    "IP_ADDRESS_BANNED": _Refusal(
+        "The community has banned this machine's address, as it does after many requests with wrong keys. Remove the ban in its "
+        "administration panel."
+    ),
     "NO_PERMISSION": _Refusal(
         "The key may not read this. Allow it in the settings of the key, or leave this section out with --section.",
         is_about_path=True,
@@ -51,6 +59,7 @@ _REFUSALS: Final[Mapping[str, _Refusal]] = {
         "This machine's address is locked out because of wrong keys. Wait some minutes, then try again."
     ),
 }
+_MISSING: Final = frozenset(("NO_ENDPOINT", "INVALID_APP", "INVALID_CONTROLLER", "APP_DISABLED"))  # whatever the status
 _UNKNOWN: Final = _Refusal("Check the settings of the key in the old community.")
 _FOREIGN: Final = _Refusal(
     "This response does not come from the API. Something in front of it, such as a firewall or a password for the whole site, "
@@ -86,18 +95,21 @@ class Client:
 
         Raises ReadingFailed.
         """
+        foreign: list[Answer] = []
         for form in _PATH_FORMS if self._form is None else (self._form,):
             answer = self._ask(self._url + form.format(path) + "&".join(f"{n}={quote_url(str(v))}" for n, v in query.items()))
             read = self._read_json(answer.body)
-            is_the_api = isinstance(read, dict | list)
-            if answer.status == 404 and not is_the_api and self._form is None:
-                continue  # the web server's own error page: the other form of the path may lead to the API
-            self._form = form if is_the_api else self._form
-            return self._judge(answer, read, path, needed=needed)
-        raise ReadingFailed(
-            f"There is no REST API at {self._url}/api: every request returned 404. Give the address of the front page, and check "
-            "that the REST API is turned on."
-        )
+            if isinstance(read, dict | list):
+                self._form = form
+                return self._judge(answer, read, path, needed=needed)
+            foreign.append(answer)  # a page of the web server, say: the other form of the path may lead to the API
+        if self._form is None and all(answer.status == 404 for answer in foreign):
+            raise ReadingFailed(
+                f"There is no REST API at {self._url}/api: every request returned 404. Give the address of the front page, and "
+                "check that the REST API is turned on."
+            )
+        telling = next((answer for answer in foreign if answer.status != 404), foreign[0])
+        return self._judge(telling, None, path, needed=needed)
 
     def _read_json(self, body: bytes) -> Any:
         try:
@@ -106,23 +118,26 @@ class Client:
             return None
 
     def _judge(self, answer: Answer, read: Any, path: str, *, needed: bool) -> Any:
-        if answer.status == 200 and isinstance(read, dict | list):
-            return read
         told = read if isinstance(read, dict) else {}
         message = told.get("errorMessage")
+        if answer.status == 200 and read is not None and message is None:
+            return read
         refusal = _REFUSALS.get(str(message), _UNKNOWN) if told else _FOREIGN
-        if answer.status == 404 or (refusal.is_about_path and not needed):
+        if answer.status == 404 or str(message) in _MISSING or (refusal.is_about_path and not needed):
             return None
         pair = f" ({quote(message)}, {quote(told.get('errorCode'))})" if message else ""
-        if answer.status in {401, 403}:
-            raise ReadingFailed(f"{path} was refused with {answer.status}{pair}. {refusal.advice} No further requests were sent.")
+        says = "" if told else _quote_page(answer.body)
+        if answer.status in {401, 403} or (answer.status == 200 and message):  # some web servers replace the status
+            raise ReadingFailed(
+                f"{path} was refused with {answer.status}{pair}.{says} {refusal.advice} No further requests were sent."
+            )
         if answer.status == 200:
             kind = quote(answer.headers.get("content-type", "nothing"))
             raise ReadingFailed(
-                f"{path} was answered with {kind} that is not JSON. Check that {self._url} is the community itself, and not a "
-                "maintenance page or a browser check in front of it."
+                f"{path} was answered with {kind} that is not JSON.{says} Check that {self._url} is the community itself, and not "
+                "a maintenance page or a browser check in front of it. If it is a message of PHP, turn off display_errors there."
             )
-        raise ReadingFailed(f"{path} was answered with the status {answer.status}{pair}. See the community's error log.")
+        raise ReadingFailed(f"{path} was answered with the status {answer.status}{pair}.{says} See the community's error log.")
 
     # --- retries -------------------------------------------------------------------------------------------------
 
@@ -130,6 +145,7 @@ class Client:
         """Send a request, again after pauses if the community limits requests or fails. Raises ReadingFailed."""
         pauses, retries, patience = iter(_PAUSES), iter(_RETRIES), iter(range(_MOST_PAUSES))
         while True:
+            says = ""
             try:
                 answer = self._follow(url)
             except Unreachable as error:
@@ -144,12 +160,12 @@ class Client:
                 elif answer.status >= 500:
                     wait = next(retries, None)
                     wait = wait and max(wait, parse_retry_after(answer.headers.get("retry-after")))
-                    sentence = f"The community has failed (status {answer.status})."
+                    sentence, says = f"The community has failed (status {answer.status}).", _quote_page(answer.body)
                 else:
                     return answer
             if wait is None or wait > _LONGEST_PAUSE or next(patience, None) is None:
                 asked = f" It asks to wait for {wait / 60:,.0f} minutes." if wait and wait > _LONGEST_PAUSE else ""
-                raise ReadingFailed(f"{sentence}{asked} Nothing was written; begin again later.")
+                raise ReadingFailed(f"{sentence}{says}{asked} Nothing was written; begin again later.")
             self._tell(f"{sentence} Trying again in {wait:,.0f} seconds.")
             _sleep(wait)
 
@@ -179,6 +195,12 @@ class Client:
             _sleep(self._due - now)
         self._due = max(now, self._due) + self._pause
         return self._connection.ask(url)
+
+
+def _quote_page(body: bytes) -> str:
+    """Return a sentence with the first words of a page, which show what sent it; "" if it has none."""
+    words = _TAG.sub(" ", body[:_READ].decode("utf-8", "replace")).split()
+    return f" It says {quote(unescape(' '.join(words)))}." if words else ""
 
 
 def _shorten(url: str) -> str:

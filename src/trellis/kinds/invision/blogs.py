@@ -7,41 +7,56 @@ from trellis.core.dialect import FindGroups, Member, Record, Shape, declare_cons
 from trellis.kinds.invision.members import GROUP, ID, NAME, URL
 
 _COUNT: Final = {"type": "integer"}
-_UNKNOWN: Final = {"type": ["string", "null"]}
+_GUESTS: Final = 2  # the id of the built-in group, here and there
+_NEVER: Final = "1970-01-01T00:00:00Z"
+# What the suite says of people who are not members, without their names: its typed clients accept null only where it has null.
+_GUEST: Final[Record] = {
+    "title": None,
+    "timeZone": "UTC",
+    "formattedName": "",
+    "primaryGroup": None,
+    "secondaryGroups": [],
+    "email": "",
+    "joined": _NEVER,
+    "registrationIpAddress": "",
+    "warningPoints": 0,
+    "reputationPoints": 0,
+    "photoUrl": "",
+    "photoUrlIsDefault": True,
+    "coverPhotoUrl": "",
+    "profileUrl": None,
+    "validating": False,
+    "posts": 0,
+    "lastActivity": None,
+    "lastVisit": None,
+    "lastPost": None,
+    "birthday": None,
+    "profileViews": 0,
+    "customFields": [],
+    "rank": None,
+    "achievements_points": 0,
+    "allowAdminEmails": False,
+    "completed": True,
+}
+_TYPES: Final = {bool: "boolean", int: "integer", str: "string", list: "array", type(None): "null"}
 _OWNER: Final = {
     "type": "object",
-    "required": ["id", "name", "formattedName"],
+    "required": ["id", "name", *_GUEST],
     "properties": {
         "id": _COUNT,
         "name": {"type": "string"},
-        "title": _UNKNOWN,
-        "timeZone": _UNKNOWN,
-        "formattedName": {"type": "string"},
-        "primaryGroup": {"type": ["object", "null"]},
+        **{name: {"type": _TYPES[type(value)]} for name, value in _GUEST.items()},
+        "primaryGroup": GROUP,
         "secondaryGroups": {"type": "array", "items": GROUP},
-        "email": _UNKNOWN,
-        "joined": _UNKNOWN,
-        "profileUrl": _UNKNOWN,
-        "photoUrl": _UNKNOWN,
     },
 }
 
 
-def _describe_owner(record: Record, _: FindGroups) -> dict[str, Any]:
-    """Describe a member of whom only the name is known."""
-    return {
-        "id": 0,  # as the suite has it for people who are not members; its typed clients do not accept null
-        "name": record["owner"],
-        "title": None,
-        "timeZone": None,
-        "formattedName": escape(record["owner"]),
-        "primaryGroup": None,
-        "secondaryGroups": [],
-        "email": None,
-        "joined": None,
-        "profileUrl": None,
-        "photoUrl": None,
-    }
+def _describe_owner(record: Record, find_groups: FindGroups) -> dict[str, Any]:
+    """Describe a person of whom only the name is known, as a guest."""
+    owner = {"id": 0, "name": record["owner"], **_GUEST, "formattedName": escape(record["owner"])}
+    guests = find_groups([_GUESTS])
+    return owner | ({"primaryGroup": guests[0]} if guests else {})
 
 
 BLOGS: Final = Shape(
@@ -49,7 +64,7 @@ BLOGS: Final = Shape(
         ID,
         NAME,
         declare_copy("description", {"type": "string"}, "What it is about, as HTML."),
-        Member("owner", _OWNER, "Who owns it: a member of whom only the name is known.", _describe_owner),
+        Member("owner", _OWNER, "Who owns it: a person of whom only the name is known, described as a guest.", _describe_owner),
         Member(
             "groups",
             {"type": "array", "items": GROUP},

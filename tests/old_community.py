@@ -60,18 +60,20 @@ def category(number: int, name: str, parent: int | None = None, *, who: Iterable
     return calendar(number, name, who=who) | {"class": "IPS\\downloads\\Category", "parentId": parent} | more
 
 
-def blog(number: int, name: str, owner: str, groups: list[Record], **more: Any) -> Record:
+def blog(number: int, name: str, owner: str | None, groups: list[Record], **more: Any) -> Record:
+    """Make a blog of a member, or of groups if `owner` is None."""
+    member = {"id": 1, "name": owner, "title": None, "timeZone": "UTC", "formattedName": owner, "primaryGroup": None}
     return {
         "id": number,
         "name": name,
         "description": "<p>Notes.</p>",
-        "owner": {"id": 1, "name": owner, "title": None, "timeZone": "UTC", "formattedName": owner, "primaryGroup": None},
+        "owner": None if owner is None else member,
         "groups": groups,
         "pinned": False,
         "entries": 4,
         "comments": 9,
         "url": f"https://old.example/blog/{number}-x/",
-        "category": None,
+        "category": {"id": 1, "name": "General", "url": "https://old.example/blogs/1-x/", "class": "IPS\\blog\\Category"},
     } | more
 
 
@@ -99,7 +101,7 @@ def make_lists() -> dict[str, list[Record]]:
         ],
         "calendar/calendars": [calendar(1, "Meetings"), calendar(2, "Meetings", who=("", None))],
         "downloads/categories": [category(1, "Plans", 4), category(4, "Garden", who=("*", "*", "6", "3", None, "4"))],
-        "blog/blogs": [blog(1, "Greenhouse", "Mira Holm", groups), blog(2, "Workshop", "Jon", [groups[3]])],
+        "blog/blogs": [blog(1, "Greenhouse", "Mira Holm", []), blog(2, "Workshop", None, [groups[3]])],
     }
 
 

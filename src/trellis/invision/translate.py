@@ -1,6 +1,7 @@
 """Translating an old community into a structure document, with a report of what is unknown or cannot be taken over."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
@@ -26,6 +27,7 @@ _SPLIT: Final = "Write several: --section groups first, then one for each other 
 _AFFIXES: Final = ("prefix", "suffix")
 _LONGEST_AFFIX: Final = 1000  # characters
 _LONGEST_FORMATTED: Final = 10_000
+_LONGEST_OWNER: Final = 255
 _LONGEST_PATH: Final = 6  # names
 _LEAF: Final = "category"  # the type of a forum that is not a redirect and has no topics of its own
 
@@ -325,7 +327,21 @@ def _split_text(html: str, name: str) -> Iterator[tuple[str, str]]:
         at = html.find(name, at + 1)
 
 
+def _finish_blog(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] | None) -> None:
+    """Name the groups that own a blog in common, which the suite reports in place of an owner. They may read it if it is new."""
+    groups = node.record.get("groups")
+    if node.record.get("owner") is not None or not isinstance(groups, list) or not groups:
+        return
+    names = ", ".join(str(one.get("name")) for one in groups if isinstance(one, Mapping))
+    with suppress(Invalid):
+        entry["owner"] = next(f for f in node.kind.fields if f.name == "owner").type.parse(names[:_LONGEST_OWNER])
+    if here is not None:
+        del entry["groups"]
+    node.notes.append("It belongs to groups in common. If it is new here, only they may read it until you set its groups.")
+
+
 _FINISH: Final[Mapping[str, Callable[[OldNode, dict[str, Any], Mapping[str, Any] | None], None]]] = {
+    "blogs": _finish_blog,
     "forums": _finish_forum,
     "groups": _finish_group,
 }

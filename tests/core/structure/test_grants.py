@@ -141,6 +141,66 @@ def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate,
     assert run("forums.get", inside)["name"] == "By hand"
 
 
+TRIED: Final = {
+    "none": None,
+    "dry run": Bound(dry_run_only=True),
+    "proposal": Bound(level="propose"),
+    "ended": Bound(until="2001-01-01T00:00:00.000Z"),
+}
+
+
+def list_doors(password: str, of: int) -> list[tuple[str, int | None, dict[str, Any]]]:
+    """Return calls that set a password, of a forum with the external id old, without keeping it."""
+    entry = {"externalId": "old", "name": "Old", "password": password}
+    steps = [{"operation": "forums.update", "id": of, "body": {"password": password}}]
+    document = {"format": "trellis/1", "name": "site", "forums": [entry]}
+    return [
+        ("structure.plan", None, {"document": document}),
+        ("structure.apply", None, {"document": document, "dryRun": True}),
+        ("forums.update", of, {"password": password, "dryRun": True}),
+        ("forums.put_external", None, {"externalId": "old", "password": password, "dryRun": True}),
+        ("core.batch", None, {"operations": steps, "dryRun": True}),
+    ]
+
+
+@pytest.mark.parametrize("tried", TRIED)
+def test_nobody_who_cannot_set_a_password_finds_out_whether_a_guess_is_right(
+    gate: Gate, run: Run, clock: Clock, tried: str
+) -> None:
+    forum = run("forums.update", run("forums.get_external", externalId="old")["id"], password="open sesame")["id"]
+    bound = TRIED[tried]
+    grants = READS | {"structure.plan", "structure.apply", "forums.create"} | (set() if bound is None else {"forums.update"})
+    actor = Actor("key", 7, "Plugin", grants, {} if bound is None else {"forums.update": bound})
+
+    def try_all(password: str) -> list[Any]:
+        answers = []
+        for operation, target, raw in list_doors(password, forum):
+            try:
+                answers.append(gate.run(Call(operation, actor, raw, target)).value)
+            except Refused as refused:
+                answers.append((refused.message, refused.detail))
+        for answer in answers:
+            if "counts" in answer:
+                answer.pop("plan")  # it is computed from the password, with a key that nobody knows
+        return answers
+
+    clock.move(hours=1)
+    right = try_all("open sesame")
+    assert right == try_all("a guess")
+    assert right[0]["changes"][0]["differences"] == [{"member": "password", "before": None, "after": None}]
+
+
+def test_a_plan_of_somebody_who_may_only_read_can_be_applied(gate: Gate, run: Run) -> None:
+    """It says that a password would change although it would not, and is the same plan."""
+    run("forums.update", run("forums.get_external", externalId="old")["id"], password="open sesame")
+    forums = [{"externalId": "old", "name": "Renamed", "password": "open sesame"}, {"externalId": "gone", "name": "Gone"}]
+    raw = {"document": {"format": "trellis/1", "name": "site", "forums": forums}}
+    plan = ask(gate, "structure.plan", READS, **raw)["plan"]
+    assert run("structure.plan", **raw)["plan"] == plan
+    (change,) = run("structure.apply", **raw, plan=plan)["changes"]
+    assert [one["member"] for one in change["differences"]] == ["name"]
+
+
 @pytest.mark.parametrize("missing", ["path", "fail"])
 def test_an_export_names_no_group_that_is_out_of_reach(gate: Gate, run: Run, missing: str) -> None:
     mine, other = (run("groups.create", name=name, externalId=eid)["id"] for name, eid in (("Mine", "mine"), ("Hidden", None)))

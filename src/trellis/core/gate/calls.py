@@ -135,11 +135,16 @@ class Calls:
         return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]
 
     def judge(self, tx: Transaction, operation: Operation, call: Call, given: Input) -> Mapping[str, str | None]:
-        """Let the operation judge a call with passwords; return the digests that are stored now, by field. Raises Refused."""
+        """Let the operation judge a call with passwords; return the digests that are stored now, by field. Raises Refused.
+
+        None are returned to a caller who may only try the operation: any password would change the record then, and nobody can
+        guess passwords by trying which one does not.
+        """
         if not has_password(given.values):
             return {}
         recorder = Recorder(tx, operation, call, now := self.now())
-        return operation.judge(self.build_context(operation, call, given, tx, now, recorder))
+        kept = operation.judge(self.build_context(operation, call, given, tx, now, recorder))
+        return {} if any(call.actor.only_tries(name) for name in operation.grants) else kept
 
     def put_digests(self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Input:
         """Return an input with digests in place of its passwords: digests computed before, or computed now."""

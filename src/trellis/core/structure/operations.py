@@ -14,7 +14,7 @@ from trellis.core.operation import Access, Call, Context, Operation, Outcome
 from trellis.core.structure import export
 from trellis.core.structure.document import FORMAT, KEYS, MOST_DOCUMENTS, parse_documents
 from trellis.core.structure.entries import Document
-from trellis.core.structure.reach import hide_outside, limit_actor, list_missing
+from trellis.core.structure.reach import hide_outside, limit_actor, list_missing, widen_actor
 from trellis.core.structure.run import Options, Run
 from trellis.core.structure.text import LONGEST
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE, Body, Response, Verb
@@ -157,7 +157,7 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
     document = given.get("document")
     if not isinstance(document, Document):
         return
-    actor = replace(call.actor, grants=None)
+    actor = widen_actor(call.actor, {section.kind.name: section.kind for section in document.sections}.values(), None)
     for entry in document.walk():
         secrets = {f.name: entry.values[f.name] for f in entry.kind.secrets if entry.values.get(f.name)}
         if secrets:
@@ -191,7 +191,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     run.carry_out()
     steps = run.steps
     changes = [change.serialize() for change in steps.changes]
-    done = document.name, steps.requests, [change.action for change in steps.changes]
+    done = document.name, [*steps.passwords.items()], steps.requests
     digest = hashlib.sha256(encode_large(done)).hexdigest()[:32]
     if expected and expected.partition("-")[2] != digest:
         raise Refused(

@@ -39,23 +39,35 @@ def tell_no_such(kind: NodeKind, under: str) -> str:
 def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -> Actor:
     """Return the actor that runs the operations of a document: its caller, with each grant limited to what the sections may cover.
 
-    For a plan, a key gets all grants, and only limits to some nodes are kept of its bounds. A role is not widened for a plan,
-    since a plan also lists what the role cannot see, such as the nodes that name a group.
+    For a plan, a key gets all grants. A role is not widened for a plan, since a plan also lists what the role cannot see, such as
+    the nodes that name a group.
     """
-    actor = context.call.actor
+    actor, kinds = context.call.actor, tuple(kinds)
     if actor.permit is not None:
         return actor
-    if not actor.bounds:
-        return replace(actor, grants=None) if planned else actor
-    bounds = {name: Bound(under=bound.under) for name, bound in actor.bounds.items()} if planned else dict(actor.bounds)
-    for kind in kinds:
+    limited = widen_actor(actor, kinds, context.now) if planned else actor
+    bounds = dict(limited.bounds)
+    for kind in kinds if actor.bounds else ():
         section = find_section_reach(context, kind)
         for name in map(kind.operation, _RUN):
             reach = _narrow(context.tx, find_reach(actor, name, kind.name), section)
             if reach is not None:
                 under = tuple(f"{kind.name}:{root}" for root in reach.roots)
                 bounds[name] = replace(bounds.get(name, Bound()), under=under)
-    return replace(actor, grants=None if planned else actor.grants, bounds=bounds)
+    return replace(limited, bounds=bounds)
+
+
+def widen_actor(actor: Actor, kinds: Iterable[NodeKind], now: str | None) -> Actor:
+    """Return an actor with all grants, and only the limits to some nodes of its bounds.
+
+    Updates that the actor itself could not keep at the time `now` are only tried, so that a plan says nothing of the passwords that
+    are stored. Before the time is known, grants keep their end.
+    """
+    bounds = {name: Bound(under=bound.under, until=None if now else bound.until) for name, bound in actor.bounds.items()}
+    for name in (kind.operation(UPDATE.name) for kind in kinds):
+        if actor.only_tries(name) or not (actor.may(name) if now is None else actor.may_at(name, now)):
+            bounds[name] = replace(bounds.get(name, Bound()), dry_run_only=True)
+    return replace(actor, grants=None, bounds=bounds)
 
 
 def list_missing(actor: Actor, needed: Iterable[str], now: str) -> list[str]:

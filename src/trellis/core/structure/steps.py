@@ -31,15 +31,17 @@ class Steps:
     """Runs the operations of one document as parts of a call, and adds refusals to the faults.
 
     `changes` lists what has been done, `revision` is the newest event before that, `last` the newest event so far, and `needed` are
-    the names of the operations. `requests` are the operations that have changed something, with their input; a password is replaced
-    by a digest that only this service can compute, so that nobody who sees the id of a plan can use it to guess passwords, and the
-    id of a new node by its external id, since other nodes that are created after a plan take the ids that its nodes would have had.
+    the names of the operations. `requests` are the operations that have changed something, with their input; the id of a new node
+    is replaced by its external id, since other nodes that are created after a plan take the ids that its nodes would have had.
+    `passwords` are those of the document, whether they change anything or not, since a plan does not tell everybody that: as
+    digests that only this service can compute, so that nobody who sees the id of a plan can use it to guess passwords.
     """
 
     def __init__(self, context: Context, call: Call, faults: list[tuple[Place, str]]) -> None:
         self.changes: list[Change] = []
         self.needed: set[str] = set()
         self.requests: list[Request] = []
+        self.passwords: dict[tuple[str, str | None, str], str | None] = {}  # by kind, external id and field
         self.revision = events.find_newest_number(context.tx)
         self.last: int | None = None
         self.call = call
@@ -75,10 +77,10 @@ class Steps:
         self.finish_updates()
         return self._run_together(steps, verb)
 
-    def note(self, change: Change, request: Request, event: int) -> None:
-        """Record a change, the request that made it, and its event."""
+    def note(self, change: Change, request: Request | None, event: int) -> None:
+        """Record a change, the request that made it unless that consisted of passwords, and its event."""
         self.changes.append(change)
-        self.requests.append(request)
+        self.requests += [] if request is None else [request]
         self.last = event
 
     def _run(self, step: Step, verb: Verb) -> Outcome | None:
@@ -109,6 +111,9 @@ class Steps:
 
     def _build_call(self, step: Step, verb: Verb) -> Call:
         """Return a call. A node that the document does not contain does not become managed by it, even if it has to make room."""
+        for name in (secret.name for secret in step.about.kind.secrets if secret.name in step.raw):
+            external_id = step.about.entry.external_id if step.about.entry is not None else None
+            self.passwords[step.about.kind.name, external_id, name] = self._sign(step.raw[name])
         call = self.call.build_inner(step.about.kind.operation(verb.name), step.raw, step.target)
         return call if step.about.entry is not None else call._replace(managed_by=None)
 
@@ -117,11 +122,12 @@ class Steps:
             return
         secrets = {f.name for f in about.kind.secrets}
         kind = about.kind.name
-        given = {n: self._sign(value) if n in secrets else value for n, value in call.raw.items()}
+        given = {name: value for name, value in call.raw.items() if name not in secrets}
         given |= {n: self._created.get((kind, given[n]), given[n]) for n in _NAMING & given.keys()}
         change = describe_change(about, outcome, self.call.managed_by, drifts.get(call.target or 0))
         target = self._created.get((kind, call.target), call.target)
-        self.note(change, (call.operation, target, given), outcome.event)
+        is_of_passwords = bool(outcome.changed) and secrets.issuperset(outcome.changed)
+        self.note(change, None if is_of_passwords else (call.operation, target, given), outcome.event)
         if outcome.before is None:
             self._created[kind, change.id] = change.external_id
 

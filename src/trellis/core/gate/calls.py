@@ -9,7 +9,7 @@ from trellis.core.bounds import Use, count_uses, judge_calls, judge_end, refuse_
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Recorder
 from trellis.core.fields import Input
-from trellis.core.operation import Call, Context, Environment, Operation, Outcome, conclude, judge_role, renew_actor
+from trellis.core.operation import Call, Context, Environment, OneByOne, Operation, Outcome, conclude, judge_role, renew_actor
 from trellis.core.passwords import check_number, compare, find_digest, has_password, list_passwords
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -71,16 +71,19 @@ class Calls:
     def perform(self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Outcome:
         """Run an operation inside a write, within the bounds of its grant. Raises Refused, ProposalNeeded."""
         context = self.build_context(operation, call._replace(check_time=recorder.check_time), given, tx, now, recorder)
+        more = operation.needs_with(given)
+        for name in more:
+            self.authorise(name, call.actor)
         if not call.actor.bounds:
             return operation.carry_out(context)
         uses: list[Use] = []
         if recorder.reads:
             self.count_read(operation, call, recorder.counted)
         else:
-            uses = judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=recorder.find_approval(operation))
+            uses = judge_calls(tx, call.actor, (*operation.judged_by, *more), 1, now, approved=recorder.find_approval(operation))
             recorder.counted += [] if operation.writes else uses
         outcome = operation.carry_out(context)
-        conclude(tx, operation, call.actor, uses, (outcome,))
+        conclude(tx, operation, call.actor, uses, (outcome,), more)
         return outcome
 
     def build_context(
@@ -114,7 +117,7 @@ class Calls:
         return self._run_within(tx, now, recorder, call, given)._replace(uses=tuple(recorder.counted))
 
     def _run_many_within(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
-        """Run calls of one operation together as part of another one, and record their events. Raises Refused."""
+        """Run calls of one operation together as part of another one, and record their events. Raises Refused, OneByOne."""
         recorder.check_time()
         operation = self.authorise(calls[0].operation, calls[0].actor, calls[0].target)
         if operation.run_many is None or any(call.operation != operation.name for call in calls):
@@ -123,6 +126,8 @@ class Calls:
         for call in calls:
             given = operation.form.read(call.raw)
             given = given if given.faults else self.put_digests(tx, operation, call, given, recorder)
+            if operation.needs_with(given):
+                raise OneByOne
             contexts.append(self.build_context(operation, call, given, tx, now, recorder))
         if not calls[0].actor.bounds:
             outcomes = operation.run_many(contexts)

@@ -51,15 +51,19 @@ def is_allowed(operation: Operation, actor: Actor, target: int | None = None) ->
     return _find_missing(operation, actor, target) is None
 
 
-def conclude(tx: Transaction, operation: Operation, actor: Actor, uses: Iterable[Use], outcomes: Sequence[Outcome]) -> None:
+def conclude(
+    tx: Transaction, operation: Operation, actor: Actor, uses: Iterable[Use], outcomes: Sequence[Outcome], more: Iterable[str] = ()
+) -> None:
     """Judge what calls of an operation within bounds have done. Writes that have changed nothing do not count as uses after all.
 
-    Raises Refused (OUT_OF_BOUNDS).
+    `more` are the other operations whose grants they needed. Raises Refused (OUT_OF_BOUNDS).
     """
     idle = sum(not (one.happened or one.event) for one in outcomes) if operation.writes else 0
     for use in uses if idle else ():
         use._replace(times=idle).take_off(tx, actor)
-    judge_touched(tx, actor, operation.name, [one for made in outcomes for one in made.list_touched(operation.resource)])
+    touched = [one for made in outcomes for one in made.list_touched(operation.resource)]
+    for name in (operation.name, *more):
+        judge_touched(tx, actor, name, touched)
 
 
 def renew_actor(tx: Transaction, call: Call, now: str, permits: Permits) -> Actor:

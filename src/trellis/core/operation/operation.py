@@ -188,6 +188,11 @@ def call_nothing(_call: Call, _given: Input) -> Iterable[Call]:
     return ()
 
 
+def need_nothing_more(_: Input) -> tuple[str, ...]:
+    """Need no other grant."""
+    return ()
+
+
 @dataclass(frozen=True)  # without slots: the cached property needs a __dict__
 class Operation:
     """One act on the community.
@@ -215,17 +220,18 @@ class Operation:
     fields of its response or of each record in it, `once` are fields that are returned only when something is created, and `logged`
     are the fields of the record in events. An operation with a `fork` is never run itself: the gate runs the operation that it
     leads to, and checks the grant of that one. `needs` is for an operation without a grant of its own: a key must have been granted
-    all of these operations. `slow`: it may read more than a page of records, so it does not run on an event loop; the parameter
-    `slow_with` has the same effect. `is_change_set`: the events of one run belong together. `varies`: its responses differ between
-    the keys that may run it, or with the time. `most_bytes`: the largest size of its requests, if larger than for others.
-    `is_plan`: everything that it does is rolled back. `reads_nodes`: it is about nodes of several kinds, so its grant can be
-    limited to some nodes. `is_about_events`: its grant can be limited to what the key itself did. `find_alarm` returns the alarm
-    that an event of it raises. `is_announced`: webhooks can subscribe to its events, as they can to events of nodes. With
-    `granted_alone`, a pattern over several resources such as `*.create` does not grant it. `brief` describes it to agents in place
-    of `summary`. `runs` are patterns over the operations that it may run if it needs no grant of its own: it is of no use to a key
-    that has been granted no write among these. `uses` are the operations whose grants it may use besides its own. `for_proposers`:
-    it is of no use to a key that proposes nothing. `text_type` is the media type of its responses that are not JSON.
-    `undone_from_event`: its event contains everything that `restore` needs to undo it.
+    all of these operations. `needs_with` returns operations whose grants it needs as well for what its input asks for. `slow`: it
+    may read more than a page of records, so it does not run on an event loop; the parameter `slow_with` has the same effect.
+    `is_change_set`: the events of one run belong together. `varies`: its responses differ between the keys that may run it, or with
+    the time. `most_bytes`: the largest size of its requests, if larger than for others. `is_plan`: everything that it does is
+    rolled back. `reads_nodes`: it is about nodes of several kinds, so its grant can be limited to some nodes. `is_about_events`:
+    its grant can be limited to what the key itself did. `find_alarm` returns the alarm that an event of it raises. `is_announced`:
+    webhooks can subscribe to its events, as they can to events of nodes. With `granted_alone`, a pattern over several resources
+    such as `*.create` does not grant it. `brief` describes it to agents in place of `summary`. `runs` are patterns over the
+    operations that it may run if it needs no grant of its own: it is of no use to a key that has been granted no write among these.
+    `uses` are the operations whose grants it may use besides its own. `for_proposers`: it is of no use to a key that proposes
+    nothing. `text_type` is the media type of its responses that are not JSON. `undone_from_event`: its event contains everything
+    that `restore` needs to undo it.
     """
 
     name: str
@@ -256,6 +262,7 @@ class Operation:
     logged: tuple[Field, ...] = ()
     fork: Fork | None = None
     needs: tuple[str, ...] = ()
+    needs_with: Callable[[Input], tuple[str, ...]] = need_nothing_more
     granted_alone: bool = False
     slow: bool = False
     slow_with: str = ""

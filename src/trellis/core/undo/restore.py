@@ -8,7 +8,7 @@ from trellis.core import keys
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach, is_own_only
 from trellis.core.events import hide_outside, refuse_undone
-from trellis.core.fields import Boolean, Field, ParentId, invalid_id
+from trellis.core.fields import Boolean, Field, Input, ParentId, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome
 from trellis.core.undo.response import ANSWERS
@@ -16,7 +16,7 @@ from trellis.core.undo.revert import revert
 from trellis.core.undo.sorts import find_sort
 from trellis.core.undo.undelete import restore_deleted
 from trellis.core.undo.unmake import delete_made
-from trellis.core.verbs import RESTORE
+from trellis.core.verbs import RESTORE, UPDATE
 from trellis.errors import Refused
 from trellis.refusals import with_codes
 from trellis.sentences import advise, mark, say
@@ -34,7 +34,8 @@ _UNDOABLE: Final = (say("only changes of nodes"), say("only changes of nodes and
 _TO: Final = Field(
     "parentId",
     ParentId(),
-    "The new parent, for example if the old one is gone: a node's id, or null for the top level.",
+    "The new parent, for example if the old one is gone: a node's id, or null for the top level. This needs the grant "
+    "to update, too, since it puts the node somewhere else.",
     also=("parent",),
 )
 _DELETE_CREATED: Final = Field(
@@ -65,7 +66,13 @@ def operation(kind: NodeKind) -> Operation:
         kind=kind,
         is_about_events=True,
         refusals=_with_codes(messages),
+        needs_with=partial(_list_needed, f"{kind.name}.{UPDATE.name}"),
     )
+
+
+def _list_needed(update: str, given: Input) -> tuple[str, ...]:
+    """Return what an undo needs besides its own grant: to put a record under another parent is more than to put it back."""
+    return (update,) if _TO.name in given else ()
 
 
 def fork(kinds: Sequence[NodeKind]) -> Operation:

@@ -135,6 +135,12 @@ ROWS: Final = (
     Refusal("1T115/6", "OWN_PROPOSAL", 403, "It is the caller's own proposal", Scope.DECLARED,
             when="Nobody can decide on a proposal of their own.",
             example="Proposal 5 was made by the caller. Somebody else has to decide on it."),
+    Refusal("1T115/B", "PROPOSAL_TOO_LARGE", 409, "The proposal would be too large", Scope.PROPOSABLE,
+            when="The key may only propose this, and the call, together with what it would change, is larger than can be shown to "
+                 "those who decide. `limit` is the limit in bytes. Propose it in parts.",
+            example="Nothing was proposed: the proposal, with what it would change, would take 15,728,913 bytes, and at most "
+                    "7,340,032 can be shown to those who decide. Propose it in parts.",
+            members=(Member("limit", COUNT, "how many bytes a proposal may take.", 7_340_032),)),
     # --- undo -----------------------------------------------------------------------------------------------------
     Refusal("1T106/1", "NOT_RESTORABLE", 409, "This event cannot be undone", Scope.DECLARED,
             when="The event created something, is not about a node, or has already been undone (`undoneBy` says by which event); "

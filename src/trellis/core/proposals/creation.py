@@ -27,6 +27,7 @@ from trellis.store.counters import next_number
 from trellis.store.proposals import Proposal
 
 _MOST_BYTES: Final = 64 * 2**20  # of all open proposals of one actor
+LARGEST: Final = 7 * 2**20  # bytes of one, so that every interface can show it: tools for agents return at most 8 MiB
 
 
 class _Versions(TextList):
@@ -95,7 +96,10 @@ def _create(context: Context) -> Outcome:
         "outcome": effects.outcome,
         "places": effects.places,
     }
-    if held + len(orjson.dumps(content)) > _MOST_BYTES:
+    size = len(orjson.dumps(content))
+    if size > LARGEST:
+        raise _refuse_too_large(size)
+    if held + size > _MOST_BYTES:
         raise _refuse_too_many(context, f"the open proposals of the key would take more than {_MOST_BYTES >> 20} MiB")
     proposal = _build(context, call, identity, revision, effects)
     proposal = replace(proposal, etag=_find_version(call, outcome))
@@ -195,6 +199,19 @@ def _refuse_too_many(context: Context, why: str) -> Refused:
         "TOO_MANY_PROPOSALS",
         say("Nothing was proposed: {why}. Wait until some are closed, or withdraw some.", why=why),
         facts={"limit": context.environment.most_proposals},
+    )
+
+
+def _refuse_too_large(size: int) -> Refused:
+    return Refused(
+        "PROPOSAL_TOO_LARGE",
+        say(
+            "Nothing was proposed: the proposal, with what it would change, would take {size:,} bytes, and at most {most:,} can be "
+            "shown to those who decide. Propose it in parts.",
+            size=size,
+            most=LARGEST,
+        ),
+        facts={"limit": LARGEST},
     )
 
 

@@ -24,7 +24,7 @@ from trellis.core.fields import (
     parse_whole_number,
     quote,
 )
-from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.operation import Access, Context, Operation, Outcome, select_readable
 from trellis.core.verbs import FEED
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
@@ -138,7 +138,7 @@ def _list(context: Context) -> Outcome:
     end = None if newest_first else newest  # events that the filter has excluded need not be examined again
     return Outcome(
         {
-            "results": [show_event(event, context.call.actor) for event in shown],
+            "results": [_hide_unreadable(context, show_event(event, context.call.actor)) for event in shown],
             "next": page.found[-1].seq if page.more else end,
             "more": page.more,
             "oldest": oldest if oldest <= newest else None,
@@ -153,6 +153,17 @@ def _limit_to_own(context: Context) -> dict[str, ActorName]:
         return {}
     own = ActorName(actor.type, actor.id or 0)
     return {"actor": own if context.input.get("actor", own) in {own, ActorName(actor.type, None)} else _NOBODY}
+
+
+def _hide_unreadable(context: Context, told: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of an event the records of other kinds that it touched and the caller may not read, if it sees only its own events.
+
+    Who may see the events of everybody knows of these records anyway.
+    """
+    if not is_own_only(context.call.actor, context.call.operation):
+        return told
+    others = select_readable(context, [one for one in told["touched"] if one["resource"] != told["resource"]])
+    return told | {"touched": [one for one in told["touched"] if one["resource"] == told["resource"] or one in others]}
 
 
 def _check_cursor(after: int, oldest: int, newest: int) -> None:

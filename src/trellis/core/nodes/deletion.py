@@ -10,7 +10,7 @@ from trellis.core.nodes.groups import remove_group
 from trellis.core.nodes.placement import Unfit, find_parent
 from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
 from trellis.core.nodes.tree import DEEPEST
-from trellis.core.operation import Context, OneByOne, Outcome, Progress, check_weight
+from trellis.core.operation import Context, OneByOne, Outcome, Progress, check_weight, select_readable
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
@@ -91,7 +91,7 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
         resource_id=node.id,
         before=before,
         touched=(*touched, *({"resource": name, "id": i, "how": "changed"} for name, i in scrubbed)),
-        plan=_describe_plan([node.id, *gone], moved, target, scrubbed),
+        plan=_describe_plan([node.id, *gone], moved, target) | {"changed": _describe_changed(context, scrubbed)},
     )
 
 
@@ -124,8 +124,7 @@ def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
         check_weight(found.values())
     records = delete_leaf_rows(kind, context, [found[i] for i in ids])
     return [
-        Outcome(None, resource_id=record["id"], before=record, plan=_describe_plan([record["id"]], [], None, []))
-        for record in records
+        Outcome(None, resource_id=record["id"], before=record, plan=_describe_plan([record["id"]], [], None)) for record in records
     ]
 
 
@@ -140,14 +139,18 @@ def delete_leaf_rows(kind: NodeKind, context: Context, leaves: Sequence[Node]) -
     return [record | place for record, place in zip(records, places, strict=True)]
 
 
-def _describe_plan(
-    gone: Sequence[int], moved: Sequence[int], target: Node | None, scrubbed: Sequence[tuple[str, int]]
-) -> dict[str, Any]:
+def _describe_changed(context: Context, scrubbed: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    """Describe the records that named a group, which are of other kinds: those that the caller may not read are only counted."""
+    named = ({"resource": name, "id": i} for name, i in scrubbed[:_SHOWN])
+    return {"count": len(scrubbed), "nodes": select_readable(context, named)}
+
+
+def _describe_plan(gone: Sequence[int], moved: Sequence[int], target: Node | None) -> dict[str, Any]:
     return {
         "dryRun": True,
         "deleted": {"count": len(gone), "ids": list(gone[:_SHOWN])},
         "moved": {"count": len(moved), "ids": list(moved[:_SHOWN]), "to": target.id if target is not None else None},
-        "changed": {"count": len(scrubbed), "nodes": [{"resource": name, "id": i} for name, i in scrubbed[:_SHOWN]]},
+        "changed": {"count": 0, "nodes": []},
     }
 
 

@@ -14,6 +14,7 @@ from trellis.core.operation.operation import (
 )
 from trellis.core.operation.outcome import Outcome, RawText, Trace
 from trellis.core.operation.policies import GroupRole, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
+from trellis.core.operation.readable import select_readable
 from trellis.core.operation.together import OneByOne, check_weight, run_together
 
 __all__ = [
@@ -43,4 +44,5 @@ __all__ = [
     "judge_role",
     "renew_actor",
     "run_together",
+    "select_readable",
 ]

@@ -21,9 +21,10 @@ from trellis.core.fields import (
     quote,
 )
 from trellis.core.keys import key_state
-from trellis.core.operation import Context
+from trellis.core.operation import Context, select_readable
 from trellis.core.proposals.effects import COUNTED
 from trellis.core.proposals.verbs import APPROVE, PATH, REJECT, WITHDRAW
+from trellis.core.proposals.visibility import sees_all
 from trellis.core.verbs import past_tense
 from trellis.sentences import mark, say
 from trellis.store import keys
@@ -122,9 +123,17 @@ def _serialize(context: Context, proposal: Proposal, content: Mapping[str, Any],
         "input": content.get("input"),
         "ifMatch": content.get("ifMatch", []),
         "plan": content.get("plan"),
-        "effects": content.get("effects", []),
+        "effects": [_hide_unreadable(context, one) for one in content.get("effects", [])],
         "result": content.get("result"),
     }
+
+
+def _hide_unreadable(context: Context, effect: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out of an effect what else it touches as far as the caller may not read it, unless the caller decides on proposals."""
+    if sees_all(context):
+        return effect
+    own = [one for one in effect["touched"] if one["resource"] == effect["resource"]]
+    return {**effect, "touched": own + select_readable(context, [one for one in effect["touched"] if one not in own])}
 
 
 def _find_deciding_keys(context: Context) -> set[int]:

@@ -35,7 +35,7 @@ class Change:
     adopted: bool = False
     drift: dict[str, Any] | None = None
     deleted: int = 0
-    touched: list[dict[str, Any]] = field(default_factory=list)
+    touched: list[Mapping[str, Any]] = field(default_factory=list)
 
     def serialize(self) -> dict[str, Any]:
         """Serialise the change for the list of changes in a plan."""

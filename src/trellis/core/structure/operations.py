@@ -10,7 +10,7 @@ from typing import Any, Final
 from trellis.core.fields import MAX_ID, Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, ObjectOf, Text, TextList
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
-from trellis.core.operation import Access, Call, Context, Operation, Outcome
+from trellis.core.operation import Access, Call, Context, Operation, Outcome, select_readable
 from trellis.core.structure import export
 from trellis.core.structure.document import FORMAT, KEYS, MOST_DOCUMENTS, parse_documents
 from trellis.core.structure.entries import Document
@@ -190,6 +190,8 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     run = Run(context, document, options, limit_actor(context, kinds, planned=planned))
     run.carry_out()
     steps = run.steps
+    for change in steps.changes:
+        change.touched = select_readable(context, change.touched)
     changes = [change.serialize() for change in steps.changes]
     done = document.name, [*steps.passwords.items()], steps.requests
     digest = hashlib.sha256(encode_large(done)).hexdigest()[:32]

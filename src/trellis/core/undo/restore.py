@@ -1,8 +1,8 @@
 """The operations that undo an event, and the check whether it can be undone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from trellis.core import keys
 from trellis.core.actor import Actor
@@ -10,7 +10,7 @@ from trellis.core.bounds import Reach, find_reach, is_own_only
 from trellis.core.events import hide_outside, refuse_undone
 from trellis.core.fields import Boolean, Field, Input, ParentId, invalid_id
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome
+from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome, select_readable
 from trellis.core.undo.response import ANSWERS
 from trellis.core.undo.revert import revert
 from trellis.core.undo.sorts import find_sort
@@ -207,7 +207,7 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
     deletes = context.input.get(_DELETE_CREATED.name) and event.before is None and event.after is not None
     if deletes or event.operation in context.environment.undone_by_deleting:
         refuse_undone(context.tx, event.seq)
-        return delete_made(kind, context, event)
+        return _hide_unreadable(kind, context, delete_made(kind, context, event))
     if event.before is None:
         text = _MADE if event.undoes is None else _MADE_AGAIN
         told = say(text, seq=event.seq, singular=kind.singular, resource_id=event.resource_id)
@@ -215,8 +215,20 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
     refuse_undone(context.tx, event.seq)
     then = _require_snapshots(context, event)
     if event.after is None:
-        return restore_deleted(kind, context, event, then)
+        return _hide_unreadable(kind, context, restore_deleted(kind, context, event, then))
     return revert(kind, context, event, then)
+
+
+def _hide_unreadable(kind: NodeKind, context: Context, outcome: Outcome) -> Outcome:
+    """Leave the records of other kinds that the caller may not read out of what an undo says: those that name a group."""
+
+    def hide(told: Mapping[str, Any]) -> Mapping[str, Any]:
+        readable = [one for one in told["nodes"] if one["resource"] == kind.name]
+        readable += select_readable(context, (one for one in told["nodes"] if one["resource"] != kind.name))
+        return {**told, "nodes": readable}
+
+    shown = {name: hide(outcome.result[name]) for name in ("changed", "left")}
+    return outcome._replace(result=outcome.result | shown, plan=outcome.plan | shown)
 
 
 def _restore_many(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:

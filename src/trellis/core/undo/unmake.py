@@ -14,13 +14,13 @@ from trellis.core.nodes import (
     remove_group,
     serialize_target,
 )
-from trellis.core.operation import Context, Outcome
+from trellis.core.operation import Context, Outcome, select_readable
 from trellis.core.undo.response import Done, build_outcome
 from trellis.core.undo.revert import deleted_since, refuse_changed
 from trellis.core.undo.undelete import existing_groups
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import say
+from trellis.sentences import join, say, say_many
 from trellis.store import events, nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
@@ -120,17 +120,17 @@ def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) ->
     expected = {(one["resource"], one["id"]) for one in _find_touched(event, {"changed"})}
     now = find_naming(context, root.id)
     if since := sorted(now - expected):
-        shown = ", ".join(f"{name} {number}" for name, number in since[:_NAMED])
-        more = say(" and {count} others", count=len(since) - _NAMED) if len(since) > _NAMED else ""
+        readable = select_readable(context, [{"resource": name, "id": number} for name, number in since])
+        shown = [f"{one['resource']} {one['id']}" for one in readable[:_NAMED]]
+        shown += [say_many(more, "1 other", "{count} others")] if (more := len(since) - len(shown)) else []
         raise Refused(
             "CHANGED_SINCE",
             say(
-                "{singular} {id} has been used since event {seq} by {shown}{more}: remove it there first, or delete it.",
+                "{singular} {id} has been used since event {seq} by {shown}: remove it there first, or delete it.",
                 singular=say(kind.singular.capitalize()),
                 id=root.id,
                 seq=event.seq,
-                shown=shown,
-                more=more,
+                shown=join(shown, ", "),
             ),
             facts={"differences": [{"field": "namedBy", "then": len(expected), "now": len(now)}]},
         )

@@ -1,0 +1,35 @@
+"""Which of the records that a call has come upon its caller may know of."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from trellis.core.bounds import find_reach
+from trellis.core.operation.operation import Context
+from trellis.core.verbs import GET, LIST
+from trellis.store import nodes
+
+
+def select_readable(context: Context, records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the records, each with the members `resource` and `id`, that the caller may read by a grant to get or to list them.
+
+    Of the others, a caller learns at most how many there are: for example of those that name a group, from its delete.
+    """
+    found = list(records)
+    if context.call.actor.type != "key":  # the role of an administrator decides instead
+        return [one for one in found if context.call.actor.sees(one["resource"])]
+    ids: dict[str, set[int]] = defaultdict(set)
+    for one in found:
+        ids[one["resource"]].add(one["id"])
+    known = {resource: _find_readable(context, resource, wanted) for resource, wanted in ids.items()}
+    return [one for one in found if one["id"] in known[one["resource"]]]
+
+
+def _find_readable(context: Context, resource: str, ids: set[int]) -> set[int]:
+    actor = context.call.actor
+    readable: set[int] = set()
+    for operation in (f"{resource}.{verb.name}" for verb in (GET, LIST)):
+        if actor.may_at(operation, context.now):
+            reach = find_reach(actor, operation, resource)
+            readable |= ids if reach is None else nodes.find_inside(context.tx, resource, reach.roots, ids)
+    return readable

@@ -1,6 +1,7 @@
 """Second factors in the panel without scripts: setting one up, signing in with it, the password again, and guesses."""
 
 import re
+import threading
 from typing import Any
 
 import pyotp
@@ -291,6 +292,40 @@ def test_guesses_at_a_password_do_not_keep_its_owner_from_using_a_passkey(
     assert somebody.sign_in().status_code == 429
     answer = device.use(somebody.get("/sign-in/passkey/options").text)
     assert somebody.post("/sign-in/passkey", {"passkey": answer}).status_code == 303
+
+
+def test_passwords_of_strangers_do_not_keep_a_passkey_waiting(
+    visitor: MakeVisitor, gate: Gate, run: Run, mira: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both threads are busy, and as many passwords of browsers that are not known wait as may."""
+    object.__setattr__(gate.environment, "public_url", "https://panel.example")
+    device = PasskeyDevice("https://panel.example", "panel.example")
+    made = device.create(options_of_new_passkey(gate, Owner(mira, "Mira Holm", LOGIN), "here"))
+    run("admins.add_passkey", mira, name="Key", passkey=made, binding="here")
+    somebody = visitor()
+    somebody.get("/sign-in")
+    answer = device.use(somebody.get("/sign-in/passkey/options").text)
+    go, begun = threading.Event(), threading.Barrier(3)
+
+    def hold() -> bool:
+        begun.wait(60)
+        return go.wait(60)
+
+    waiting = [gate.lanes.submit(f"keys/{number}", hold) for number in range(2)]
+    begun.wait(60)
+    waiting += [gate.lanes.submit(f"strangers/192.0.2.{number}", lambda: True) for number in range(128)]
+    submit = gate.lanes.submit
+
+    def submit_and_go(*arguments: Any) -> Any:
+        try:
+            return submit(*arguments)
+        finally:
+            go.set()
+
+    monkeypatch.setattr(gate.lanes, "submit", submit_and_go)
+    assert somebody.post("/sign-in/passkey", {"passkey": answer}).status_code == 303
+    for future in waiting:
+        future.result(60)
 
 
 def test_the_password_again_takes_the_code_as_well(admin: Visitor, app: str, gate: Gate, clock: Clock, run: Run) -> None:

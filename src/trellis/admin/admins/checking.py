@@ -16,6 +16,7 @@ from trellis.core.admins import (
     count_attempt,
     count_failure,
     find_lane,
+    find_lane_of_passkey,
     find_wait,
 )
 from trellis.core.factors import Evidence, check_evidence, check_second_step, find_login_of_passkey
@@ -60,10 +61,12 @@ async def check_factor(request: PageRequest, admin: int, login: str) -> Attempt:
 async def check_passkey(request: PageRequest) -> tuple[str, Attempt]:
     """Check a passkey by itself, which counts as two factors. Return the login of its owner, too.
 
-    Its owner never has to wait: otherwise, whoever guesses passwords without end could keep them out for as long.
+    Its owner never has to wait: otherwise, whoever guesses passwords without end could keep them out for as long. Nor do they wait
+    behind the passwords of strangers, who do not know how the browser names the passkey.
     """
     login = await request.runner.read(find_login_of_passkey, read_evidence(request).passkey)
-    return login, await _attempt(request, _credentials(request, login), _prove(request, None), lambda _, __: 0)
+    lane = find_lane_of_passkey(login, request.address)
+    return login, await _attempt(request, _credentials(request, login), _prove(request, None), lambda _, __: 0, lane)
 
 
 def _prove(request: PageRequest, admin: int | None) -> Callable[[], Proven | None]:
@@ -101,8 +104,11 @@ async def _attempt(
     credentials: Credentials,
     check: Callable[[], Proven | None],
     count: Callable[[Gate, Credentials], int] = _count,
+    lane: str = "",
 ) -> Attempt:
     """Check what was typed, unless `count` returns how many seconds to wait. Raises Refused (TOO_MANY_PASSWORDS).
+
+    It waits in `lane` or, without one, in that of its browser or address.
 
     The first of two steps does not count as an attempt: its outcome is not revealed, and somebody who has to wait between attempts
     could never complete both steps.
@@ -110,7 +116,7 @@ async def _attempt(
     A correct password does not clear the failures: somebody who knows it could then guess the second factor for ever. `settle`
     clears them.
     """
-    gate, lane = request.gate, await request.runner.read(find_lane, credentials)
+    gate, lane = request.gate, lane or await request.runner.read(find_lane, credentials)
 
     def count_and_check() -> Attempt:
         wait = count(gate, credentials)

@@ -31,6 +31,7 @@ from trellis.core.admins.sign_in import (
     count_failure,
     find_failed_sign_ins,
     find_lane,
+    find_lane_of_passkey,
     find_wait,
     remember_browser,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "find_invited",
     "find_known",
     "find_lane",
+    "find_lane_of_passkey",
     "find_live_sessions",
     "find_session",
     "find_sign_on",

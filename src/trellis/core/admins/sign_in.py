@@ -32,6 +32,7 @@ FORGOTTEN_AFTER: Final = timedelta(hours=24)  # when failures are forgotten, unl
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ
 REMEMBERED_FOR: Final = timedelta(days=90)  # how long a browser that has signed in is remembered
 _MOST_TOKENS: Final = 4  # in the cookie of a browser, each of 43 characters
+_PREFIX: Final = 16  # characters of the hash of a login
 _BETWEEN: Final = "."  # what separates these tokens
 
 
@@ -76,6 +77,11 @@ def find_lane(gate: Gate, credentials: Credentials) -> str:
     with gate.store.reading() as tx:
         known = _find_known_browser(tx, credentials, gate.now())
     return f"{PEOPLE}/{known}" if known else address_lane(credentials.address)
+
+
+def find_lane_of_passkey(login: str, address: str) -> str:
+    """Return the lane in which a passkey waits to be checked: that of its owner, or that of the address if it is not known here."""
+    return f"{PEOPLE}/passkey/{login}" if login else address_lane(address)
 
 
 def address_lane(address: str) -> str:
@@ -147,7 +153,7 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
             token = generate_token()
             known, cookie = _browser(token, login), _BETWEEN.join((token, *_split(browser))[:_MOST_TOKENS])
         attempts.save_attempts(tx, Attempts(known, 0, now, now))
-        attempts.trim_browsers(tx)
+        attempts.trim_browsers(tx, _browsers_of(login))
         return cookie
 
     return gate.store.write(remember, quiet=True)
@@ -233,7 +239,12 @@ def _find_known_browser(tx: Transaction, credentials: Credentials, now: str) -> 
 
 
 def _browser(token: str, login: str) -> str:
-    return f"{attempts.BROWSER}{hash_token(token + '/' + administrators.fold_login(login))}"
+    return _browsers_of(login) + hash_token(token + "/" + administrators.fold_login(login))
+
+
+def _browsers_of(login: str) -> str:
+    """Return the prefix of the counters of all browsers that are known for a login."""
+    return f"{attempts.BROWSER}{hash_token(administrators.fold_login(login))[:_PREFIX]}/"
 
 
 # --- the events of failed sign-ins ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 KEYS: Final = "keys"
-PEOPLE: Final = "people"  # known callers: signed-in administrators, browsers that have signed in before, the terminal
+PEOPLE: Final = "people"  # known callers: signed-in administrators, browsers that have signed in, owners of passkeys, the terminal
 STRANGERS: Final = "strangers"
 
 _MOST: Final = 20  # passwords that one call may set through the calls that it runs

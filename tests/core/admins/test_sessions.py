@@ -387,7 +387,18 @@ def test_known_browsers_are_bounded_and_the_newest_stay(
         clock.move(seconds=1)
         known.append(remember_browser(gate, "mira", "").result())
     new = [run("admins.sign_in", mira, browser=browser).get("newBrowser", False) for browser in known]
-    assert new == [True, True] + [False] * 9
+    assert new == [True] + [False] * 10
+
+
+def test_nobody_pushes_out_the_known_browsers_of_others(
+    gate: Gate, mira: int, run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "_MOST_BROWSERS", 10)
+    hers = remember_browser(gate, "mira", "").result()
+    for _ in range(30):
+        clock.move(seconds=1)
+        remember_browser(gate, "ada", "").result()
+    assert "newBrowser" not in run("admins.sign_in", mira, browser=hers)
 
 
 def test_a_first_run_token_holds_for_an_hour_until_the_next_and_while_there_is_no_administrator(

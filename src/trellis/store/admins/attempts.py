@@ -11,7 +11,7 @@ from trellis.store.tables import failed_sign_ins, sign_in_attempts
 
 BROWSER: Final = "browser/"  # prefix of the subjects of known browsers
 _MOST_SUBJECTS: Final = 20_000
-_MOST_BROWSERS: Final = 5_000
+_MOST_BROWSERS: Final = 100  # of one administrator
 _OTHERS: Final = "other addresses"
 _MOST_FAILED: Final = 20  # rows of a minute, not counting the row for all other addresses
 
@@ -55,28 +55,28 @@ def purge_attempts(tx: Transaction, failures_before: str, browsers_before: str) 
 
 
 def trim_attempts(tx: Transaction, keep: str) -> None:
-    """Delete subjects if there are more than 20,000, except those that begin with `keep`.
+    """Delete subjects if there are more than 20,000 without those that begin with `keep`, which stay.
 
     Subjects with the fewest failures are deleted first, the oldest of them before newer ones, so that nobody can push the counter
     of an attacked account out by trying many made-up logins.
     """
     subjects = sign_in_attempts
-    count = tx.connection.execute(sa.select(sa.func.count()).select_from(subjects)).scalar_one()
+    is_other = ~subjects.c.subject.startswith(keep)
+    count = tx.connection.execute(sa.select(sa.func.count()).select_from(subjects).where(is_other)).scalar_one()
     if count > _MOST_SUBJECTS:
-        others = (
-            sa.select(subjects.c.subject).where(~subjects.c.subject.startswith(keep)).order_by(subjects.c.failures, subjects.c.at)
-        )
+        others = sa.select(subjects.c.subject).where(is_other).order_by(subjects.c.failures, subjects.c.at)
         oldest = others.limit(count - _MOST_SUBJECTS * 9 // 10)
         tx.connection.execute(sa.delete(subjects).where(subjects.c.subject.in_(oldest)))
 
 
-def trim_browsers(tx: Transaction) -> None:
-    """Delete the known browsers that have not been used for the longest time if there are more than 5,000."""
+def trim_browsers(tx: Transaction, prefix: str) -> None:
+    """Delete the browsers that have not been used for the longest time if there are more than 100 of a prefix, an administrator's.
+
+    Each has a limit of their own, so that nobody who signs in again and again makes the service forget the browsers of others.
+    """
     c = sign_in_attempts.c
-    newest = sa.select(c.subject).where(c.subject.startswith(BROWSER)).order_by(c.at.desc(), c.subject)
-    if tx.connection.execute(newest.offset(_MOST_BROWSERS).limit(1)).first() is not None:
-        kept = newest.limit(_MOST_BROWSERS * 9 // 10)
-        tx.connection.execute(sa.delete(sign_in_attempts).where(c.subject.startswith(BROWSER), c.subject.not_in(kept)))
+    newest = sa.select(c.subject).where(c.subject.startswith(prefix)).order_by(c.at.desc(), c.subject).limit(_MOST_BROWSERS)
+    tx.connection.execute(sa.delete(sign_in_attempts).where(c.subject.startswith(prefix), c.subject.not_in(newest)))
 
 
 # --- failures, counted until an event reports them ----------------------------------------------------------------

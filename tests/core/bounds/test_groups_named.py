@@ -75,3 +75,18 @@ def test_a_plan_is_outdated_by_a_group_inside(
     run("groups.update", groups["Mine"], name="Ours")
     refusal = refused(bounded, "structure.apply", document=document(name="Core"), plan=plan)
     assert [one["id"] for one in refusal.facts["changes"]] == [groups["Mine"]]
+
+
+@pytest.mark.parametrize("name", ["forums.create", "forums.update"])
+def test_permissions_name_no_group_outside_by_its_external_id(
+    refused: Callable[..., Refused], act: Act, actor: MakeActor, groups: dict[str, int], forums: Forums, name: str
+) -> None:
+    caller = actor(["forums.create", "forums.update", "groups.list"], groups__list={"under": [f"groups:{groups['Mine']}"]})
+    target = forums["Inner"] if name == "forums.update" else None
+
+    def name_group(group: str) -> dict[str, Any]:
+        return {"name": "Inner", "permissions": {"view": [{"externalId": group}]}}
+
+    told = [refused(caller, name, target, **name_group(group)).detail.replace(group, "X") for group in ("merger", "nobody")]
+    assert told[0] == told[1]
+    assert act(caller, name, target, **name_group("mine")).value["permissions"]["view"] == [groups["Mine"]]

@@ -6,6 +6,7 @@ from typing import Any
 from trellis.core.fields import EVERYONE, ByExternalId, Input
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
+from trellis.core.verbs import LIST
 from trellis.errors import Fault, Refused
 from trellis.sentences import say
 from trellis.store import nodes
@@ -63,8 +64,14 @@ def _external(who: Groups) -> list[ByExternalId]:
 
 
 def _find_groups(context: Context, wanted: Iterable[str]) -> Mapping[str, int]:
+    """Return the ids of the groups with some external ids, without those that the caller may not list because of a bound."""
     groups = context.environment.group_kind
-    return nodes.find_by_external_ids(context.tx, groups.name, wanted) if groups is not None else {}
+    if groups is None:
+        return {}
+    found = nodes.find_by_external_ids(context.tx, groups.name, wanted)
+    reach = context.find_reach(groups, groups.operation(LIST.name))
+    inside = set(found.values()) if reach is None else reach.find_inside(context.tx, found.values())
+    return {external_id: group for external_id, group in found.items() if group in inside}
 
 
 def _refuse_unknown(named: Mapping[str, Groups], known: Mapping[str, int]) -> Iterable[Fault]:

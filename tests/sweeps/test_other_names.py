@@ -1,0 +1,210 @@
+"""What is outside of a key's bounds makes no difference to it: in two communities that differ only there, all is answered alike.
+
+The same calls, made up at random, are made by a key with bounds in two communities in which the nodes outside have other names,
+texts, external ids and permissions, and are changed and moved outside meanwhile. What the key is told must be the same.
+"""
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+
+from tests.agent_client import AgentClient
+from tests.api_client import ApiClient
+from tests.conftest import NewSettings, runner
+from tests.fixture_types import Clock
+from trellis.asgi import Application
+from trellis.compose import compose
+
+PATHS: Final = {
+    "forums": "/forums/forums",
+    "calendars": "/calendar/calendar",
+    "categories": "/downloads/category",
+    "groups": "/core/groups",
+}
+TREES: Final = ("forums", "categories")
+VERBS: Final = ("list", "get", "create", "update", "delete", "copy", "restore")
+ABOUT_ALL: Final = ("events.list", "structure.export", "structure.plan", "structure.apply")
+NODES: Final = (("In", None), ("Out", None), ("Ina", 0), ("Outa", 1), ("Inb", 2), ("Outb", 3), ("Inc", 0))  # with their parents
+OUTSIDE: Final = (2, 4, 6)  # the ids of those whose names begin with Out
+BEYOND: Final = 12  # ids that calls name are at most this
+UNLIKE: Final = re.compile(r"prp_[\w-]+|[0-9a-f]{24,}|[\w-]{22,}")  # ids of requests, of tasks and of plans
+HEADERS: Final = ("cache-control", "link", "location", "retry-after", "trellis-event", "trellis-change-set")
+
+
+class Community:
+    """Nodes of each kind. The key may know those whose names begin with In; the names of the others begin with `outside`."""
+
+    def __init__(self, new_settings: NewSettings, outside: str) -> None:
+        self.settings, self.clock, self.outside = new_settings(), Clock(), outside
+        self.gate = compose(self.settings, clock=self.clock)
+        self.run = runner(self.gate)
+        mine = self.run("groups.create", name="Ingroup", externalId="in-group")["id"]
+        hidden = self.run("groups.create", name=f"{outside} club", externalId=f"{outside}-club")["id"]
+        under = {"groups": [f"groups:{mine}"]}
+        for kind in ("forums", "calendars", "categories"):
+            made: list[int] = []
+            for name, parent in NODES:
+                about = {"name": name, "externalId": f"{kind}-{name}", "permissions": {"view": [mine]}}
+                if name.startswith("Out"):
+                    about = {"name": f"{outside} {name}", "externalId": f"{outside}-{name}", "permissions": {"view": [hidden]}}
+                above = {"parentId": None if parent is None else made[parent]} if kind in TREES else {}
+                made.append(self.run(f"{kind}.create", **about, **above)["id"])
+            roots = made[:1] if kind in TREES else [made[number] for number, (name, _) in enumerate(NODES) if name[0] == "I"]
+            under[kind] = [f"{kind}:{root}" for root in roots]
+        names = [name for kind in PATHS for verb in VERBS if (name := f"{kind}.{verb}") in self.gate.environment.grantable]
+        bounds: dict[str, Any] = {name: {"under": under[name.partition(".")[0]]} for name in names}
+        bounds |= {name: {"under": [one for some in under.values() for one in some]} for name in ABOUT_ALL}
+        bounds["categories.update"] |= {"level": "propose"}
+        self.api = ApiClient(
+            Application(self.settings, self.gate), self.run("keys.create", name="Bot", grants=list(bounds), bounds=bounds)["key"]
+        )
+        self.agent = AgentClient(self.api)
+
+    def perform(self, call: tuple[Any, ...]) -> Any:
+        """Run a call; return what the key is told."""
+        self.clock.move(seconds=1)
+        door, *about = call
+        if door == "administrator":
+            operation, target, raw = about
+            named = {name: value.format(self.outside) if isinstance(value, str) else value for name, value in raw.items()}
+            return self.run(operation, target, **named) and None
+        if door == "tool":
+            answer = self.agent.send("tools/call", {"name": about[0], "arguments": about[1]})
+            return answer.status_code, UNLIKE.sub("…", json.dumps(answer.json()["result"]))
+        method, path, more = about
+        answer = self.api(method, path, **more)
+        told = [UNLIKE.sub("…", answer.headers.get(name, "")) for name in HEADERS]
+        return answer.status_code, told, UNLIKE.sub("…", answer.text)
+
+    def close(self) -> None:
+        self.api.close()
+        self.gate.store.close()
+
+
+class Calls:
+    """Makes up calls."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)  # noqa: S311  # no secret depends on it
+
+    def pick(self, *choices: Any) -> Any:
+        return self.draw.choice(choices)
+
+    def some(self, members: dict[str, Any], most: int) -> dict[str, Any]:
+        return {name: members[name] for name in self.draw.sample(sorted(members), self.draw.randint(0, min(most, len(members))))}
+
+    def number(self, most: int = BEYOND) -> int:
+        return self.draw.randint(1, most)
+
+    def word(self) -> str:
+        return str(self.pick("In", "Ina", "Rose", "Tulip", "Rose Outa", "Out", "club", "New"))
+
+    def external_id(self, kind: str) -> str:
+        return str(self.pick(f"{kind}-In", f"{kind}-Inb", "Rose-Out", "Rose-Outa", "Rose-club", "Tulip-Outa", "in-group", "new-1"))
+
+    def values(self, kind: str) -> dict[str, Any]:
+        """Make up members of a body. An external id outside is not given to a node: that it is taken cannot be hidden."""
+        by_id = [{"externalId": self.pick("Rose-club", "in-group")}]
+        members = {
+            "name": self.word(),
+            "externalId": f"new-{self.number(4)}",
+            "permissions": {"view": self.pick([5], [5, 6], by_id, "*", [])},
+            "parentId": self.pick(None, self.number()),
+            "parentExternalId": self.external_id(kind),
+            "after": self.number(),
+            "before": self.number(),
+            "copyPermissionsFrom": self.number(),
+            "description": self.word(),
+            "dryRun": True,
+            "nmae": 1,
+        }
+        return self.some(members, 3)
+
+    def query(self, kind: str) -> dict[str, str]:
+        members = {
+            "search": self.word(),
+            "name": self.word(),
+            "parentId": str(self.pick("root", self.number())),
+            "under": str(self.number()),
+            "ids": "1,2,3,4,5,6,7,8,9",
+            "externalIds": f"{self.external_id(kind)},{self.external_id(kind)}",
+            "sortBy": self.pick("name", "position", "updatedAt", "nme"),
+            "perPage": str(self.number(3)),
+            "page": str(self.number(4)),
+        }
+        return self.some(members, 3)
+
+    def document(self, kind: str) -> dict[str, Any]:
+        entry = {"externalId": self.pick(f"{kind}-Ina", f"{kind}-Inb", "new-1"), "name": self.word()}
+        entry |= self.some({"permissions": {"view": [self.pick("Rose-club", "in-group")]}}, 1)
+        under = self.some({"under": self.pick(f"{kind}-In", f"{kind}-Ina", "Rose-Out")}, 1) if kind in TREES else {}
+        options = self.some({"prune": True, "adopt": True, "allowEmpty": True}, 2)
+        return {"document": {"format": "trellis/1", "name": "site", kind: [entry], **under}, **options}
+
+    def steps(self, kind: str) -> dict[str, Any]:
+        read = {"operation": f"{kind}.get", "id": self.number(), "as": "one"}
+        write = {"operation": f"{kind}.update", "id": self.number(), "body": {"name": {"$ref": "one.name"}}}
+        return {"operations": [read, write], **self.some({"dryRun": True}, 1)}
+
+    def request(self, kind: str) -> tuple[str, str, dict[str, Any]]:
+        path, number = PATHS[kind], self.number()
+        matching = {"headers": self.some({"If-Match": self.pick("*", '"0123456789abcdef01234567"')}, 1)}
+        deleting = {"params": {"deleteChildrenOrMove": str(self.pick(-1, self.number())), **self.some({"dryRun": "1"}, 1)}}
+        parent = self.some({"parentId": self.pick(None, self.number())}, 1)
+        requests: list[tuple[str, str, dict[str, Any]]] = [
+            ("GET", path, {"params": self.query(kind)}),
+            ("GET", f"{path}/tree", {"params": self.query(kind)}),
+            ("GET", f"{path}/{number}", {}),
+            ("GET", f"{path}/external/{self.external_id(kind)}", {}),
+            ("POST", path, {"json": {"name": self.word(), **self.values(kind)}}),
+            ("POST", f"{path}/{number}", {"json": self.values(kind), **matching}),
+            ("PUT", f"{path}/external/{self.pick(f'{kind}-Ina', 'new-2')}", {"json": self.values(kind), **matching}),
+            ("POST", f"{path}/{number}/copy", {"json": self.values(kind)}),
+            ("POST", f"{path}/order", {"json": {"ids": [self.number(), self.number()], **parent}}),
+            ("DELETE", f"{path}/{number}", deleting | matching),
+            ("GET", "/core/events", {"params": self.some({"limit": "5", "after": str(self.number(60)), "resource": kind}, 3)}),
+            ("GET", "/core/events", {"params": {"order": "newest"}}),
+            ("POST", f"/core/events/{self.number(60)}/restore", {"json": self.some({"deleteCreated": True, **parent}, 2)}),
+            ("POST", f"/core/changesets/{self.number(8)}/restore", {"json": self.some({"dryRun": True}, 1)}),
+            ("GET", "/core/structure", {"params": {"sections": kind, **self.some({"under": self.external_id(kind)}, 1)}}),
+            ("POST", "/core/structure/plan", {"json": self.document(kind)}),
+            ("POST", "/core/structure/apply", {"json": self.document(kind)}),
+            ("GET", "/core/hello", {}),
+            ("GET", f"/core/proposals/{self.number(3)}", {}),
+            ("POST", "/core/batch", {"json": self.steps(kind)}),
+        ]
+        return self.draw.choice(requests)
+
+    def call(self) -> tuple[Any, ...]:
+        """Make up a call: by the key, or by an administrator, who changes or moves something that stays outside."""
+        kind = self.pick(*PATHS)
+        door = self.pick("administrator", "tool", *["rest"] * 8)
+        if door == "rest":
+            return door, *self.request(kind)
+        if door == "tool":
+            listing, getting = (f"{kind}.list", self.query(kind)), (f"{kind}.get", {"id": self.number()})
+            return door, *self.pick(listing, getting, ("structure.plan", self.document(kind)))
+        change = self.pick({"name": "{} new"}, {"description": "{} text"}, {"parentId": self.pick(None, OUTSIDE[0])})
+        return door, f"{self.pick(*TREES)}.update", self.pick(*OUTSIDE[1:]), change
+
+
+@contextmanager
+def opened(new_settings: NewSettings) -> Iterator[list[Community]]:
+    both = [Community(new_settings, outside) for outside in ("Rose", "Tulip")]
+    yield both
+    for one in both:
+        one.close()
+
+
+@pytest.mark.parametrize("seed", [9])
+def test_what_is_outside_makes_no_difference_to_a_key(new_settings: NewSettings, seed: int) -> None:
+    calls = Calls(seed)
+    with opened(new_settings) as (one, other):
+        for _ in range(80):
+            call = calls.call()
+            assert one.perform(call) == other.perform(call), call

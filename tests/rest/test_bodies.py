@@ -377,7 +377,20 @@ def test_a_body_that_is_announced_as_compressed_is_refused(api: ApiClient, datab
     assert problem["detail"] == f"The body is compressed by {coding.lower()}. Send it uncompressed, without Content-Encoding."
 
 
-@pytest.mark.parametrize("coding", ["", "identity", "utf-8"])
+@pytest.mark.parametrize(
+    ("sent", "named"),
+    [(["gzip, br"], "gzip, br"), (["gzip", "br"], "gzip, br"), (["Identity,GZip"], "gzip"), (["", ",x-gzip ,"], "x-gzip")],
+)
+def test_a_body_is_refused_if_one_of_several_codings_compresses_it(
+    api: ApiClient, database: DatabaseState, sent: list[str], named: str
+) -> None:
+    headers = [("Content-Type", "application/json"), *(("Content-Encoding", coding) for coding in sent)]
+    with database.unchanged():
+        problem = read_refusal(api.post(FORUMS, content=b"\x8b\x02\x80", headers=headers), 415, "UNSUPPORTED_MEDIA_TYPE")
+    assert problem["detail"] == f"The body is compressed by {named}. Send it uncompressed, without Content-Encoding."
+
+
+@pytest.mark.parametrize("coding", ["", "identity", "utf-8", "Identity, identity"])
 def test_a_body_that_is_not_compressed_may_say_so(api: ApiClient, coding: str) -> None:
     headers = {"Content-Type": "application/json", "Content-Encoding": coding}
     assert api.post(FORUMS, content=b'{"name": "News"}', headers=headers).status_code == 201

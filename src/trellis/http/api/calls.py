@@ -76,9 +76,11 @@ async def receive_body(request: ApiRequest, limit: int) -> bytes:
 
     A compressed body is refused before it is received.
     """
-    coding = request.headers.get(b"content-encoding", b"").strip().lower()
-    if coding in _COMPRESSED:
-        detail = say("The body is compressed by {coding}. Send it uncompressed, without Content-Encoding.", coding=coding.decode())
+    codings = [coding.strip().lower() for coding in request.headers.get(b"content-encoding", b"").split(b",")]
+    if compressed := [coding.decode() for coding in codings if coding in _COMPRESSED]:
+        detail = say(
+            "The body is compressed by {coding}. Send it uncompressed, without Content-Encoding.", coding=", ".join(compressed)
+        )
         raise Refused("UNSUPPORTED_MEDIA_TYPE", detail)
     require_size(_read_announced(request), limit)
     if request.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in request.headers:

@@ -153,6 +153,15 @@ def test_what_is_not_for_batches_is_refused(run: Run, name: str, database: Datab
 
 
 @pytest.mark.parametrize(
+    ("name", "hint"),
+    [("forums.craete", " Did you mean forums.create?"), ("forum.update", " Did you mean forums.update?"), ("forums.list", "")],
+)
+def test_a_misspelt_operation_is_refused_with_the_nearest_one(run: Run, name: str, hint: str) -> None:
+    detail = refuse(run, {"operation": name}).facts["problem"].detail
+    assert detail.removesuffix(hint).endswith("or that get one record.")
+
+
+@pytest.mark.parametrize(
     "reference", ["nowhere", "news", "news.nothing", "news.id.more", "", ".", "below.id", "news.permissions.view.0", 5, None, []]
 )
 def test_a_reference_that_leads_nowhere_is_refused(run: Run, reference: object, database: DatabaseState) -> None:

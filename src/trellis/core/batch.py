@@ -5,7 +5,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from trellis.core.fields import MAX_ID, Field, Input, Integer, Invalid, ListOf, NodeId, Nullable, ObjectOf, Text, quote, split_list
+from trellis.core.fields import (
+    MAX_ID,
+    Field,
+    Input,
+    Integer,
+    Invalid,
+    ListOf,
+    NodeId,
+    Nullable,
+    ObjectOf,
+    Suggestions,
+    Text,
+    quote,
+    split_list,
+)
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress, run_together
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
@@ -234,9 +248,11 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
 def _build_call(context: Context, step: Step, references: "_References") -> Call:
     operation = context.environment.batchable.get(step.operation)
     if operation is None:
+        is_misspelt = step.operation not in context.environment.operations
         detail = say(
-            "A batch cannot run {operation}: it runs only the operations of the API that write, or that get one record.",
+            "A batch cannot run {operation}: it runs only the operations of the API that write, or that get one record.{hint}",
             operation=quote(step.operation),
+            hint=Suggestions(context.environment.batchable).suggest(step.operation) if is_misspelt else "",
         )
         raise Refused("UNKNOWN_OPERATION", detail)
     for secret in operation.secrets & step.body.keys():

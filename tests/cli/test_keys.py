@@ -187,7 +187,7 @@ def test_revoke_ends_a_key_for_good(trellis: Trellis, trellis_json: TrellisJson)
     assert refused.stderr.startswith("KEY_REVOKED: The key 'Plugin' was revoked at ")
 
 
-@pytest.mark.parametrize("arguments", [("show", "x"), ("rotate", "1", "--overlap-days", "x"), ("grant", "1")])
+@pytest.mark.parametrize("arguments", [("show", ""), ("rotate", "1", "--overlap-days", "x"), ("grant", "1")])
 def test_what_cannot_be_read_is_a_usage_error(trellis: Trellis, arguments: tuple[str, ...]) -> None:
     assert trellis("keys", *arguments).exit_code == 2
 
@@ -220,3 +220,42 @@ def test_keys_are_paused_and_resumed(trellis: Trellis, trellis_json: TrellisJson
     assert [key["state"] for key in trellis_json("keys", "list")] == ["paused", "paused", "active"]
     assert "Too much" in trellis("keys", "show", "2").stdout
     assert trellis_json("keys", "resume", "1")["state"] == "active"
+
+
+def test_a_key_is_named_by_its_id_its_public_part_or_its_name(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    sync = trellis_json("keys", "create", "Calendar sync", "--grant", "calendars.*")
+    for named in (sync["id"], sync["public"], sync["public"].removeprefix("trl_"), sync["key"], "Calendar sync"):
+        assert trellis_json("keys", "show", named)["id"] == sync["id"]
+    assert trellis_json("keys", "pause", "Calendar sync")["state"] == "paused"
+    assert trellis_json("keys", "resume", "Calendar sync")["state"] == "active"
+    assert trellis_json("keys", "grant", "Calendar sync", "forums.list")["grants"][-1] == "forums.list"
+    assert trellis_json("keys", "ungrant", "Calendar sync", "forums.list")["id"] == sync["id"]
+    assert trellis_json("keys", "update", "Calendar sync", "--note", "nightly")["note"] == "nightly"
+    assert trellis_json("keys", "rotate", "Calendar sync")["id"] == sync["id"]
+    assert trellis("restore", "--key", "Calendar sync", "--since", "1h", "--dry-run").exit_code == 0
+    assert trellis_json("keys", "revoke", "Calendar sync")["state"] == "revoked"
+    assert trellis("keys", "show", "Calendar sync").exit_code == 1, "a revoked key has only its id"
+
+
+def test_a_name_of_several_keys_is_refused_with_their_ids_and_changes_none(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    first, second = (trellis_json("keys", "create", "Sync")["id"] for _ in range(2))
+    refused = trellis("keys", "revoke", "Sync")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == f"2 keys have the name 'Sync'. Give the id of the one that you mean: {first}, {second}.\n"
+    assert [key["state"] for key in trellis_json("keys", "list")] == ["active", "active"]
+
+
+def test_a_whole_number_is_an_id_even_if_a_key_has_it_as_its_name(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("keys", "create", "7")
+    for number in ("7", "0", "9" * 30):
+        assert trellis("keys", "revoke", number).exit_code == 1
+    assert trellis_json("keys", "list")[0]["state"] == "active"
+
+
+def test_what_names_no_key_is_refused_without_a_secret(trellis: Trellis) -> None:
+    lost = "trl_abcdefgh_" + "x" * 38
+    refused = trellis("keys", "show", lost)
+    assert refused.exit_code == 1
+    assert "`trellis keys list` lists all keys" in refused.stderr
+    assert "x" * 38 not in refused.output
+    assert trellis("keys", "pause", " ").exit_code == 2

@@ -156,6 +156,7 @@ def test_children_that_are_in_the_way(trellis: Trellis) -> None:
         (("dance",), 1, "There is no operation 'dance'. `trellis routes` lists them."),
         (("forums.get",), 2, "forums.get is about one record: pass its id as a whole number, such as id=5."),
         (("forums.get", "id=first"), 2, "pass its id as a whole number"),
+        (("keys.pause", "Calendar sync"), 2, "such as id=5. `trellis run keys.list` lists the ids."),
         (("forums.create", "News"), 2, "'News' is not a parameter. Write name=value, or name:=JSON."),
         (("forums.create", "name=A", "theme:=[1"), 2, "The value of theme is not JSON"),
         (("forums.create", "name=A", "name=B"), 1, "'name' is sent more than once"),

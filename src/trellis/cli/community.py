@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import uuid4
 
 import typer
 
-from trellis.cli.terminal import Failure, say
+from trellis.cli.terminal import MISUSED, Failure, refuse_empty, say
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
-from trellis.core.fields import MAX_ID, Invalid, invalid_id
+from trellis.core.fields import MAX_ID, Invalid, invalid_id, parse_whole_number
 from trellis.core.gate import Gate, Result
-from trellis.core.keys import REASON, tidy_reason, to_one_line
+from trellis.core.keys import REASON, redact_keys, tidy_reason, to_one_line
 from trellis.core.operation import Call
 from trellis.core.paging import MOST_PER_PAGE, read_all
 from trellis.errors import Fault, Refused, refuse_faults
@@ -21,6 +21,8 @@ from trellis.settings import Settings, SettingsError
 from trellis.store.condition import Condition, describe_database, explain_condition, explain_error, find_condition, find_file
 from trellis.store.engine import find_reserved
 from trellis.traces import Traces
+
+_NAME_IT: Final = "Give the id of a key, its public part or its name."
 
 
 def _check_reason(text: str | None) -> str | None:
@@ -36,6 +38,9 @@ Reason = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="The reason; recorded in the event log.", callback=_check_reason),
 ]
+
+KEY_HELP: Final = "The key: its id, its public part or its name; see `trellis keys list`."
+OneKey = Annotated[str, typer.Argument(metavar="KEY", help=KEY_HELP, show_default=False, callback=refuse_empty(_NAME_IT))]
 
 
 @contextmanager
@@ -117,3 +122,24 @@ def act(
 def list_all(gate: Gate, operation: str) -> list[dict[str, Any]]:
     """Return all records of an operation that lists them in pages."""
     return read_all(lambda page: act(gate, operation, {"page": page, "perPage": MOST_PER_PAGE}).value)
+
+
+def find_key(gate: Gate, named: str) -> int:
+    """Return the id of a key that is named by its id, its public part or its name, as `trellis may` takes it.
+
+    A whole number is always an id, and a revoked key has no name. Raises Failure, with the ids if several keys have the name.
+    """
+    if (number := parse_whole_number(named)) is not None:
+        return number
+    keys = list_all(gate, "keys.list")
+    public = f"trl_{named.removeprefix('trl_').partition('_')[0]}"
+    found = [key["id"] for key in keys if key["public"] == public]
+    found = found or [key["id"] for key in keys if key["name"] == named and key["revokedAt"] is None]
+    if not found:
+        raise Failure(f"There is no key '{redact_keys(named)}'. `trellis keys list` lists all keys; a revoked one has only its id.")
+    if len(found) > 1:
+        ids = ", ".join(map(str, found))
+        raise Failure(
+            f"{len(found)} keys have the name '{redact_keys(named)}'. Give the id of the one that you mean: {ids}.", MISUSED
+        )
+    return int(found[0])

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trellis.cli.community import act, community, list_all
+from trellis.cli.community import OneKey, act, community, find_key, list_all
 from trellis.cli.terminal import MISUSED, Failure, Json, make_app, refuse_empty, say, show, show_json, show_table
 from trellis.core.bounds import PROPOSE
 from trellis.core.dialect import DIALECTS, TRELLIS
@@ -16,7 +16,6 @@ app = make_app(help="Create, list, change, rotate and revoke API keys.", no_args
 
 _FEW = 3  # the most grants that a list names; more are counted
 
-Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The key's id; see `trellis keys list`.", show_default=False)]
 Patterns = Annotated[
     list[str],
     typer.Argument(
@@ -144,15 +143,15 @@ def list_keys(json: Json = False) -> None:
 
 
 @app.command("show")
-def show_key(key: Id, json: Json = False) -> None:
+def show_key(key: OneKey, json: Json = False) -> None:
     """Show a key and everything it may do, but never its secret."""
     with community(Settings.load()) as gate:
-        _show(act(gate, "keys.get", target=key).value, json)
+        _show(act(gate, "keys.get", target=find_key(gate, key)).value, json)
 
 
 @app.command()
 def grant(
-    key: Id,
+    key: OneKey,
     operations: Patterns,
     *,
     propose: Annotated[bool, typer.Option("--propose", help="It may only propose them; somebody else has to approve.")] = False,
@@ -173,7 +172,7 @@ def grant(
 
 @app.command()
 def update(
-    key: Id,
+    key: OneKey,
     *,
     name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="What the key is for.")] = None,
     owner: Owner = None,
@@ -221,25 +220,25 @@ def update(
 
 
 @app.command()
-def ungrant(key: Id, operations: Patterns, json: Json = False) -> None:
+def ungrant(key: OneKey, operations: Patterns, json: Json = False) -> None:
     """Remove operations from a key, from its next request on."""
     _change(key, {"ungrant": operations}, json)
 
 
 @app.command()
 def rotate(
-    key: Id,
+    key: OneKey,
     overlap_days: Annotated[int, typer.Option(help="For how many days, 0 to 7, the old secret remains valid.")] = 0,
     json: Json = False,
 ) -> None:
     """Generate a new secret for a key and show it, once. A secret from before the last rotation ends at once."""
     with community(Settings.load()) as gate:
-        _show_once(act(gate, "keys.rotate", {"overlapDays": overlap_days}, key).value, json)
+        _show_once(act(gate, "keys.rotate", {"overlapDays": overlap_days}, find_key(gate, key)).value, json)
 
 
 @app.command()
 def revoke(
-    key: Id,
+    key: OneKey,
     reason: Why = None,
     keep_webhooks: Annotated[
         bool,
@@ -250,7 +249,7 @@ def revoke(
     """Revoke a key for good, and switch off the webhooks that it has created. It stays in the list and in the log."""
     raw = {"keepWebhooks": keep_webhooks, **_because(reason)}
     with community(Settings.load()) as gate:
-        result = act(gate, "keys.revoke", raw, key, reason=reason)
+        result = act(gate, "keys.revoke", raw, find_key(gate, key), reason=reason)
         off = act(gate, "events.get", target=result.event).value["touched"]
         _show(result.value, json)
     if off:
@@ -259,20 +258,20 @@ def revoke(
 
 @app.command()
 def pause(
-    key: Id,
+    key: OneKey,
     reason: Why = None,
     json: Json = False,
 ) -> None:
     """Refuse every request of a key until it is resumed."""
     with community(Settings.load()) as gate:
-        _show(act(gate, "keys.pause", _because(reason), key, reason=reason).value, json)
+        _show(act(gate, "keys.pause", _because(reason), find_key(gate, key), reason=reason).value, json)
 
 
 @app.command()
-def resume(key: Id, json: Json = False) -> None:
+def resume(key: OneKey, json: Json = False) -> None:
     """Let a paused key be used again, as it was before."""
     with community(Settings.load()) as gate:
-        _show(act(gate, "keys.resume", target=key).value, json)
+        _show(act(gate, "keys.resume", target=find_key(gate, key)).value, json)
 
 
 @app.command("pause-preset")
@@ -303,9 +302,9 @@ def _describe_bound(under: list[str] | None, until: str | None, per_day: int | N
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _change(key: int, raw: dict[str, Any], json: bool) -> None:
+def _change(key: str, raw: dict[str, Any], json: bool) -> None:
     with community(Settings.load()) as gate:
-        answer = act(gate, "keys.update", raw, key)
+        answer = act(gate, "keys.update", raw, find_key(gate, key))
         _show(answer.value, json)
     if answer.event is None:
         say("Nothing to change.")

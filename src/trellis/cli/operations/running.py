@@ -2,8 +2,6 @@
 
 import json as json_text
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -14,7 +12,7 @@ from trellis.cli.secrets import take_secrets
 from trellis.cli.terminal import MISUSED, Failure, Json, make_app, progress_of, show, show_document, show_json, show_table
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
-from trellis.core.fields import Field, parse_json, parse_whole_number
+from trellis.core.fields import Field, Suggestions, parse_json, parse_whole_number
 from trellis.core.operation import Operation, RawText
 from trellis.errors import Refused
 from trellis.kinds import KINDS
@@ -63,10 +61,10 @@ def run(  # Typer needs one parameter per option
         _run(operation, parameters or [], reason, json=json)
 
 
-def _run(name: str, parameters: Iterable[str], reason: str | None, *, json: bool) -> None:
+def _run(name: str, parameters: list[str], reason: str | None, *, json: bool) -> None:
     with community(Settings.load()) as gate:
         found = _find_operation(gate.catalogue, name)
-        target, raw = _parse_arguments(found, parameters)
+        target, raw = _parse_arguments(gate.catalogue, found, parameters)
         with progress_of(f"Running {found.name}") as progress:
             answer = act(gate, found.name, raw, target, reason=reason, progress=progress)
     if isinstance(answer.value, RawText):
@@ -100,13 +98,15 @@ def _describe_field(field: Field) -> tuple[str, str, str, str]:
 
 
 def _find_operation(catalogue: Catalogue, name: str) -> Operation:
-    if name not in catalogue and (near := get_close_matches(name, catalogue, 1)):
-        raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'. Did you mean {near[0]}?")
+    if name not in catalogue and (hint := Suggestions(catalogue).suggest(name)):
+        raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'.{hint}")
     return catalogue.find(name)
 
 
-def _parse_arguments(operation: Operation, parameters: Iterable[str]) -> tuple[int | None, dict[str, Any]]:
+def _parse_arguments(catalogue: Catalogue, operation: Operation, parameters: list[str]) -> tuple[int | None, dict[str, Any]]:
     """Parse the arguments: the id of the record that the operation is about, and the parameters by name."""
+    if operation.has_target and any("=" not in parameter and not parameter.isdigit() for parameter in parameters):
+        raise _refuse_target(catalogue, operation)  # it may be the name of a record
     pairs = [_pair(f"id={parameter}" if operation.has_target and parameter.isdigit() else parameter) for parameter in parameters]
     # Brackets are parsed as in a form, with numbers as placeholders for the values, which may be any JSON.
     raw = parse_query(urlencode([(name, place) for place, (name, _) in enumerate(pairs)]).encode())
@@ -115,8 +115,14 @@ def _parse_arguments(operation: Operation, parameters: Iterable[str]) -> tuple[i
         return None, raw
     target = parse_whole_number(raw.pop("id", None))
     if target is None:
-        raise Failure(f"{operation.name} is about one record: pass its id as a whole number, such as id=5.", MISUSED)
+        raise _refuse_target(catalogue, operation)
     return target, raw
+
+
+def _refuse_target(catalogue: Catalogue, operation: Operation) -> Failure:
+    listing = f"{operation.resource}.list"
+    where = f" `trellis run {listing}` lists the ids." if listing in catalogue else ""
+    return Failure(f"{operation.name} is about one record: pass its id as a whole number, such as id=5.{where}", MISUSED)
 
 
 def _pair(parameter: str) -> tuple[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from trellis.cli.community import Reason, act, community
+from trellis.cli.community import KEY_HELP, Reason, act, community, find_key
 from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, refuse_empty, say, show, show_json
 from trellis.core.fields import Invalid, Timestamp
 from trellis.core.gate import Gate
@@ -32,7 +32,8 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
         typer.Option("--change-set", metavar="ID", min=1, help="Undo all of this change set.", show_default=False),
     ] = None,
     key: Annotated[
-        int | None, typer.Option("--key", metavar="ID", min=1, help="Undo what this key did, with --since.", show_default=False)
+        str | None,
+        typer.Option("--key", metavar="KEY", help=f"Undo what a key did, with --since. {KEY_HELP}", callback=refuse_empty()),
     ] = None,
     since: Annotated[
         str | None,
@@ -74,7 +75,7 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
         elif change_set is not None:
             name, target, raw = "changesets.restore", change_set, {"skipConflicts": skip_conflicts}
         else:
-            name, target = "events.restore_of_key", key or 0
+            name, target = "events.restore_of_key", find_key(gate, key or "")
             raw = {"since": _parse_since(gate, since or ""), "skipConflicts": skip_conflicts}
         if after is not None:
             raw["after"] = after
@@ -92,7 +93,7 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
 def _check_options(
     event: int | None,
     change_set: int | None,
-    key: int | None,
+    key: str | None,
     *,
     since: str | None,
     after: int | None,
@@ -101,7 +102,7 @@ def _check_options(
 ) -> None:
     """Refuse options that do not say what to undo, or that do not fit together. Raises Failure."""
     if sum(one is not None for one in (event, change_set, key)) != 1:
-        raise Failure("Say what to undo: the number of an event, --change-set ID, or --key ID with --since WHEN.", MISUSED)
+        raise Failure("Say what to undo: the number of an event, --change-set ID, or --key KEY with --since WHEN.", MISUSED)
     if (key is None) != (since is None):
         raise Failure("--key and --since belong together: --key 3 --since 1h undoes what key 3 did in the last hour.", MISUSED)
     if event is not None and (after is not None or skip_conflicts):

@@ -21,6 +21,7 @@ from trellis.core.fields import (
     split_list,
 )
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress, run_together
+from trellis.core.references import MOST_BYTES, REFERENCE, References, is_reference
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
 from trellis.errors import Fault, Refused, refuse_faults
@@ -32,9 +33,8 @@ from trellis.store.engine import Transaction
 MOST: Final = 1000  # operations in a batch
 # All other writes wait for a batch, and references and copies multiply what its request contains: copying the result of a copy
 # doubles it each time. So a batch is refused after the operation with which it has changed more than this many records or returned
-# more than this many bytes, and its references may stand for at most this many bytes.
+# more than MOST_BYTES, and its references may stand for at most MOST_BYTES.
 MOST_RECORDS: Final = 10_000
-MOST_BYTES: Final = 8 * 2**20
 BATCH: Final = Verb(
     name="batch",
     method="POST",
@@ -49,7 +49,6 @@ BATCH: Final = Verb(
 )
 _NAME: Final = Text(100, 1)
 _TAG: Final = Text(255, 1)
-_REFERENCE: Final = "$ref"
 
 
 class Step(NamedTuple):
@@ -95,7 +94,7 @@ class Steps:
         return steps
 
     def schema(self) -> dict[str, Any]:
-        reference = {"type": "object", "properties": {_REFERENCE: {"type": "string"}}, "required": [_REFERENCE]}
+        reference = {"type": "object", "properties": {REFERENCE: {"type": "string"}}, "required": [REFERENCE]}
         properties = {
             "operation": _NAME.schema() | {"description": "The name of the operation, such as `forums.create`."},
             "id": {
@@ -125,14 +124,14 @@ def _parse_step(raw: Any, index: int) -> Step:
     name = _parse_member(raw["as"], index, "as", _NAME.parse) if "as" in raw else ""
     if_match = _parse_member(raw["ifMatch"], index, "ifMatch", _parse_tag) if "ifMatch" in raw else ""
     target = raw.get("id")
-    if target is not None and not _is_reference(target):
+    if target is not None and not is_reference(target):
         target = _parse_member(target, index, "id", NodeId().parse)
     if "." in name:
         raise Invalid(
             say(
                 "[{index}]: as must not contain a dot, since {reference} adds one after it, not {name}.",
                 index=index,
-                reference=_REFERENCE,
+                reference=REFERENCE,
                 name=quote(name),
             )
         )
@@ -160,10 +159,6 @@ def _parse_tag(raw: Any) -> str:
     return tag
 
 
-def _is_reference(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.keys() == {_REFERENCE}
-
-
 # --- running ------------------------------------------------------------------------------------------------------
 
 
@@ -174,7 +169,7 @@ def _batch(context: Context) -> Outcome:
         raise refuse_faults(Fault("operations", "MISSING_VALUE", say("operations is needed: list what to do.")))
     dry = bool(context.input.get(DRY_RUN.name))
     progress = Progress(context.call, len(steps))
-    references = _References(context.tx)
+    references = References(context.tx)
     returned: list[dict[str, Any]] = []
     public: list[dict[str, Any]] = []
     tried: list[dict[str, Any]] = []
@@ -210,7 +205,7 @@ def _count_records(tx: Transaction, outcome: Outcome, before: int) -> int:
     return 1 + len(outcome.touched) if is_its_own else events.count_records(tx, before, last)
 
 
-def _run_steps(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Outcome]:
+def _run_steps(context: Context, steps: Sequence[Step], references: References) -> Iterator[Outcome]:
     """Yield the outcomes of the steps in order; consecutive similar steps run together. Raises Refused for the next step."""
     done = 0
     while done < len(steps):
@@ -220,7 +215,7 @@ def _run_steps(context: Context, steps: Sequence[Step], references: "_References
         done += len(calls)
 
 
-def _build_alike(context: Context, steps: Sequence[Step], references: "_References") -> Iterator[Call]:
+def _build_alike(context: Context, steps: Sequence[Step], references: References) -> Iterator[Call]:
     """Yield the calls of the first step and of those after it that can run together with it. Raises Refused for the first step."""
     first = steps[0]
     yield (call := _build_call(context, first, references))
@@ -245,7 +240,7 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
         yield call._replace(operation=step.operation, raw=step.body, target=step.id if isinstance(step.id, int) else None)
 
 
-def _build_call(context: Context, step: Step, references: "_References") -> Call:
+def _build_call(context: Context, step: Step, references: References) -> Call:
     operation = context.environment.batchable.get(step.operation)
     if operation is None:
         is_misspelt = step.operation not in context.environment.operations
@@ -257,7 +252,7 @@ def _build_call(context: Context, step: Step, references: "_References") -> Call
         raise Refused("UNKNOWN_OPERATION", detail)
     for secret in operation.secrets & step.body.keys():
         if isinstance(step.body[secret], Mapping):  # it would be hashed while all other writes wait
-            detail = say("{secret} must be text: a password cannot be a {reference}.", secret=secret, reference=_REFERENCE)
+            detail = say("{secret} must be text: a password cannot be a {reference}.", secret=secret, reference=REFERENCE)
             raise refuse_faults(Fault(secret, "INVALID_VALUE", detail))
     body, target = references.resolve(step.body), references.resolve(step.id)
     if not isinstance(body, Mapping):
@@ -285,45 +280,6 @@ def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
         raise refuse_faults(Fault("id", "INVALID_VALUE", say("id {detail}", detail=invalid.detail))) from None
 
 
-class _References:
-    """Resolves the references of a batch. `results` are the results of its operations, by the names that the request gives them.
-
-    `size` is how many bytes the references that have been resolved stand for.
-    """
-
-    def __init__(self, tx: Transaction) -> None:
-        self.results: dict[str, Any] = {}
-        self._tx = tx
-        self.size = 0
-
-    def resolve(self, value: Any) -> Any:
-        """Replace references by what they refer to. Raises Refused if that is nothing, or too much in all."""
-        if _is_reference(value):
-            found = self._follow(value[_REFERENCE])
-            self.size += len(self._tx.encode(found))
-            if self.size > MOST_BYTES:
-                raise _refuse_references()
-            return found
-        if isinstance(value, Mapping):
-            return {name: self.resolve(below) for name, below in value.items()}
-        return [self.resolve(below) for below in value] if isinstance(value, list | tuple) else value
-
-    def _follow(self, reference: Any) -> Any:
-        name, *path = str(reference).split(".")
-        found: Any = self.results if name else {}
-        for step in (name, *path):
-            if not isinstance(found, Mapping) or step not in found:
-                detail = say(
-                    "{reference} {reference2} refers to nothing: write the `as` of an earlier operation and a member, such as "
-                    "news.id.",
-                    reference=_REFERENCE,
-                    reference2=quote(reference),
-                )
-                raise refuse_faults(Fault(_REFERENCE, "INVALID_VALUE", detail))
-            found = found[step]
-        return found
-
-
 def _refuse_step(index: int, step: Step, refused: Refused) -> Refused:
     detail = say(
         "Operation {index} of the batch ({operation}) was refused, so nothing was done. {detail}",
@@ -344,17 +300,6 @@ def _refuse_size(done: int) -> Refused:
             "The first {count:,} operations change more than {most_records:,} records, or return more than {most_bytes} MiB, "
             "which is the limit of a batch. Nothing was done. Send fewer operations at once.",
             most_records=MOST_RECORDS,
-            most_bytes=MOST_BYTES >> 20,
-        ),
-    )
-
-
-def _refuse_references() -> Refused:
-    return Refused(
-        "BATCH_TOO_LARGE",
-        say(
-            "Up to here, the references of the batch stand for more than {most_bytes} MiB, which is the limit. Send fewer "
-            "operations at once.",
             most_bytes=MOST_BYTES >> 20,
         ),
     )

@@ -31,9 +31,9 @@ access_log: Final = logging.getLogger("trellis.access")
 SERVER_STATUS: Final = "trellis.server.status"  # key in the scope: the status that the server has sent instead of the application
 
 
-def log_refused(status: int, path: str, address: str) -> None:
+def log_refused(status: int, path: str, address: str, request_id: str) -> None:
     """Log a request that the server refused before it reached the application. `path` is what was read of it, without keys."""
-    facts = {"path": redact_links(path) or None, "status": status, "address": address or None}
+    facts = {"path": redact_links(path) or None, "status": status, "address": address or None, "request": request_id or None}
     access_log.info("The server refused %s: %d", f"a request to {facts['path']}" if path else "what came", status, extra=facts)
 
 

@@ -1,5 +1,6 @@
 """Limits on connections of a running service: whoever does not send, or does not read, is cut off, and nobody else notices."""
 
+import json
 import logging
 import re
 import resource
@@ -8,8 +9,10 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from email import message_from_bytes
+from email.message import Message
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -23,6 +26,7 @@ from tests.wait import wait_until
 from trellis.cli import main
 from trellis.cli.limits import OncePerMinute
 from trellis.http.policy import NO_SNIFFING, POLICY
+from trellis.refusals import REFUSALS
 
 __all__ = ["database", "serve", "service"]
 
@@ -206,6 +210,41 @@ def test_a_head_of_more_than_64_kib_is_refused(service: Service, name: str, piec
     with connected(service) as connection:
         connection.sendall(HALF + b"x" * 60_000 + b"\r\nConnection: close\r\n\r\n")
         assert status(rest(connection)) == b"200"
+
+
+def test_what_the_server_refuses_is_a_problem_document_that_says_what_to_do(serve: MakeService, key: MakeKey) -> None:
+    public_url = "https://forum.example"
+    service = serve(connections=8, head_timeout=1, body_timeout=1, public_url=public_url, log_format="json", access_log=True)
+    begun = f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key('*')}\r\nX-Request-Id: mine\r\n"
+    half_body = f"{begun}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode()
+    for sent, expected, message, advice in (
+        (b"BREW /api/forums/forums HTTP/1.1\r\nHost: h\r\n\r\n", 400, "MALFORMED_REQUEST", "Send GET, HEAD, OPTIONS, POST,"),
+        (HALF, 408, "REQUEST_TIMEOUT", "on a new connection."),
+        (half_body, 408, "REQUEST_TIMEOUT", "on a new connection."),
+        (HALF + b"x" * 70_000 + b"\r\n\r\n", 431, "HEAD_TOO_LARGE", "Send long values in the body"),
+    ):
+        with connected(service) as connection:
+            connection.sendall(sent)
+            problem, headers = read_problem(rest(connection))
+        assert (problem["status"], problem["errorMessage"], problem["errorCode"]) == (expected, message, REFUSALS[message].code)
+        assert advice in problem["detail"]
+        assert problem["type"] == f"{public_url}/api/docs#{message}"
+        assert headers["x-request-id"] == problem["requestId"] == ("mine" if sent is half_body else problem["requestId"])
+        wait_until(lambda number=problem["requestId"]: f'"request": "{number}"' in service.output)  # type: ignore[misc]
+    with ExitStack() as open_ones:
+        for _ in range(4):
+            ask(open_ones.enter_context(connected(service, STRANGER)))
+        with connected(service, STRANGER) as further:
+            problem, headers = read_problem(rest(further))
+    assert (problem["status"], problem["errorMessage"], headers["retry-after"]) == (503, "TOO_MANY_CONNECTIONS", "1")
+
+
+def read_problem(answer: bytes) -> tuple[dict[str, Any], Message]:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    headers = message_from_bytes(head.partition(b"\r\n")[2])
+    assert (headers["content-type"], headers["connection"]) == ("application/problem+json", "close")
+    assert int(headers["content-length"]) == len(body)
+    return json.loads(body), headers
 
 
 def test_a_body_that_does_not_come_is_waited_for_no_longer(

@@ -1,11 +1,13 @@
 """Refusals over HTTP: the problem document of RFC 9457, and its headers."""
 
-from typing import Any
+from typing import Any, Final
 
 from trellis.core.keys import redact_keys
 from trellis.errors import Refused
 from trellis.http.json_body import encode_body
 from trellis.http.routes import REFERENCE
+
+PROBLEM: Final = b"application/problem+json"
 
 
 def format_problem(refused: Refused, base_url: str, request_id: str, *, pretty: bool = False) -> bytes:

@@ -10,34 +10,58 @@ from enum import Enum
 from http import HTTPStatus
 from typing import NamedTuple
 
+from trellis.errors import Refused
 from trellis.http.asgi import App, Scope
+from trellis.http.problems import PROBLEM, encode_problem_headers, format_problem
+from trellis.refusals import REFUSALS
 
 
 class ServerRefusal(Enum):
-    """Refusals that the server sends in the application's place: the status, and the reason under which monitoring counts them."""
+    """Refusals that the server sends in the application's place: the reason under which monitoring counts them, message, detail."""
 
-    MALFORMED = (HTTPStatus.BAD_REQUEST, "malformed")
-    SLOW_HEAD = (HTTPStatus.REQUEST_TIMEOUT, "slow head")
-    SLOW_BODY = (HTTPStatus.REQUEST_TIMEOUT, "slow body")
-    LARGE_HEAD = (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "large head")
-    CONNECTIONS = (HTTPStatus.SERVICE_UNAVAILABLE, "connections")
-    WRITES = (HTTPStatus.SERVICE_UNAVAILABLE, "writes")
+    MALFORMED = (
+        "malformed",
+        "MALFORMED_REQUEST",
+        "This cannot be read as HTTP/1.1, or its method is unknown. Send GET, HEAD, OPTIONS, POST, PUT or DELETE, without TLS.",
+    )
+    SLOW_HEAD = (
+        "slow head",
+        "REQUEST_TIMEOUT",
+        "The headers did not arrive in time, and nothing was done. Send the request without pauses, on a new connection.",
+    )
+    SLOW_BODY = (
+        "slow body",
+        "REQUEST_TIMEOUT",
+        "The body did not arrive in time, and nothing was done. Send it without pauses, on a new connection.",
+    )
+    LARGE_HEAD = (
+        "large head",
+        "HEAD_TOO_LARGE",
+        "The request line and the headers take more than 64 KiB. Send long values in the body, and fewer cookies.",
+    )
+    CONNECTIONS = (
+        "connections",
+        "TOO_MANY_CONNECTIONS",
+        "There are too many connections. Keep connections open and use them again, and try again in a second.",
+    )
+    WRITES = ("writes", "BUSY", "")  # the application provides the response
 
     @property
     def status(self) -> HTTPStatus:
-        return self.value[0]
+        return HTTPStatus(REFUSALS[self.value[1]].status)
 
     @property
     def reason(self) -> str:
-        return self.value[1]
+        return self.value[0]
 
-    def write(self, also: Iterable[tuple[bytes, bytes]]) -> bytes:
-        """Return the response with which the server ends a connection, with these headers too."""
-        body = f"{self.status.value} {self.status.phrase}\n".encode()
-        headers = [(b"connection", b"close"), (b"content-type", b"text/plain; charset=utf-8")]
-        headers += [(b"retry-after", b"1")] if self.status is HTTPStatus.SERVICE_UNAVAILABLE else []
-        headers += [(b"content-length", b"%d" % len(body)), *also]
-        return b"HTTP/1.1 " + body.replace(b"\n", b"\r\n") + write_headers(headers) + b"\r\n" + body
+    def write(self, also: Iterable[tuple[bytes, bytes]], base_url: str, request_id: str) -> bytes:
+        """Return the response with which the server ends a connection, with these headers too: a problem document."""
+        _, message, detail = self.value
+        refused = Refused(message, detail)
+        body = format_problem(refused, base_url, request_id)
+        headers = [(b"connection", b"close"), (b"content-type", PROBLEM), *encode_problem_headers(refused)]
+        headers += [(b"x-request-id", request_id.encode("latin-1")), (b"content-length", b"%d" % len(body)), *also]
+        return f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\n".encode() + write_headers(headers) + b"\r\n" + body
 
 
 class Writes:

@@ -211,4 +211,15 @@ ROWS: Final = (
             example="67,108,864 bytes of earlier answers are waiting to be read by this caller. Read them, or close the "
                     "connections.",
             headers={"Retry-After": "1"}),
+    # --- the server, before the application sees the request ------------------------------------------------------
+    Refusal("1T119/1", "REQUEST_TIMEOUT", 408, "The request did not arrive in time", Scope.NONE,
+            when="The headers or the body did not arrive in time. The connection is closed, and nothing was done.",
+            example="The body did not arrive in time, and nothing was done. Send it without pauses, on a new connection."),
+    Refusal("1T119/2", "HEAD_TOO_LARGE", 431, "The request line and headers are too large", Scope.NONE,
+            when="The request line and the headers take more than 64 KiB together. The connection is closed, and nothing was done.",
+            example="The request line and the headers take more than 64 KiB. Send long values in the body, and fewer cookies."),
+    Refusal("1T119/3", "TOO_MANY_CONNECTIONS", 503, "There are too many connections", Scope.NONE,
+            when="The service, or the caller's address, has too many connections open. This one is closed, and nothing was done.",
+            example="There are too many connections. Keep connections open and use them again, and try again in a second.",
+            headers={"Retry-After": "1"}),
 )

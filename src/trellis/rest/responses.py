@@ -10,11 +10,10 @@ from trellis.core.paging import serialize_page
 from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused
 from trellis.http.api import ApiRequest, ApiResponse, CachedResponse, Headers, is_not_modified
-from trellis.http.problems import encode_problem_headers, format_problem
+from trellis.http.problems import PROBLEM, encode_problem_headers, format_problem
 from trellis.rest.dialect import Translator, encode_answer
 from trellis.rest.links import build_links
 
-_PROBLEM: Final = b"application/problem+json"
 _RECORDS: Final = b'"results":'
 
 
@@ -70,6 +69,6 @@ def respond_to_refusal(request: ApiRequest, refused: Refused, translator: Transl
     """Return a problem document (RFC 9457), or the error document of a dialect."""
     if translator is None:
         body = format_problem(refused, request.base, request.request_id, pretty=request.pretty)
-        return ApiResponse(refused.status, body, encode_problem_headers(refused), _PROBLEM)
+        return ApiResponse(refused.status, body, encode_problem_headers(refused), PROBLEM)
     status, body = translator.format_refusal(refused, pretty=request.pretty)
     return ApiResponse(status, body, encode_problem_headers(refused), translator.dialect.error_type.encode())

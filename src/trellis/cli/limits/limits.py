@@ -18,7 +18,8 @@ class Limits:
     """The most connections of a process, and the seconds for a head, a body, the next request, and an answer to be read.
 
     `for_metrics` is the number of connections reserved for a port of the metrics. `headers` are the headers of responses that the
-    server sends in the application's place, besides those that describe the body; `logs`: such responses are logged.
+    server sends in the application's place, besides those that describe the body, and `base_url` is the address of the service in
+    these, if it is known; `logs`: such responses are logged.
     """
 
     connections: int
@@ -28,6 +29,7 @@ class Limits:
     send: float
     proxies: tuple[str, ...] = ()
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    base_url: str = ""
     logs: bool = False
     for_metrics: int = _FOR_METRICS
 
@@ -57,7 +59,9 @@ def limits_of(settings: Settings, descriptors: int) -> Limits:
     most = min(settings.connections, max(descriptors - _count_others(settings), descriptors // 4))
     times = settings.head_timeout, settings.body_timeout, settings.idle_timeout, settings.send_timeout
     headers = (POLICY, NO_SNIFFING, *settings.transport_headers)
-    return Limits(most, *times, tuple(list_forms(settings.trusted_proxies)), headers, settings.access_log)
+    return Limits(
+        most, *times, tuple(list_forms(settings.trusted_proxies)), headers, settings.public_url or "", settings.access_log
+    )
 
 
 def _count_others(settings: Settings) -> int:

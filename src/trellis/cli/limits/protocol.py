@@ -5,6 +5,7 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from secrets import token_hex
 from typing import Any, Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -17,6 +18,7 @@ from trellis.cli.limits.pacing import Flow, Patience, Step
 from trellis.cli.limits.ready import ReadyRequests
 from trellis.core.keys import redact_path
 from trellis.core.networks import write_plain
+from trellis.http.api import REQUEST
 from trellis.http.server import ServerHooks, ServerRefusal, Whole, write_headers
 from trellis.logs import SERVER_STATUS, log_refused
 
@@ -367,8 +369,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if after_another or self.pipeline:
             self.transport.abort()
             return
-        self._record(refusal)
-        self.transport.write(refusal.write(self._limits.headers))
+        request_id = self._record(refusal, token_hex(12))
+        self.transport.write(refusal.write(self._limits.headers, self._limits.base_url, request_id))
         if self._connections.may_linger(self):  # closing while bytes arrive would take the answer away from the caller
             self.transport.write_eof()
             self.loop.call_later(_LINGER, self.transport.close)
@@ -383,13 +385,15 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self._refuse(ServerRefusal.MALFORMED, after_another=self._step is Step.BODY and self._has_begun_to_answer())
 
-    def _record(self, refusal: ServerRefusal) -> None:
-        """Count an answer in the application's place, and log it: in its own line, or in that of a request under way."""
+    def _record(self, refusal: ServerRefusal, request_id: str = "") -> str:
+        """Count an answer in the application's place, and log it, alone or with the request under way. Return the request's id."""
         self._hooks.refused[refusal] += 1
         status = refusal.status
         if self._is_answering():
             scope: Any = self.cycle.scope
             scope[SERVER_STATUS] = status.value
-        elif self._limits.logs:
-            url, is_known = getattr(self, "url", b""), self._step is not Step.REQUEST
-            log_refused(status.value, redact_path(url.partition(b"?")[0].decode("latin-1")) if is_known else "", self._address)
+            return scope[REQUEST].request_id if REQUEST in scope else request_id
+        if self._limits.logs:
+            url = getattr(self, "url", b"").partition(b"?")[0] if self._step is not Step.REQUEST else b""
+            log_refused(status.value, redact_path(url.decode("latin-1")), self._address, request_id)
+        return request_id

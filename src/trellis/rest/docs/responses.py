@@ -28,6 +28,7 @@ STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own phrases differ between
     403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
+    408: "Request Timeout",
     409: "Conflict",
     410: "Gone",
     412: "Precondition Failed",
@@ -35,6 +36,7 @@ STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own phrases differ between
     415: "Unsupported Media Type",
     422: "Unprocessable Content",
     429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
     500: "Internal Server Error",
     503: "Service Unavailable",
 }

@@ -82,6 +82,29 @@ def test_every_answer_is_as_the_openapi_document_describes_it(openapi: Json, inv
     assert seen == {name for name in named if name in CATALOGUE and CATALOGUE[name].path is not None} | {"core.hello"}
 
 
+def test_every_error_is_as_the_openapi_document_describes_it(
+    openapi: Json, invision: ApiClient, api: ApiClient, community: Community
+) -> None:
+    promised = openapi["x-dialects"]["invision"]["errors"]
+    for method, path in (
+        ("GET", "/forums/forums/999"),
+        ("DELETE", f"/forums/forums/{community.news}"),
+        ("DELETE", f"/forums/forums/{community.news}?deleteChildrenOrMove=999"),
+        ("DELETE", "/calendar/calendar/999"),
+        ("GET", "/blog/blogs/999"),
+        ("GET", "/core/members"),
+        ("PUT", "/forums/forums"),
+    ):
+        ours, theirs = api(method, path), invision(method, path)
+        problem = ours.json()
+        assert theirs.headers["content-type"] == promised["mediaType"]
+        validate(openapi, promised["schema"], theirs.json())
+        assert theirs.status_code == promised["statuses"].get(problem["errorMessage"], problem["status"])
+        assert theirs.json()["errorCode"] == promised["codes"].get(problem["errorCode"], problem["errorCode"])
+    assert "core.batch" not in promised["operations"]
+    validate(openapi, {"$ref": "#/components/schemas/Problem"}, invision.post("/core/batch", {}).json())
+
+
 def test_blogs_are_described_as_soon_as_they_can_be_read() -> None:
     readable = catalogue_of([replace(kind, over_rest=(LIST, GET, DELETE)) if kind.name == "blogs" else kind for kind in KINDS])
     openapi: Json = orjson.loads(orjson.dumps(document(readable)))

@@ -23,7 +23,7 @@ class Translator:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self._codes = {ours: theirs for shape in dialect.kinds.values() for ours, theirs in shape.codes.items()}
+        self.codes = {ours: theirs for shape in dialect.kinds.values() for ours, theirs in shape.codes.items()}
 
     def find_shape(self, operation: Operation) -> Shape | None:
         """Return the shape of an operation's records in the dialect; None if it has no kind, or the dialect does not cover it."""
@@ -65,7 +65,7 @@ class Translator:
 
     def find_code(self, code: str) -> str:
         """Return the dialect's code for one of our error codes."""
-        return self._codes.get(code, code)
+        return self.codes.get(code, code)
 
 
 def allows_key_in_url(dialect: str) -> bool:

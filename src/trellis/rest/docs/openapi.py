@@ -10,7 +10,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
 from trellis.core.verbs import Body
 from trellis.http.routes import Route, build_routes, find_in_reference
-from trellis.rest.docs.dialect_schemas import build_dialect_schemas, describe_dialects
+from trellis.rest.docs.dialect_schemas import build_dialect_schemas, describe_dialect_errors, describe_dialects
 from trellis.rest.docs.events import build_event_schemas, build_webhooks
 from trellis.rest.docs.examples import given_of, target_of
 from trellis.rest.docs.responses import HEADERS, responses, shared_examples, shared_responses
@@ -52,7 +52,7 @@ A path that is not listed here returns 404 `NO_ENDPOINT`, a method that a path d
 problem documents (RFC 9457) with an `errorCode` and an `errorMessage` that never change their meaning.
 
 A key may have another dialect than this one, for clients of another product: `x-dialects` of an operation names the records that it
-gets in each.
+gets in each, and `x-dialects` of this document the errors.
 
 The reference for people, with examples, is at {base_url}/api/docs."""
 
@@ -82,6 +82,7 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
         "security": [{name: []} for name in _SECURITY],
         "tags": _tags(kinds, own),
         "x-tagGroups": _tag_groups(kinds, own),
+        "x-dialects": describe_dialect_errors(operations),
         "paths": paths,
         "webhooks": build_webhooks(catalogue),
         "components": {

@@ -48,6 +48,7 @@ _OWNER: Final = {
         **{name: {"type": _TYPES[type(value)]} for name, value in _GUEST.items()},
         "primaryGroup": GROUP,
         "secondaryGroups": {"type": "array", "items": GROUP},
+        "customFields": {"type": "array", "items": {}},
     },
 }
 

@@ -21,6 +21,7 @@ from trellis.settings import Settings
 from trellis.store import idempotency, keys, siblings, snapshots
 from trellis.store.condition import explain_error
 from trellis.store.counters import next_number
+from trellis.store.engine import DatabaseInUse
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Transaction
 from trellis.store.lists import pages, search
@@ -307,3 +308,44 @@ def test_a_write_that_is_under_way_is_finished_first(empty_database: Settings) -
     migration.join(60)
     store.close()
     assert find_step(empty_database) == ran[-1] == find_newest_step()
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_reader_of_two_tables_and_the_steps_do_not_end_each_other(empty_database: Settings) -> None:
+    """A step would hold the one table and wait for the other, which the reader has used: then the reader wants the first."""
+    migrate(empty_database, to="0021")
+    locked = (
+        "SELECT 1 FROM pg_locks JOIN pg_database ON oid = database WHERE datname = current_database() "
+        "AND granted AND mode = 'AccessExclusiveLock' AND relation = 'api_keys'::regclass"
+    )
+    told: list[str] = []
+    migration = threading.Thread(target=migrate, args=(empty_database,), kwargs={"on_wait": told.append})
+    with (
+        psycopg.connect(empty_database.database_url, application_name="a report") as reader,
+        psycopg.connect(empty_database.database_url, autocommit=True) as other,
+    ):
+        reader.execute("SELECT count(*) FROM requests")
+        migration.start()
+        wait_until(lambda: other.execute(locked).fetchone() is not None)
+        reader.execute("SELECT count(*) FROM api_keys")
+        wait_until(lambda: bool(told))
+    migration.join(60)
+
+    assert told[0].startswith("Other transactions use what a step needs (process ")
+    assert "(a report), in a transaction for " in told[0]
+    assert find_step(empty_database) == find_newest_step()
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_steps_that_get_no_turn_are_given_up_with_the_reason(empty_database: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.store.migrate._FOR_TABLE", 0.05)
+    monkeypatch.setattr("trellis.store.migrate._PATIENCE", 0.0)
+    migrate(empty_database, to="0021")
+    with psycopg.connect(empty_database.database_url, application_name="a report") as reader:
+        reader.execute("SELECT count(*) FROM requests")
+        with pytest.raises(
+            DatabaseInUse, match=r"was not changed: .* \(process \d+ \(a report\), in a transaction for \d+ s\)"
+        ) as gave_up:
+            migrate(empty_database)
+    assert explain_error(empty_database, gave_up.value) == str(gave_up.value)
+    assert find_step(empty_database) == "0021"

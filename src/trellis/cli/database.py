@@ -7,7 +7,7 @@ import typer
 
 from trellis.cli.community import act, community, explaining
 from trellis.cli.demo import load_sample
-from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, show, show_json, show_table
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, say, show, show_json, show_table
 from trellis.housekeeping import Purges
 from trellis.settings import Settings
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition
@@ -36,7 +36,7 @@ def migrate_database(
             planned = plan_migration(settings)
             show_json(_to_dict(planned)) if json else _tell_plan(planned, describe_database(settings))
             raise typer.Exit(_PLANNED if planned.steps else 0)
-        if at is Condition.READY or not migrate(settings, lambda step: show(f"Ran step {step}.")):
+        if at is Condition.READY or not migrate(settings, lambda step: show(f"Ran step {step}."), on_wait=say):
             show(f"Nothing to do: the database {describe_database(settings)} is at the newest step, {find_newest_step()}.")
             return
         show(f"The database {describe_database(settings)} is ready.")

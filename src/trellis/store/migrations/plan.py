@@ -80,6 +80,12 @@ def plan_migration(settings: Settings) -> Plan:
         engine.dispose()
 
 
+def list_blocked(at: str, to: str) -> set[str]:
+    """Return the tables that the steps after `at` up to `to`, which may be "head", block for others while they run."""
+    steps = (_load(file) for name, file in list_steps().items() if at < name and (to == "head" or name <= to))
+    return {table for step in steps for table in step.effect.blocks}
+
+
 def _load(file: str) -> Any:
     return import_module(f"trellis.store.migrations.versions.{file}")
 

@@ -174,6 +174,54 @@ def test_of_what_an_endpoint_answers_only_the_status_counts(
     assert collector.sent <= size  # of twice as much: it was not read
 
 
+class _Dripping(QuietHandler):
+    def do_POST(self) -> None:  # noqa: N802  # the standard library's name
+        self.rfile.read(int(self.headers["content-length"]))
+        dripping: Dripping = self.server.owner
+        dripping.count += 1
+        if dripping.count > 1:
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+            return
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
+        try:
+            while not dripping.over.wait(0.02):  # each byte is in time
+                self.wfile.write(b"x")
+        except OSError:
+            dripping.is_cut.set()
+        self.close_connection = True
+
+
+class Dripping(LocalServer):
+    """A receiver of spans whose first response has a header without an end, which arrives byte by byte."""
+
+    handler: ClassVar[type[QuietHandler]] = _Dripping
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.is_cut, self.over = threading.Event(), threading.Event()
+
+
+def test_an_endpoint_that_never_completes_its_headers_is_cut_and_later_spans_are_sent(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Dripping() as endpoint:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{endpoint.port}")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+        traces = SentTraces()
+        traces.begin("gate", None).end()
+        try:
+            assert endpoint.is_cut.wait(GIVE_UP)
+        finally:
+            endpoint.over.set()
+        wait_until(lambda: "Traces cannot be sent" in caplog.text)
+        traces.begin("gate", None).end()
+        wait_until(lambda: "Traces are sent again" in caplog.text)
+        traces.stop()
+
+
 @pytest.mark.parametrize(
     ("endpoint", "shown"),
     [

@@ -2,9 +2,11 @@
 
 import logging
 import os
+import socket
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from contextlib import suppress
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 import requests
@@ -105,6 +107,8 @@ def _describe_process() -> Resource:
 def _make_exporter() -> SpanExporter:
     is_told = any(os.environ.get(name) for name in _TIMEOUTS)
     session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _LimitedAdapter())
     session.stream = True  # only the status counts: the body is not read, which may have no end
     session.hooks["response"].append(_end_response)
     return OTLPSpanExporter(timeout=None if is_told else _PATIENCE, session=session)
@@ -117,6 +121,43 @@ def _end_response(response: requests.Response, **_: object) -> None:
     response.close()
     if 300 <= response.status_code < 400:
         raise requests.RequestException("a redirect")
+
+
+class _LimitedConnection:
+    """Cuts a connection on which the head of a response is not complete in time. The usual limit begins again with each byte."""
+
+    sock: Any
+    timeout: Any
+
+    def getresponse(self) -> Any:
+        cut = threading.Event()
+        timer = threading.Timer(self.timeout, self._cut, (self.sock, cut))
+        timer.daemon = True
+        timer.start()
+        try:
+            response = super().getresponse()  # type: ignore[misc]  # that of the connection's class
+        finally:
+            timer.cancel()
+        if cut.is_set():  # what was read until then would count as the head
+            response.close()
+            raise TimeoutError
+        return response
+
+    @staticmethod
+    def _cut(connection: socket.socket, cut: threading.Event) -> None:
+        cut.set()
+        with suppress(OSError):  # it has ended by itself
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)  # TLS's own would take from the reading thread what it uses
+
+
+class _LimitedAdapter(requests.adapters.HTTPAdapter):
+    """Opens connections that are cut, be they direct or by a proxy."""
+
+    def get_connection_with_tls_context(self, *given: Any, **named: Any) -> Any:
+        pool = super().get_connection_with_tls_context(*given, **named)
+        if not issubclass(usual := pool.ConnectionCls, _LimitedConnection):
+            pool.ConnectionCls = type("Limited", (_LimitedConnection, usual), {})
+        return pool
 
 
 class _Sender(SpanExporter):

@@ -30,7 +30,7 @@ def migrate_database(
         raise Failure("--json is for --plan.", MISUSED)
     with explaining(settings):
         at = find_condition(settings)
-        if at in {Condition.NEWER, Condition.FOREIGN}:
+        if at in {Condition.NEWER, Condition.FOREIGN, Condition.POOLED}:
             raise Failure(explain_condition(settings, at))
         if plan:
             planned = plan_migration(settings)

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from trellis.settings import Settings, SettingsError, description, variable
 from trellis.store import sqlite
 from trellis.store.engine import NO_WRITES, READ_ONLY, DatabaseInUse
+from trellis.store.inspection import shares_sessions
 from trellis.store.steps import READ_STEP, find_newest_step, find_step, is_known_step, is_newer_step
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Condition(Enum):
     READY = "ready"
     NEWER = "newer"  # migrated by a newer release
     FOREIGN = "foreign"  # it belongs to another program
+    POOLED = "pooled"  # on PostgreSQL: behind a pooler that leaves no connection its own session
 
 
 def find_file(settings: Settings) -> Path | None:
@@ -54,6 +56,8 @@ def find_condition(settings: Settings) -> Condition:
             return Condition.EMPTY
         if "alembic_version" not in tables or (step is not None and _judge(step) is Condition.FOREIGN):
             return Condition.FOREIGN
+    elif shares_sessions(settings):
+        return Condition.POOLED
     step = find_step(settings)
     return Condition.EMPTY if step is None else _judge(step)
 
@@ -76,6 +80,8 @@ def explain_condition(settings: Settings, at: Condition) -> str:
         Condition.NEWER: f"The database {name} is from a newer release of Trellis, and this one goes "
         f"only to step {find_newest_step()}: install that release, or restore an older backup. It was not changed.",
         Condition.FOREIGN: f"The database {name} belongs to another program. It was not changed.",
+        Condition.POOLED: f"The database {name} is behind a pooler that gives each transaction another session, such as PgBouncer "
+        "in transaction mode. Connect to PostgreSQL directly, or through a pool in session mode. It was not changed.",
         Condition.READY: f"The database {name} is ready.",
     }[at]
 

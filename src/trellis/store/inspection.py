@@ -1,17 +1,19 @@
-"""Queries of `trellis doctor` and `/readyz`: the settings of a PostgreSQL server, and whether it accepts writes."""
+"""What is asked of a PostgreSQL server: its settings, whether it accepts writes, and whether a pooler is in front of it."""
 
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from trellis.settings import Settings
 from trellis.store import moments
-from trellis.store.engine import Transaction
+from trellis.store.engine import Transaction, create_engine
 
 _POSTGRESQL: Final = sa.text(
     "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_setting('synchronous_commit'), "
     "current_setting('fsync'), current_setting('max_connections')::int, pg_is_in_recovery(), "
     "current_setting('default_transaction_read_only')::boolean, extract(epoch FROM clock_timestamp())"
 )
+_TIMES: Final = 5  # queries on each of two connections: on a busy pooler, another client may get the session in between
 _ACCEPTS_WRITES: Final = sa.text("SELECT NOT (pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean)")
 
 
@@ -47,3 +49,28 @@ def inspect(tx: Transaction) -> Inspection:
 def accepts_writes(tx: Transaction) -> bool:
     """Return whether the server of a database reports that it accepts writes. True for SQLite, which has no server."""
     return tx.sqlite or bool(tx.connection.execute(_ACCEPTS_WRITES).scalar_one())
+
+
+def shares_sessions(settings: Settings) -> bool:
+    """Return whether a pooler gives the transactions of one connection to several sessions of the server, or the other way round.
+
+    LISTEN, prepared statements, and the settings of a connection (how it follows indexes, and when the server ends an abandoned
+    write) need a session of their own. A direct connection costs one query: a pooler tells its clients another number than that of
+    the server's process, since it passes their requests to cancel on.
+    """
+    engine = create_engine(settings)
+    try:
+        with engine.connect() as one:
+            raw: Any = one.connection.driver_connection
+            if _find_process(one) == raw.info.backend_pid:
+                return False
+            with engine.connect() as another:
+                seen = [(_find_process(one), _find_process(another)) for _ in range(_TIMES)]
+        return len(set(seen)) > 1 or any(mine == theirs for mine, theirs in seen)
+    finally:
+        engine.dispose()
+
+
+def _find_process(connection: sa.Connection) -> int:
+    raw: Any = connection.connection.driver_connection
+    return int(raw.execute("SELECT pg_backend_pid()", prepare=False).fetchone()[0])  # another session would not know it

@@ -7,12 +7,14 @@
 A single file is an object: path → the answer, or a list of the pages.
 """
 
+import fcntl
 import os
 import re
 import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +24,7 @@ from trellis.invision.answers import HELLO, Answers, Parser, ReadingFailed
 
 MOST_BYTES: Final = 64 * 2**20  # of one file
 _PAGE: Final = re.compile(r"page-([0-9]{1,6})\.json", re.ASCII)
+_DRAFT: Final = re.compile(r"[0-9a-f]{8}", re.ASCII)  # ends the name of a folder until all answers are in it
 _NOTHING: Final = "There are no answers of a community in it: it would have folders such as forums/forums with page-1.json."
 
 
@@ -97,9 +100,14 @@ def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
     folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link with the name of the folder
     check_folder(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    work = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}")
+    start = f".{folder.name[:100]}."
+    _remove_leftovers(folder.parent, start)
+    work = folder.with_name(f"{start}{secrets.token_hex(4)}")
     work.mkdir()
+    lock = os.open(work, os.O_RDONLY)
     try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
         count = 0
         for count, (name, answer) in enumerate(answers, 1):  # noqa: B007  # the number is known only at the end
             file = work / f"{name}.json"
@@ -112,6 +120,23 @@ def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
+    finally:
+        os.close(lock)
+
+
+def _remove_leftovers(parent: Path, start: str) -> None:
+    """Remove what killed processes have left: folders with files that no process has locked. They lock theirs before the first."""
+    for left in parent.iterdir():
+        if not left.name.startswith(start) or not _DRAFT.fullmatch(left.name[len(start) :]):
+            continue
+        with suppress(OSError):
+            lock = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if any(left.iterdir()):
+                    shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def _write_json(name: str, answer: Any) -> bytes:

@@ -1,5 +1,7 @@
 """`trellis export invision`: the answers that the suite would give, which `trellis import invision --from` reads."""
 
+import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -32,7 +34,8 @@ SIGNALLED: Final = """if True:
         return write_json(name, answer)
 
     saved._write_json = write_and_send
-    signal.signal(number, action)
+    if number != signal.SIGKILL:
+        signal.signal(number, action)
     sys.argv[1:3] = []
     main()
 """
@@ -192,3 +195,21 @@ def test_an_export_that_is_ended_leaves_no_half_of_a_folder(number: signal.Signa
     assert {*Path().iterdir()} == before
     assert export(signal.SIG_IGN) == 0  # as under `nohup`
     assert "core/hello" in answers()
+
+
+def test_what_a_killed_export_has_left_is_removed_by_the_next_one_but_not_what_a_running_one_writes(trellis: Trellis) -> None:
+    before = {*Path().iterdir()}
+    command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), "0", *ARGUMENTS]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == -signal.SIGKILL
+    (left,) = {*Path().iterdir()} - before
+    running, others = Path(".out.0123abcd"), Path(".out.notes")
+    for folder in (running, others):
+        folder.mkdir()
+        (folder / "file").touch()
+    lock = os.open(running, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+
+    assert trellis(*ARGUMENTS).exit_code == 0
+    os.close(lock)
+    assert not left.exists()
+    assert {*Path().iterdir()} - before == {running, others, Path("out")}

@@ -1,7 +1,9 @@
 """What becomes of reads and writes when something happens to the file of a SQLite database, and afterwards."""
 
 import os
+import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -68,6 +70,42 @@ def test_a_read_only_file_is_read_and_writes_are_refused_until_it_can_be_written
     forum = create(gate, "News")
     assert read(gate, forum) == "News"
     assert gate.store.faults.reason is None
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Let nothing more be opened by this process."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)  # the lowest, and nothing above it is to be opened either
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_fault_that_comes_and_goes_is_logged_once_a_minute(
+    gate: Gate, community: Community, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without free file descriptors, the writer goes on with its own, and new readers cannot open the file."""
+    now = 1000.0
+    monkeypatch.setattr(faults, "monotonic", lambda: now)
+
+    def come_and_go(times: int) -> list[str]:
+        caplog.clear()
+        for number in range(times):
+            gate.store.close_reader()
+            with no_descriptors():
+                assert refused(read, gate, community.betas).startswith("The database cannot be opened.")
+            create(gate, f"News {number}")
+        return [record.getMessage() for record in caplog.records]
+
+    told = ["The database cannot be opened.", "The database can be written to again."]
+    assert come_and_go(5) == told
+    assert come_and_go(5) == []
+    now += 60
+    assert come_and_go(5) == told
 
 
 def test_a_damaged_page_is_told_until_the_process_ends(gate: Gate, file: Path, community: Community) -> None:

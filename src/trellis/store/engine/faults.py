@@ -6,7 +6,9 @@ as it is by then. A fault lasts until a write succeeds; damage lasts until the p
 
 import logging
 import os
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -16,6 +18,7 @@ from trellis.store import sqlite
 
 log = logging.getLogger(__name__)
 
+_EVERY: Final = 60.0  # seconds between two lines in the log about the same fault, at least
 _DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
 NO_WRITES: Final = "accepts no writes: its server is a standby, or was set to read-only."
 READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
@@ -38,14 +41,17 @@ class Faults:
         self._file = file
         self._is_lasting = False
         self._told: set[str] = set()  # reasons logged since the last fault ended: several connections may meet different ones
+        self._told_at: dict[str, float] = {}  # when each was logged last, on the monotonic clock
         self.reason: str | None = None
 
     def record(self, error: BaseException) -> str | None:
         """Record the fault that an error reveals, and return its reason as a sentence; None if the error is not a fault."""
         if (reason := describe_fault(error, self._file)) is None:
             return None
-        if reason not in self._told:
+        now = monotonic()
+        if reason not in self._told and now - self._told_at.get(reason, -inf) >= _EVERY:  # it may come and go all the time
             self._told.add(reason)
+            self._told_at[reason] = now
             log.error("%s", reason)
         if not self._is_lasting:
             self.reason, self._is_lasting = reason, sqlite.result_code(_cause(error)) in _DAMAGE
@@ -58,8 +64,9 @@ class Faults:
         """
         if not self._is_lasting and self.reason is not None and not (self._file is not None and sqlite.is_disk_full(self._file)):
             self.reason = None
-            self._told.clear()
-            log.warning("The database can be written to again.")
+            if self._told:
+                self._told.clear()
+                log.warning("The database can be written to again.")
 
 
 def describe_fault(error: BaseException, file: Path | None) -> str | None:

@@ -41,6 +41,12 @@ def remove_invisible(text: str) -> str:
     return text.strip()
 
 
+def fold_lookalike(text: str) -> str:
+    """Return the form in which texts are equal that readers take for the same: without case, spaces and invisible characters."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(_BLANK.sub("", DIRECTIONS.sub("", folded)).split())
+
+
 def _has_use(text: str, at: int) -> bool:
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if not before:

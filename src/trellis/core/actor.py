@@ -129,6 +129,9 @@ _SERVICES: Final = {
     "housekeeping": say("Housekeeping"),
 }
 
+OWN_NAMES: Final = ("terminal", say("The terminal"), "service", say("The service"), say(_LINK), *_SERVICES, *_SERVICES.values())
+"""The names of actors that are not people, as events and the panel show them. No administrator can take one."""
+
 
 def describe_actor(actor: Mapping[str, Any]) -> str:
     """Return the name to show for an actor that an event names. Its type decides: a key or an administrator may have any name."""

@@ -126,6 +126,17 @@ def test_what_nobody_sees_in_a_name_there_keeps_nobody_out(
     assert (admin["name"], admin["login"]) == (name, login)
 
 
+@on_sqlite
+@pytest.mark.parametrize("told", ["Mira Holm", "mira HOLM", "The terminal", "Das Terminal"])
+def test_a_name_there_that_would_pass_for_somebody_elses_is_told_with_the_login(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, told: str
+) -> None:
+    run("admins.create", name="Mira Holm", login="mira", password=PASSWORD)
+    provider.userinfo |= {"name": told}
+    assert sign_on(visitor()).headers["location"] == "/admin"
+    assert run("admins.list")["results"][1]["name"] == f"{told} (ada@example.com)"
+
+
 def test_groups_decide_the_role_at_each_sign_in_and_sessions_follow(
     visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, events: Events
 ) -> None:

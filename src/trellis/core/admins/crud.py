@@ -7,6 +7,7 @@ from typing import Any, Final
 from trellis.core import factors
 from trellis.core.admins import sessions as signing
 from trellis.core.admins.mail import EMAIL, MAILED_ALARMS, describe_last, follow_address, follow_choice, read_mail, serialize_mail
+from trellis.core.admins.names import LONGEST_NAME, check_name
 from trellis.core.admins.passwords import SHORTEST, NewPassword, find_breach, find_weakness, password_matches
 from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owner, serialize_role
 from trellis.core.admins.sign_in import operation as refused_sign_in
@@ -23,7 +24,11 @@ from trellis.store.factors import find_kinds
 from trellis.store.webhooks import endpoints, reasons
 
 NAME: Final = Field(
-    "name", Text(100, 1, visible=True), "The name shown in events and to other administrators.", required=True, example="Mira Holm"
+    "name",
+    Text(LONGEST_NAME, 1, visible=True),
+    "The name shown in events and to other administrators.",
+    required=True,
+    example="Mira Holm",
 )
 LOGIN: Final = Field(
     "login",
@@ -268,7 +273,7 @@ def _create(context: Context) -> Outcome:
 
 def add_administrator(context: Context, given: Input, *, must_change: bool) -> Outcome:
     """Add an administrator, who cannot sign in if no password was sent. Raises Refused."""
-    raise_faults(given.faults + _check_login(context, given.get("login"), 0))
+    raise_faults(given.faults + _check_login(context, given.get("login"), 0) + check_name(context, given.get("name")))
     admin = Administrator(
         id=next_number(context.tx, "admins"),
         name=given.get("name"),
@@ -303,8 +308,10 @@ def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, 
 def _update(context: Context) -> Outcome:
     old = find_administrator(context)
     given = context.input
-    raise_faults(given.faults + _check_login(context, given.get("login"), old.id))
-    new = replace(old, name=given.get("name", old.name), login=given.get("login", old.login), **read_mail(given.values, old))
+    name = given.get("name", old.name)
+    similar = check_name(context, name, old.id) if name != old.name else ()
+    raise_faults(given.faults + _check_login(context, given.get("login"), old.id) + similar)
+    new = replace(old, name=name, login=given.get("login", old.login), **read_mail(given.values, old))
     outcome = save_administrator(context, old, new)
     follow_address(context, old, new, outcome)
     if is_own(context):

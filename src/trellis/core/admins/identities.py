@@ -19,6 +19,7 @@ from trellis.core.admins.crud import (
     updating_operation,
 )
 from trellis.core.admins.invitations import LINK, find_by_link
+from trellis.core.admins.names import tell_apart
 from trellis.core.admins.roles import require_local_sign_in, require_other_owner
 from trellis.core.admins.sessions import (
     ADDRESS,
@@ -252,7 +253,8 @@ def _join(context: Context) -> Outcome:
             "SIGN_ON_REFUSED",
             say("{told} If that is you, sign in with your password and link your account under Your account.", told=told),
         )
-    values = {**given.values, **_role_input(role).values, "password": NO_PASSWORD}
+    name = tell_apart(context, given.get("name"), given.get("login"))
+    values = {**given.values, **_role_input(role).values, "name": name, "password": NO_PASSWORD}
     outcome = add_administrator(context, Input(values, given.faults), must_change=False)
     identities.insert(context.tx, _build_identity(context, given, outcome.resource_id or 0, None))
     return outcome

@@ -74,6 +74,11 @@ def read_page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Admin
     return count(tx), [Administrator(*row) for row in rows]
 
 
+def list_names(tx: Transaction) -> list[tuple[int, str]]:
+    """Return the id and the name of each administrator, including disabled ones: events keep naming them."""
+    return [(row.id, row.name) for row in tx.connection.execute(sa.select(_c.id, _c.name).order_by(_c.id))]
+
+
 def count(tx: Transaction) -> int:
     """Count the administrators."""
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(administrators)).scalar_one())

@@ -1,0 +1,47 @@
+"""The names of administrators, by which events and alarms tell people who did something: none may pass for another actor."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from trellis.core.actor import OWN_NAMES
+from trellis.core.fields import isolate
+from trellis.core.operation import Context
+from trellis.errors import Fault
+from trellis.invisible import fold_lookalike
+from trellis.languages import OFFERED, load_offered
+from trellis.sentences import say
+from trellis.store.admins import administrators
+
+LONGEST_NAME: Final = 100
+
+
+def check_name(context: Context, name: str | None, own: int = 0) -> tuple[Fault, ...]:
+    """Return the fault of a name that looks like that of another administrator, or of an actor that is not a person.
+
+    Each such name counts in every language. `own` is the id of the administrator who is to have the name, if there is one already.
+    """
+    wanted = fold_lookalike(name or "")
+    if not wanted:
+        return ()
+    if wanted in map(fold_lookalike, _list_own_names()):
+        told = say("name {name} is what Trellis calls a part of itself. Choose another.", name=isolate(name or ""))
+        return (Fault("name", "INVALID_VALUE", told),)
+    taken = (other for number, other in administrators.list_names(context.tx) if number != own)
+    other = next((one for one in taken if fold_lookalike(one) == wanted), None)
+    if other is None:
+        return ()
+    told = say("name {name} is too similar to that of another administrator. Choose another.", name=isolate(name or ""))
+    return (Fault("name", "INVALID_VALUE", told),)
+
+
+def tell_apart(context: Context, name: str | None, login: str | None) -> str | None:
+    """Return a name that a provider tells, with the login in brackets if the name alone would pass for another actor."""
+    if not (name and login and check_name(context, name)):
+        return name
+    brackets = f" ({login})"
+    return (name[: max(1, LONGEST_NAME - len(brackets))] + brackets)[:LONGEST_NAME]
+
+
+def _list_own_names() -> Iterator[str]:
+    for code in OFFERED:
+        yield from map(load_offered(code).sentence, OWN_NAMES)

@@ -23,9 +23,9 @@ from trellis.admin.admins import show_kept_form
 from trellis.admin.allowed import Allowed
 from trellis.admin.languages import choose_language, find_language, list_languages
 from trellis.admin.live import Watcher
-from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, LANGUAGE, SIGN_IN, Page, PageRequest, PasswordNeeded
+from trellis.admin.page import CONFIRM, FIRST_STEPS, LANGUAGE, SIGN_IN, Page, PageRequest
 from trellis.admin.reading import LargeForms, read_form
-from trellis.admin.runner import Runner, SignInNeeded
+from trellis.admin.runner import PasswordNeeded, Runner, SignInNeeded
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import find_signed_in, is_equal, set_cookie
 from trellis.admin.static import Static
@@ -51,10 +51,6 @@ log = logging.getLogger(__name__)
 
 _MAX_PATH: Final = 1000  # characters; no page has a longer path, and Python does not convert numbers of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # parameters that select an older part of a list, to which nothing is added
-_FIRST_STEPS: Final = (  # what a session may have to do first: its attribute, the page for it, and the message to scripts
-    ("must_change_password", CHOOSE, say("Choose your own password first.")),
-    ("must_add_factor", FACTORS, say("Set up a second factor first.")),
-)
 _LOST: Final = say("What you typed was too long to be kept: enter it again afterwards.")
 _LOST_WITH_SESSION: Final = say(
     "This form belongs to an earlier session because it was open for so long, and it is too long to be kept. Nothing has been "
@@ -291,7 +287,7 @@ class Panel:
 
     def _find_first_step(self, page: Page, request: PageRequest) -> Response | None:
         """Return a response that leads to what has to be done before this page; None if there is nothing."""
-        for must, path, detail in _FIRST_STEPS:
+        for must, (path, detail) in FIRST_STEPS.items():
             if getattr(request.me, must) and must not in page.before:
                 return (
                     request.json({"message": "NEEDS_PASSWORD", "detail": detail}, 403)

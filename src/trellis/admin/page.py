@@ -26,7 +26,7 @@ larger than the page allows. A POST whose token does not match runs as `request.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,7 +38,7 @@ from starlette.responses import RedirectResponse, Response
 
 from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
-from trellis.admin.runner import Runner
+from trellis.admin.runner import PasswordNeeded, Runner
 from trellis.admin.sessions import csrf_token, cut_to_cookie, read_cookie, seal, unseal
 from trellis.admin.submitted import SentBefore, StaleForm, Submitted
 from trellis.admin.times import Clock, find_clock
@@ -64,12 +64,11 @@ SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
 FACTORS: Final = "/account/second-factor"
-FIRST_STEPS: Final = ("must_change_password", "must_add_factor")  # attributes of a session that has to do something first
+FIRST_STEPS: Final = {  # what a session may have to do first: its attribute, with the page for it and the message to scripts
+    "must_change_password": (CHOOSE, say("Choose your own password first.")),
+    "must_add_factor": (FACTORS, say("Set up a second factor first.")),
+}
 LANGUAGE: Final = "language"  # the cookie with the language that was chosen before signing in
-
-
-class PasswordNeeded(Exception):
-    """A page requires that the password was entered in the last 15 minutes; the panel asks for it."""
 
 
 class Renderer(Protocol):
@@ -392,7 +391,7 @@ class Page:
     run: Handler
     section: str = ""
     open: bool = False
-    before: tuple[str, ...] = ()
+    before: Collection[str] = ()
     most_bytes: int = 0
     live: tuple[str, ...] = ()
     background: bool = False

@@ -32,6 +32,10 @@ class SignInNeeded(Exception):
     """The session of the administrator who sent a form ended while its write waited; the panel asks them to sign in."""
 
 
+class PasswordNeeded(Exception):
+    """A page requires that the password was entered in the last 15 minutes; the panel asks for it."""
+
+
 class Runner:
     """Passes operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
 

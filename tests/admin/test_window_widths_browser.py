@@ -16,7 +16,7 @@ from trellis.store.requests import Request
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 
 _LONG: Final = "A program of the association that copies what others have written"
-_WIDTHS: Final = (768, 840, 1000, 1160, 1280)
+_WIDTHS: Final = (648, 768, 840, 1000, 1160, 1280)
 _BROKEN: Final = r"""() => {
   const broken = [], texts = document.createTreeWalker(document.querySelector("main table"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
@@ -44,6 +44,7 @@ def _lists(community: Community, gate: Gate, key: MakeKey, run: Run) -> None:
     key(["forums.list"], name="Mirror")
     actor = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
     gate.run(Call("forums.create", actor, {"name": "Observatory"}))
+    run("blogs.create", name="Nestlings", owner="Kassenprüferin der Naturschützer")
     run("webhooks.create", url="https://example.org/", description=_LONG, events=["*"])
     at = gate.now()
     made = [Request(at, "GET", "/api/forums/forums", "forums.list", by, "127.0.0.1", 200, 1500, f"r{by}", None) for by in (1, 2)]
@@ -53,7 +54,7 @@ def _lists(community: Community, gate: Gate, key: MakeKey, run: Run) -> None:
 @pytest.mark.usefixtures("_lists")
 def test_words_in_lists_stay_whole(page: Page) -> None:
     broken = {}
-    for path in ("keys", "requests", "proposals", "webhooks", "groups"):
+    for path in ("keys", "requests", "proposals", "webhooks", "groups", "blogs"):
         page.goto(f"/admin/{path}")
         for width in _WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})

@@ -45,7 +45,14 @@ def test_what_needs_somebody_stands_first_with_where_to_go(
 def test_a_key_for_trying_is_no_key_to_remind_of(admin: Visitor, key: MakeKey) -> None:
     key("forums.list", name="Try it: forums.list", expires="1h")
     assert _first(admin).startswith("Nothing is failing")
-    assert "No key expires within 30 days" in page_text(admin.get(""))
+    page = page_text(admin.get(""))
+    assert "1 key made in the last hour expires within the next one, and needs no attention." in page
+    assert "No other key expires within 30 days" in page
+    assert "No key expires" not in page
+    key("forums.list", name="Soon", expires="3d")
+    page = page_text(admin.get(""))
+    assert "1 key made in the last hour expires within the next one" in page
+    assert "1 key expires within 30 days" in page
 
 
 def test_of_many_keys_that_end_soon_no_number_is_told_that_is_too_small(admin: Visitor, key: MakeKey) -> None:

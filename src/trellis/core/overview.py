@@ -16,7 +16,7 @@ from trellis.store.webhooks import endpoints
 HOURS: Final = 24
 _SOON: Final = timedelta(days=30)
 _UNUSED: Final = timedelta(days=30)
-_BRIEF: Final = timedelta(hours=1)  # a key made for so short a time, to try something, needs no reminder
+_BRIEF: Final = timedelta(hours=1)  # a key made less than this ago that ends in less than this, to try something, needs no reminder
 _FEW: Final = 5
 
 
@@ -57,8 +57,8 @@ def _requests_by_hour(context: Context) -> list[dict[str, Any]]:
 def _find_expiring(context: Context) -> dict[str, Any]:
     soon = shift_timestamp(context.now, _SOON)
     brief = shift_timestamp(context.now, -_BRIEF), shift_timestamp(context.now, _BRIEF)
-    count, found = keys.find_expiring(context.tx, context.now, soon, _FEW, brief=brief)
-    return {"count": count, "keys": [serialize_key(key, context.now) for key in found]}
+    count, found, left_out = keys.find_expiring(context.tx, context.now, soon, _FEW, brief=brief)
+    return {"count": count, "keys": [serialize_key(key, context.now) for key in found], "brief": left_out}
 
 
 def _find_unused(context: Context) -> dict[str, Any]:

@@ -127,14 +127,15 @@ def count_active(tx: Transaction, now: str) -> int:
     return _count(tx, _conditions({"state": "active"}, now))
 
 
-def find_expiring(tx: Transaction, now: str, until: str, limit: int, *, brief: tuple[str, str]) -> tuple[int, list[Key]]:
+def find_expiring(tx: Transaction, now: str, until: str, limit: int, *, brief: tuple[str, str]) -> tuple[int, list[Key], int]:
     """Count the active keys that expire by a timestamp, and read the first `limit` of them to expire.
 
-    Keys that were created after the first timestamp of `brief` and expire by the second are left out.
+    Keys that were created after the first timestamp of `brief` and expire by the second are left out, and counted apart.
     """
     is_brief = sa.and_(_c.created_at > brief[0], _c.expires_at <= brief[1])
-    expiring = [*_conditions({"state": "active"}, now), _c.expires_at <= until, sa.not_(is_brief)]
-    return _count_and_read(tx, expiring, (_c.expires_at, _c.id), limit)
+    expiring = [*_conditions({"state": "active"}, now), _c.expires_at <= until]
+    count, found = _count_and_read(tx, [*expiring, sa.not_(is_brief)], (_c.expires_at, _c.id), limit)
+    return count, found, _count(tx, [*expiring, is_brief])
 
 
 def find_unused(tx: Transaction, now: str, since: str, limit: int) -> tuple[int, list[Key]]:

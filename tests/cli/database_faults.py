@@ -160,18 +160,18 @@ FAULTS = (
     Fault(
         "deleted ids that are not counted",
         "DELETE FROM deleted_id_counts WHERE kind = 'groups' AND shift = 8",
-        "groups", None, "gaps", "the counts of deleted ids are wrong in 1 ranges of ids",
+        "groups", None, "gaps", "the count of deleted ids is wrong in 1 range of ids",
     ),
     Fault(
         "a name that the index does not know",
         "UPDATE search_names SET name_key = 'hosts' WHERE kind = 'groups' AND id = 2",
-        "search", None, "index", "1 names in the search index are missing or wrong",
+        "search", None, "index", "1 name in the search index is missing or wrong",
     ),
     Fault(
         "a kind that there is not",
         "UPDATE nodes SET kind = 'galleries' WHERE kind = 'blogs'; UPDATE counters SET last = 0, total = 0 WHERE name = 'blogs'; "
         "UPDATE node_changes SET kind = 'galleries' WHERE kind = 'blogs'",
-        "galleries", None, "kind", "1 rows are of a kind that is not declared", repairable=False,
+        "galleries", None, "kind", "1 row is of a kind that is not declared", repairable=False,
     ),
     Fault(
         "a built-in group that is gone",

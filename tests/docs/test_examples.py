@@ -111,7 +111,7 @@ def staging(new_settings: NewSettings, tmp_path: Path) -> str:
         assert exported.returncode == 0, exported.stderr
         run("forums.create", name="Unnamed")
         refused = run_example("staging_to_live.py", "export", "other.yaml", folder=tmp_path, url=service.address, key=key)
-        assert (refused.returncode, "have no external id" in refused.stderr) == (1, True)
+        assert (refused.returncode, "has no external id" in refused.stderr) == (1, True)
     gate.store.close()
     return (tmp_path / "structure.yaml").read_text(encoding="utf-8")
 

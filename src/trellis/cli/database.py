@@ -169,8 +169,9 @@ def _tell_of_the_past(kept: dict[str, Any]) -> None:
         reach = kept[what]
         if reach["purged"]:
             since = "to nothing" if reach["from"] is None else f"to {reach['from']}"
+            days = f"{reach['days']:,} {'day' if reach['days'] == 1 else 'days'}"
             older = "1 older change" if reach["purged"] == 1 else f"{reach['purged']:,} older changes"
-            show(f"{name} reaches back {since}; {older} {'was' if reach['purged'] == 1 else 'were'} purged ({reach['days']} days).")
+            show(f"{name} reaches back {since}; {older} {'was' if reach['purged'] == 1 else 'were'} purged ({days}).")
 
 
 def _row(problem: dict[str, Any]) -> tuple[Any, ...]:

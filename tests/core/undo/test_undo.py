@@ -192,6 +192,25 @@ def test_what_was_restored_already_is_not_restored_again(run: Run, community: Co
     run("events.restore", again)
 
 
+def test_what_lies_below_a_record_that_undo_would_delete_is_counted_in_words(
+    run: Run, community: Community, do: RunForEvent
+) -> None:
+    created = do("forums.create", name="Club")
+    (club,) = (one["id"] for one in run("forums.list", search="Club")["results"])
+    run("forums.create", name="Chess", parentId=club)
+    told = f"forum {club}: move or delete"
+    one = run_refused(run, created)
+    assert f"1 forum that event {created} did not create is now below {told} it first." in one
+    run("forums.create", name="Go", parentId=club)
+    assert f"2 forums that event {created} did not create are now below {told} them first." in run_refused(run, created)
+
+
+def run_refused(run: Run, event: int) -> str:
+    with pytest.raises(Refused) as refusal:
+        run("events.restore", event, deleteCreated=True)
+    return str(refusal.value.detail)
+
+
 def test_what_the_undo_of_another_delete_has_brought_back_is_not_restored_again(
     run: Run, community: Community, do: RunForEvent
 ) -> None:

@@ -101,6 +101,10 @@ def _describe_per_day(count: str) -> str:
     return say("once a day") if count == "1" else say("{count} times a day", count=count)
 
 
+def _describe_rate(count: str) -> str:
+    return say("once a minute") if count == "1" else say("{count} times a minute", count=count)
+
+
 def _describe_work(value_of: Mapping[str, Any]) -> str:
     """Describe for how long a key works, from where and how often, and whether its requests are logged."""
     addresses = [one.strip() for one in str(value_of["addresses"]).splitlines() if one.strip()]
@@ -108,7 +112,7 @@ def _describe_work(value_of: Mapping[str, Any]) -> str:
     parts = [say("It works {lasts}, {where}", lasts=value_of["lasts"], where=where)]
     parts += [say("at most {often}", often=_describe_per_day(value_of["perDay"]))] if value_of["perDay"] else []
     has_rate = value_of["rateLimit"] not in {"", "0"}
-    parts += [say("at most {count} times a minute", count=value_of["rateLimit"])] if has_rate else []
+    parts += [say("at most {often}", often=_describe_rate(value_of["rateLimit"]))] if has_rate else []
     logged = "" if value_of["logRequests"] else say(" Its requests are not logged.")
     return say("{parts}.{logged}", parts=join(parts, ", "), logged=logged)
 

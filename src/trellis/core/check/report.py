@@ -14,7 +14,7 @@ from trellis.core.fields import Field, Integer
 from trellis.core.nodes import DEEPEST, NodeKind
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
-from trellis.sentences import join, say
+from trellis.sentences import join, say, say_many
 from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
 from trellis.store.check import Unreadable
 from trellis.store.counters import read_counters, set_counter
@@ -272,7 +272,11 @@ def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
 def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]], without: AbstractSet[str]) -> Iterator[Finding]:
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
-        detail = say("{rows} rows are of a kind that is not declared", rows=sizes[kind][0])
+        detail = say_many(
+            sizes[kind][0],
+            "{count:,} row is of a kind that is not declared",
+            "{count:,} rows are of a kind that is not declared",
+        )
         yield build_finding(kind, None, "kind", detail)
     if "counters" in without:
         return
@@ -298,8 +302,10 @@ def _check_log_size(context: Context) -> Iterator[Finding]:
 def _check_deleted_ids(context: Context, kinds: Iterable[NodeKind]) -> Iterator[Finding]:
     for kind in kinds:
         if wrong := deleted_ids.check(context.tx, kind.name):
-            detail = say(
-                "the counts of deleted ids are wrong in {wrong} ranges of ids; later pages of lists are wrong", wrong=wrong
+            detail = say_many(
+                wrong,
+                "the count of deleted ids is wrong in {count:,} range of ids; later pages of lists are wrong",
+                "the counts of deleted ids are wrong in {count:,} ranges of ids; later pages of lists are wrong",
             )
             repair = partial(deleted_ids.repair, context.tx, kind.name) if wrong <= _MAX_RANGES else None
             yield build_finding(kind.name, None, "gaps", detail, repair)
@@ -307,7 +313,11 @@ def _check_deleted_ids(context: Context, kinds: Iterable[NodeKind]) -> Iterator[
 
 def _check_search(context: Context) -> Iterator[Finding]:
     if wrong := lists.check_search_index(context.tx):
-        detail = say("{wrong} names in the search index are missing or wrong", wrong=wrong)
+        detail = say_many(
+            wrong,
+            "{count:,} name in the search index is missing or wrong",
+            "{count:,} names in the search index are missing or wrong",
+        )
         yield build_finding(_SEARCH, None, "index", detail, partial(lists.rebuild_search_index, context.tx))
 
 

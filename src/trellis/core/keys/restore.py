@@ -15,7 +15,7 @@ from trellis.core.keys.crud import check_key_version, find_unrevoked, save_key, 
 from trellis.core.keys.fields import RECORDED
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import say, say_many
 from trellis.store import events
 from trellis.store.events import Event
 from trellis.store.keys import Key
@@ -80,9 +80,14 @@ def _refuse_final(context: Context, event: Event) -> None:
         raise Refused("NOT_RESTORABLE", say("Event {seq} {why}", seq=event.seq, why=why))
     refuse_undone(context.tx, event.seq)
     if is_past_undo(context, event.at):
-        days = context.environment.keep_snapshots
         raise Refused(
-            "NO_LONGER_KEPT", say("Event {seq} is too old: changes can be undone for {days} days.", seq=event.seq, days=days)
+            "NO_LONGER_KEPT",
+            say_many(
+                context.environment.keep_snapshots,
+                "Event {seq} is too old: changes can be undone for {count:,} day.",
+                "Event {seq} is too old: changes can be undone for {count:,} days.",
+                seq=event.seq,
+            ),
         )
 
 

@@ -15,7 +15,7 @@ from trellis.core.structure.text import write_yaml
 from trellis.core.verbs import LIST, Response, Verb
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
-from trellis.sentences import say
+from trellis.sentences import say, say_many
 from trellis.store import events, nodes
 from trellis.store.nodes import Node
 
@@ -219,10 +219,11 @@ class _Exporter:
         without = [node for node in found if external_ids[node.id] is None]
         if without and self._missing == "fail":
             named = ", ".join(f"{kind.singular} {node.id} ('{node.name}')" for node in without[:20])
-            detail = say(
-                "{count:,} {title} have no external id: {named}{value}.",
-                count=len(without),
-                title=kind.plural,
+            detail = say_many(
+                len(without),
+                "{count:,} {noun} has no external id: {named}{value}.",
+                "{count:,} {noun} have no external id: {named}{value}.",
+                noun=kind.singular if len(without) == 1 else kind.plural,
                 named=named,
                 value=", …" if len(without) > 20 else "",
             )
@@ -259,8 +260,11 @@ def _number(path: str) -> Iterator[str]:
 
 
 def _refuse_size(much: nodes.TooMuch) -> Refused:
-    many = say("There are more than {most:,} nodes. Ask for fewer sections, or send under to get a part of one.", most=_MOST)
+    many = say(
+        "There are more than {most:,} nodes. Ask for fewer sections, or only for what is below one node (under).", most=_MOST
+    )
     large = say(
-        "The nodes have more than {mib} MiB of text. Ask for fewer sections, or send under to get a part of one.", mib=much.mib
+        "The nodes have more than {mib} MiB of text. Ask for fewer sections, or only for what is below one node (under).",
+        mib=much.mib,
     )
     return Refused("TREE_TOO_LARGE", many if much.mib is None else large)

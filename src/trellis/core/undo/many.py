@@ -58,7 +58,15 @@ def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged
     why = conflicts[0]["detail"] if conflicts else say("They are about records that your role cannot see.")
     parts = []
     if number := len(conflicts) + hidden:
-        parts += [say("{number:,} of {all:,} events cannot be undone.", number=number, all=count), why]
+        parts += [
+            say_many(
+                count,
+                "{number:,} of {count:,} event cannot be undone.",
+                "{number:,} of {count:,} events cannot be undone.",
+                number=number,
+            ),
+            why,
+        ]
     if purged is None:
         parts.append(say("Older events have been purged, and some of them may be among those to undo."))
     elif purged:

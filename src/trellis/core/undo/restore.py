@@ -19,7 +19,7 @@ from trellis.core.undo.unmake import delete_made
 from trellis.core.verbs import RESTORE, UPDATE
 from trellis.errors import Refused
 from trellis.refusals import with_codes
-from trellis.sentences import advise, mark, say
+from trellis.sentences import advise, mark, say, say_many
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -248,10 +248,11 @@ def _require_snapshots(context: Context, event: Event) -> Snapshot:
     if snapshots.count_by_event(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",
-            say(
-                "The data needed to undo event {seq} has been purged: changes can be undone for {keep_snapshots} days.",
+            say_many(
+                context.environment.keep_snapshots,
+                "The data needed to undo event {seq} has been purged: changes can be undone for {count:,} day.",
+                "The data needed to undo event {seq} has been purged: changes can be undone for {count:,} days.",
                 seq=event.seq,
-                keep_snapshots=context.environment.keep_snapshots,
             ),
         )
     return snapshots.find_by_ids(context.tx, event.seq, event.resource, (event.resource_id or 0,))[0]

@@ -103,10 +103,11 @@ def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: i
             seq=event.seq,
         )
         if others is None
-        else say(
-            "{others} {several} that event {seq} did not create are now below {singular} {id}: move or delete them first.",
-            others=others,
-            several=many,
+        else say_many(
+            others,
+            "{count:,} {noun} that event {seq} did not create is now below {singular} {id}: move or delete it first.",
+            "{count:,} {noun} that event {seq} did not create are now below {singular} {id}: move or delete them first.",
+            noun=kind.singular if others == 1 else many,
             seq=event.seq,
             singular=kind.singular,
             id=root.id,
@@ -164,11 +165,12 @@ def _require_kept(kind: NodeKind, context: Context, event: Event, now: Node) -> 
 def _no_longer_kept(kind: NodeKind, context: Context, event: Event, now: Node) -> Refused:
     return Refused(
         "NO_LONGER_KEPT",
-        say(
-            "{singular} {id} has been changed since event {seq}, and details of changes are kept for only {keep_snapshots} days.",
+        say_many(
+            context.environment.keep_snapshots,
+            "{singular} {id} has been changed since event {seq}, and details of changes are kept for only {count:,} day.",
+            "{singular} {id} has been changed since event {seq}, and details of changes are kept for only {count:,} days.",
             singular=say(kind.singular.capitalize()),
             id=now.id,
             seq=event.seq,
-            keep_snapshots=context.environment.keep_snapshots,
         ),
     )

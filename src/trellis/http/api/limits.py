@@ -7,7 +7,7 @@ from trellis.core.networks import find_network
 from trellis.errors import Refused
 from trellis.http.api.shared_windows import SharedWindows
 from trellis.http.api.windows import RateWindows
-from trellis.sentences import format_seconds, say
+from trellis.sentences import format_seconds, say, say_many
 
 WINDOW: Final = 60  # seconds
 _ADDRESSES: Final = 10_000  # for which a process counts invalid keys at a time
@@ -124,9 +124,10 @@ def _check(limit: int, count: int, left: float) -> Allowance:
         wait = max(1, allowance.reset - int(time.time()))
         raise Refused(
             "RATE_LIMITED",
-            say(
-                "This key has reached its limit of {limit} requests per minute. Wait {wait}.",
-                limit=limit,
+            say_many(
+                limit,
+                "This key has reached its limit of {count} request per minute. Wait {wait}.",
+                "This key has reached its limit of {count} requests per minute. Wait {wait}.",
                 wait=format_seconds(wait),
             ),
             facts={"retryAfter": wait, "limit": limit, "reset": allowance.reset},

@@ -16,7 +16,7 @@ from typing import Final
 from trellis.errors import Refused
 from trellis.http.asgi import Receive, call_when_gone
 from trellis.http.large import counting
-from trellis.sentences import say
+from trellis.sentences import say, say_many
 
 _LOOK_EVERY: Final = 0.1  # seconds
 _LONGEST_PAUSE: Final = 1.0  # seconds between two reads of one request, if the changes do not concern it
@@ -61,14 +61,16 @@ class WaitingRequests:
     @contextmanager
     def _hold(self, caller: str) -> Iterator[None]:
         if self._held[caller] >= self._per_key or self.count >= self._most:
-            whose = (
-                say("{per_key} requests from this key", per_key=self._per_key)
+            detail = (
+                say_many(
+                    self._per_key,
+                    "{count:,} request from this key is already waiting. Leave out wait, or wait for it to finish.",
+                    "{count:,} requests from this key are already waiting. Leave out wait, or wait for these to finish.",
+                )
                 if self._held[caller] >= self._per_key
-                else say("As many requests as allowed")
+                else say("As many requests as allowed are already waiting. Leave out wait, or wait for these to finish.")
             )
-            raise Refused(
-                "TOO_MANY_WAITING", say("{whose} are already waiting. Leave out wait, or wait for these to finish.", whose=whose)
-            )
+            raise Refused("TOO_MANY_WAITING", detail)
         with counting(self._held, caller):
             yield
 

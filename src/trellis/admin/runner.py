@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -12,12 +13,12 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
 from trellis.core.idempotency import KeyReused, RecordGone, StillRunning
 from trellis.core.operation import Call, SessionEnded
-from trellis.errors import LongRead, Refused
+from trellis.errors import LongRead, Refused, refuse_faults
 from trellis.http.asgi import Receive
 from trellis.http.large import run_by_size
 from trellis.http.reading import SharedRead, make_long_reads, read_in_thread
 from trellis.http.withdrawal import wait_for_write
-from trellis.sentences import say
+from trellis.sentences import drop_advice, say
 from trellis.settings import Settings
 
 P = ParamSpec("P")
@@ -70,9 +71,19 @@ class Runner:
     async def perform(self, call: Call, *, slow: bool = False, size: int = 0) -> Result:
         """Run an operation; a `slow` read runs in a thread on either engine.
 
-        Raises Refused, and SignInNeeded if the session has ended, in which case nothing has changed. `size` is the size in bytes of
-        the form that caused the call.
+        Raises Refused, without advice on what a program should send to a field, and SignInNeeded if the session has ended, in which
+        case nothing has changed. `size` is the size in bytes of the form that caused the call.
         """
+        try:
+            return await self._perform(call, slow=slow, size=size)
+        except Refused as refused:
+            if not refused.faults:
+                raise
+            refused.faults = tuple(replace(fault, detail=drop_advice(fault.detail)) for fault in refused.faults)
+            refused.detail = refuse_faults(*refused.faults).detail if not refused.more_faults else refused.detail
+            raise
+
+    async def _perform(self, call: Call, *, slow: bool, size: int) -> Result:
         operation = self.gate.catalogue.find(call.operation)
         if operation.writes:
             try:

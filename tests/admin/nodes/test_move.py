@@ -85,6 +85,26 @@ def test_what_cannot_be_is_said(
     assert events() == before
 
 
+def test_a_parent_that_was_deleted_meanwhile_is_said_without_what_programs_send(
+    admin: Visitor, community: Community, run: Run
+) -> None:
+    run("forums.delete", community.help)
+    gone = {"parentId": str(community.help)}
+    script = admin.post(
+        f"/forums/{community.staff}/move", {"_version": _seen(admin, f"/forums/{community.staff}"), **gone}, headers=_JSON
+    )
+    new = find_form(admin.get("/forums/new"), "/forums/new").filled(name="Late", **gone)
+    for told in (
+        page_text(_move(admin, f"/forums/{community.staff}", place="last", **gone)),
+        page_text(admin.post("/forums/new", new)),
+        script.json()["detail"],
+    ):
+        assert f"there is no forum {community.help}; it may have been deleted." in told
+        assert "Send " not in told
+    beside = _move(admin, f"/forums/{community.staff}", parentId="", place="before", sibling=str(community.help))
+    assert "Send " not in page_text(beside)
+
+
 def test_below_itself_is_not_offered_and_refused(admin: Visitor, community: Community) -> None:
     path = f"/forums/{community.news}"
     found = admin.post(

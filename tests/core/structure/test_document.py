@@ -338,7 +338,7 @@ def test_a_grant_does_not_end_a_while_after_each_apply(run: Run) -> None:
     [
         ("a\tb", "line 4: name must not contain control characters; there is U+0009 at offset 1."),
         ("x" * 101, "line 4: name is 101 characters long; at most 100 are allowed."),
-        (" ", "line 4: name must not be empty: send 1 to 100 characters."),
+        (" ", "line 4: name must not be empty: it needs 1 to 100 characters."),
     ],
 )
 def test_a_name_that_no_key_can_have_is_told_with_its_line(run: Run, database: DatabaseState, name: str, told: str) -> None:

@@ -52,7 +52,9 @@ class Text:
             check_visible(value)
         if len(value) < self.shortest:
             raise Invalid(
-                say("must not be empty: send {shortest} to {longest} characters.", shortest=self.shortest, longest=self.longest),
+                say(
+                    "must not be empty: it needs {shortest} to {longest} characters.", shortest=self.shortest, longest=self.longest
+                ),
                 self.missing,
             )
         if len(value) > self.longest:
@@ -135,7 +137,7 @@ def _check_cost(html: str) -> None:
         raise Invalid(
             say(
                 "has {tags:,} tags, and up to {opened:,} elements are open at once. Close each element before the next one "
-                "begins, or send less HTML.",
+                "begins, or use less HTML.",
                 tags=cost[0],
                 opened=cost[1],
             )

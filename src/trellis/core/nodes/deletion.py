@@ -14,7 +14,7 @@ from trellis.core.operation import Context, OneByOne, Outcome, Progress, check_w
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.sentences import mark, say, say_many
+from trellis.sentences import advise, mark, say, say_many
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
@@ -220,8 +220,9 @@ def _find_target(kind: NodeKind, context: Context, node: Node, fate: int) -> Nod
     fault = Fault(
         _FATE.name,
         "INVALID_TARGET",
-        say(
-            "The children cannot be moved to {fate}: {problem}. Send another id, or -1 to delete them.", fate=fate, problem=problem
+        advise(
+            say("The children cannot be moved to {fate}: {problem}.", fate=fate, problem=problem),
+            say("Send another id, or -1 to delete them."),
         ),
     )
     raise refuse_faults(fault)

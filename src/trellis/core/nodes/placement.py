@@ -12,7 +12,7 @@ from trellis.core.nodes import tree
 from trellis.core.nodes.record import find_reachable
 from trellis.core.operation import Context
 from trellis.errors import Fault
-from trellis.sentences import mark, say
+from trellis.sentences import advise, mark, say
 from trellis.store import nodes, siblings
 from trellis.store.engine import Transaction
 from trellis.store.nodes import Located, Node
@@ -47,9 +47,7 @@ class Unfit(Enum):
 
 
 _UNFIT: Final = {
-    Unfit.MISSING: mark(
-        "parentId: there is no {singular} {id}. Send the id of a {singular}, or null for the top level.",
-    ),
+    Unfit.MISSING: mark("parentId: there is no {singular} {id}; it may have been deleted."),
     Unfit.LEAF_ONLY: mark("parentId: {singular} {id} is {leaf}, and {leaves} cannot have children."),
     Unfit.ITSELF: mark("parentId: a {singular} cannot be moved under itself."),
     Unfit.BELOW: mark("parentId: a {singular} cannot be moved under {id}, which is below it."),
@@ -79,6 +77,9 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
         if isinstance(found, Unfit):
             words = {"leaf": kind.leaf.one, "leaves": kind.leaf.several}
             detail = say(_UNFIT[found], singular=kind.singular, id=parent_id, deepest=tree.DEEPEST, **words)
+            if found is Unfit.MISSING:
+                advice = say("Send the id of a {singular}, or null for the top level.", singular=kind.singular)
+                detail = advise(detail, advice)
             return Placement(parent_id, faults=(Fault("parentId", "INVALID_PARENT", detail), *faults))
         parent, above = found.node, f"{found.above}{found.node.name} > "
     if faults:
@@ -159,12 +160,15 @@ def find_place(
     at = find_position(sibling)
     if at is None or (node is not None and sibling == node.id):
         where = say("at the top level") if parent_id is None else say("under {parent_id}", parent_id=parent_id)
-        detail = say(
-            "{wish}: there is no other {singular} {sibling} {where}. Send the id of a node that is there.",
-            wish=wish,
-            singular=kind.singular,
-            sibling=sibling,
-            where=where,
+        detail = advise(
+            say(
+                "{wish}: there is no other {singular} {sibling} {where}.",
+                wish=wish,
+                singular=kind.singular,
+                sibling=sibling,
+                where=where,
+            ),
+            say("Send the id of a node that is there."),
         )
         return None, [Fault(wish, "INVALID_POSITION", detail)]
     own = node.position if node is not None and node.parent_id == parent_id else None

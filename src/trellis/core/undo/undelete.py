@@ -150,7 +150,8 @@ def _refuse_parent(kind: NodeKind, parent_id: int, unfit: Unfit, *, wanted: bool
     words = {"leaf": kind.leaf.one, "leaves": kind.leaf.several}
     problem = say(_UNFIT[unfit], singular=kind.singular, parent_id=parent_id, deepest=DEEPEST, **words)
     if wanted:
-        detail = say("parentId: {problem}. Send another id, or null for the top level.", problem=problem)
+        told = say("parentId: {problem}.", problem=problem)
+        detail = advise(told, say("Send another id, or null for the top level."))
         return refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     return Refused(
         "PARENT_NEEDED",

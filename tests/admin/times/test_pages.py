@@ -101,9 +101,9 @@ def test_a_theme_is_in_the_page_itself(admin: Visitor) -> None:
     def sheets() -> list[str]:
         return re.findall(r'<link rel="stylesheet" href="[^"]*/dark\.css"[^>]*>', admin.get("/account").text)
 
-    assert [sheet.partition("media=")[2] for sheet in sheets()] == ['"(prefers-color-scheme: dark)">']
+    assert [sheet.partition("media=")[2] for sheet in sheets()] == ['"screen and (prefers-color-scheme: dark)">']
     admin.post("/account/view", {"zone": "", "theme": "dark"})
-    assert [sheet.partition("media=")[2] for sheet in sheets()] == [""]
+    assert [sheet.partition("media=")[2] for sheet in sheets()] == ['"screen">']
     assert '<meta name="color-scheme" content="dark">' in admin.get("/account").text
     admin.post("/account/view", {"zone": "", "theme": "light"})
     assert sheets() == []

@@ -28,7 +28,7 @@ def select_readable(context: Context, records: Iterable[Mapping[str, Any]]) -> l
 def _find_readable(context: Context, resource: str, ids: set[int]) -> set[int]:
     actor = context.call.actor
     readable: set[int] = set()
-    for operation in (f"{resource}.{verb.name}" for verb in (GET, LIST)):
+    for operation in (f"{resource}.{read.name}" for read in (GET, LIST)):
         if actor.may_at(operation, context.now):
             reach = find_reach(actor, operation, resource)
             readable |= ids if reach is None else nodes.find_inside(context.tx, resource, reach.roots, ids)

@@ -38,11 +38,11 @@ def test_beyond_the_bound_the_oldest_go_and_known_browsers_stay(store: Store, mo
     monkeypatch.setattr(attempts, "_MOST_SUBJECTS", 10)
     for browser in BROWSERS:
         _save(store, browser, 0)  # older than all others
-    for number in range(7):
+    for number in range(10):
         _save(store, f"account/{number}", 59 - number)  # the last is the oldest
-    assert _trim(store) == BROWSERS | {f"account/{number}" for number in range(7)}, "as many as may be"
-    _save(store, "account/7", 1)
-    assert _trim(store) == BROWSERS | {f"account/{number}" for number in range(6)}, "a tenth goes at once"
+    assert _trim(store) == BROWSERS | {f"account/{number}" for number in range(10)}, "as many as may be, besides the browsers"
+    _save(store, "account/10", 1)
+    assert _trim(store) == BROWSERS | {f"account/{number}" for number in range(9)}, "a tenth goes at once"
 
 
 def test_made_up_logins_make_nobody_forget_who_has_guessed_often(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,8 +53,8 @@ def test_made_up_logins_make_nobody_forget_who_has_guessed_often(store: Store, m
         assert "account/0" in _trim(store)
 
 
-def test_where_known_browsers_alone_are_too_many_they_stay(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_browsers_take_no_room_from_the_counters(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "_MOST_SUBJECTS", 2)
-    for browser in (*BROWSERS, "account/0"):
-        _save(store, browser, 0)
-    assert _trim(store) == BROWSERS
+    for subject in (*BROWSERS, "account/0", "account/1"):
+        _save(store, subject, 0)
+    assert _trim(store) == {*BROWSERS, "account/0", "account/1"}

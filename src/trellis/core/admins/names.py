@@ -23,14 +23,13 @@ def check_name(context: Context, name: str | None, own: int = 0) -> tuple[Fault,
     wanted = fold_lookalike(name or "")
     if not wanted:
         return ()
+    taken = (fold_lookalike(other) for number, other in administrators.list_names(context.tx) if number != own)
     if wanted in map(fold_lookalike, _list_own_names()):
         told = say("name {name} is what Trellis calls a part of itself. Choose another.", name=isolate(name or ""))
-        return (Fault("name", "INVALID_VALUE", told),)
-    taken = (other for number, other in administrators.list_names(context.tx) if number != own)
-    other = next((one for one in taken if fold_lookalike(one) == wanted), None)
-    if other is None:
+    elif wanted in taken:
+        told = say("name {name} is too similar to that of another administrator. Choose another.", name=isolate(name or ""))
+    else:
         return ()
-    told = say("name {name} is too similar to that of another administrator. Choose another.", name=isolate(name or ""))
     return (Fault("name", "INVALID_VALUE", told),)
 
 

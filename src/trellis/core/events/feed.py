@@ -162,8 +162,7 @@ def _hide_unreadable(context: Context, told: dict[str, Any]) -> dict[str, Any]:
     """
     if not is_own_only(context.call.actor, context.call.operation):
         return told
-    others = select_readable(context, [one for one in told["touched"] if one["resource"] != told["resource"]])
-    return told | {"touched": [one for one in told["touched"] if one["resource"] == told["resource"] or one in others]}
+    return told | {"touched": select_readable(context, told["touched"], told["resource"])}
 
 
 def _check_cursor(after: int, oldest: int, newest: int) -> None:

@@ -132,8 +132,7 @@ def _hide_unreadable(context: Context, effect: Mapping[str, Any]) -> Mapping[str
     """Leave out of an effect what else it touches as far as the caller may not read it, unless the caller decides on proposals."""
     if sees_all(context):
         return effect
-    own = [one for one in effect["touched"] if one["resource"] == effect["resource"]]
-    return {**effect, "touched": own + select_readable(context, [one for one in effect["touched"] if one not in own])}
+    return {**effect, "touched": select_readable(context, effect["touched"], effect["resource"])}
 
 
 def _find_deciding_keys(context: Context) -> set[int]:

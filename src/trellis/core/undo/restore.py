@@ -1,8 +1,8 @@
 """The operations that undo an event, and the check whether it can be undone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from trellis.core import keys
 from trellis.core.actor import Actor
@@ -221,13 +221,8 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
 
 def _hide_unreadable(kind: NodeKind, context: Context, outcome: Outcome) -> Outcome:
     """Leave the records of other kinds that the caller may not read out of what an undo says: those that name a group."""
-
-    def hide(told: Mapping[str, Any]) -> Mapping[str, Any]:
-        readable = [one for one in told["nodes"] if one["resource"] == kind.name]
-        readable += select_readable(context, (one for one in told["nodes"] if one["resource"] != kind.name))
-        return {**told, "nodes": readable}
-
-    shown = {name: hide(outcome.result[name]) for name in ("changed", "left")}
+    told = {name: outcome.result[name] for name in ("changed", "left")}
+    shown = {name: {**one, "nodes": select_readable(context, one["nodes"], kind.name)} for name, one in told.items()}
     return outcome._replace(result=outcome.result | shown, plan=outcome.plan | shown)
 
 

@@ -139,7 +139,7 @@ def _pairs(folder: Path, plan: Plan) -> list[dict[str, Any]]:
 
 
 def _growth(folder: Path, grow: Grow) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(dir=folder) as place, steps(len(grow.places)) as line:
+    with tempfile.TemporaryDirectory(dir=folder) as place, steps(len(grow.communities)) as line:
         return grown(Path(place), grow, line)
 
 

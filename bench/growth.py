@@ -2,17 +2,18 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from statistics import median
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import psycopg
 
-from bench.databases import on_postgresql, on_sqlite, postgresql
+from bench.cases import Engine
+from bench.databases import new_database, postgresql
 from bench.forest import RARE, Landmarks, Shape, forest
 from bench.process import Server, cores
 from bench.seed import fill
@@ -25,10 +26,10 @@ from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store.migrate import migrate
 
-Engine = Literal["sqlite", "postgresql"]
 Work = Callable[[], object]
 _SIZES: Final = (1000, 10_000, 100_000, 1_000_000)
 _SAMPLES: Final = 300
+_ROUNDS: Final = 10
 _PER_PAGE: Final = 25
 
 
@@ -40,14 +41,12 @@ class Grow:
     most: Mapping[Engine, Mapping[Shape, int]]
 
     @property
-    def places(self) -> list[tuple[Engine, Shape, int]]:
-        """Everything that is grown, one after the other."""
+    def communities(self) -> list[tuple[Engine, Shape, tuple[int, ...]]]:
+        """What is grown, one after the other: each with its sizes, which are measured in turn."""
         return [
-            (engine, shape, size)
+            (engine, shape, tuple(size for size in _SIZES if size <= most))
             for engine, shapes in self.most.items()
             for shape, most in shapes.items()
-            for size in _SIZES
-            if size <= most
         ]
 
 
@@ -62,7 +61,7 @@ class Site:
 
 
 def grown(folder: Path, grow: Grow, line: Steps) -> dict[str, list[dict[str, Any]]]:
-    """Measure every operation in every place: `growth` has a row for each, with its median in microseconds.
+    """Measure every operation in every size of each community: `growth` has a row for each, with its median in microseconds.
 
     `workers` has the bytes of memory of workers that serve the largest of the realistic communities.
     """
@@ -73,15 +72,18 @@ def grown(folder: Path, grow: Grow, line: Steps) -> dict[str, list[dict[str, Any
         if "postgresql" in grow.most:
             line.say("starting PostgreSQL")
             server = stack.enter_context(postgresql(folder))
-        for engine, shape, size in grow.places:
+        for engine, shape, sizes in grow.communities:
             started = time.perf_counter()
-            with on_sqlite(folder) if engine == "sqlite" else on_postgresql(server) as url:
-                site = Site(engine, shape, size, url)
-                rows += _rows(site, grow.seconds, line)
-                if engine == "sqlite" and shape == "realistic" and size == grow.most[engine][shape]:
-                    line.say(f"{engine}, {shape}, {size:,}: memory of a worker")
-                    workers.append({"forums": size, "memory": _worker(site, folder)})
-            line.done(f"{engine}, {shape}, {size:,}: {time.perf_counter() - started:.1f} s")
+            with ExitStack() as databases:
+                sites = []
+                for size in sizes:
+                    url = databases.enter_context(new_database(engine, folder, server, f"bench_{size}"))
+                    sites.append(Site(engine, shape, size, url))
+                rows += _rows(sites, grow.seconds, line)
+                if engine == "sqlite" and shape == "realistic":
+                    line.say(f"{engine}, {shape}, {sites[-1].size:,}: memory of a worker")
+                    workers.append({"forums": sites[-1].size, "memory": _worker(sites[-1], folder)})
+            line.done(f"{engine}, {shape}, up to {sizes[-1]:,}: {time.perf_counter() - started:.1f} s")
     return {"growth": rows, "workers": workers}
 
 
@@ -98,25 +100,40 @@ def _worker(site: Site, folder: Path) -> int:
         return server.memory()
 
 
-def _rows(site: Site, seconds: float, line: Steps) -> Iterator[dict[str, Any]]:
-    where = f"{site.engine}, {site.shape}, {site.size:,}"
-    with seeded(site, lambda done: line.say(f"{where}: seeded {done:,}")) as (gate, marks):
-        place = Place(gate, site.shape, site.size, marks)
-        for operations in (place.reads, place.writes):
-            for name, work in operations().items():
-                line.say(f"{where}: {name}")
-                if operations == place.reads:
-                    work()  # until statements are compiled and pages are in memory
-                samples = timed(work, seconds)
-                cost = round(median(samples) * 1e6, 1)
-                yield {
-                    "engine": site.engine,
-                    "shape": site.shape,
-                    "forums": site.size,
-                    "operation": name,
-                    "median": cost,
-                    "samples": len(samples),
-                }
+def _rows(sites: Sequence[Site], seconds: float, line: Steps) -> list[dict[str, Any]]:
+    """Measure each operation in all sizes, a few times in each in turn: what slows down the machine slows down all of them."""
+    rows: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        places = []
+        for site in sites:
+            where = f"{site.engine}, {site.shape}, {site.size:,}"
+            gate, marks = stack.enter_context(
+                seeded(site, lambda done, where=where: line.say(f"{where}: seeded {done:,}"))  # type: ignore[misc]
+            )
+            places.append(Place(gate, site.shape, site.size, marks))
+        for kind in (Place.reads, Place.writes):
+            works = [kind(place) for place in places]
+            for name in works[0]:
+                line.say(f"{sites[0].engine}, {sites[0].shape}: {name}")
+                if kind is Place.reads:
+                    for work in works:
+                        work[name]()  # until statements are compiled and pages are in memory
+                samples: list[list[float]] = [[] for _ in sites]
+                for _ in range(_ROUNDS):
+                    for work, found in zip(works, samples, strict=True):
+                        found.extend(timed(work[name], seconds / _ROUNDS, _SAMPLES // _ROUNDS))
+                rows += [
+                    {
+                        "engine": site.engine,
+                        "shape": site.shape,
+                        "forums": site.size,
+                        "operation": name,
+                        "median": round(median(found) * 1e6, 1),
+                        "samples": len(found),
+                    }
+                    for site, found in zip(sites, samples, strict=True)
+                ]
+    return rows
 
 
 # --- databases ----------------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from bench.cases import AT_ONCE, LARGE_TREE, PAIRS, TREE
-from bench.databases import on_postgresql, on_sqlite, postgresql
-from bench.growth import Engine, Site, Work, seeded
+from bench.cases import AT_ONCE, LARGE_TREE, PAIRS, TREE, Engine
+from bench.databases import new_database, postgresql
+from bench.growth import Site, Work, seeded
 from bench.hot import HOT, make_key, read_with_keys, read_with_settings
 from bench.process import Server, cores
 from bench.tail import Reader, measure_quiet
@@ -40,12 +40,12 @@ def compared(folder: Path, repetitions: int, line: Steps) -> list[dict[str, Any]
         line.say("starting PostgreSQL")
         server = stack.enter_context(postgresql(folder))
         for engine in ENGINES:
-            with on_sqlite(folder) if engine == "sqlite" else on_postgresql(server) as url:
+            with new_database(engine, folder, server) as url:
                 site = Site(engine, "realistic", TREE, url)
                 seeding = seeded(site, lambda done, engine=engine: line.say(f"{engine}: seeded {done:,}"))  # type: ignore[misc]
                 with seeding as (gate, _), served(gate, url, folder) as client:
                     rows += _rows(_ways(gate, client), engine, repetitions, line)
-            with on_sqlite(folder) if engine == "sqlite" else on_postgresql(server) as url:
+            with new_database(engine, folder, server) as url:
                 large = Site(engine, "realistic", LARGE_TREE, url)
                 with seeded(large, lambda done, engine=engine: line.say(f"{engine}: seeded {done:,}")) as (gate, _):  # type: ignore[misc]
                     rows += _rows({"bound-list": _bounded_lists(gate)}, engine, repetitions, line)

@@ -26,9 +26,10 @@ class Confirmation:
     """A confirmation page for an operation on one record, such as rotating, revoking or deleting it.
 
     The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch` reads
-    the record, which must have a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form.
-    If it `confirms`, the panel asks for the password first. Sending the same form again has no effect, even if it `deletes` the
-    record. `find_objection` returns why there is nothing to confirm, or ""; then neither page does anything.
+    the record, which must have a `name`. Afterwards, the page of the record, or the list if it `deletes` the record, shows what
+    `tell` returns, with a link that undoes it if `is_undone`; or `respond` returns another response. `raw` is sent in addition to
+    the form. If it `confirms`, the panel asks for the password first. Sending the same form again has no effect, even if it
+    `deletes` the record. `find_objection` returns why there is nothing to confirm, or ""; then neither page does anything.
     """
 
     section: str
@@ -37,12 +38,14 @@ class Confirmation:
     title: str
     button: str
     fetch: Callable[[PageRequest], Awaitable[Mapping[str, Any]]]
-    respond: Callable[[PageRequest, Mapping[str, Any], Result], Response]
+    tell: Callable[[Mapping[str, Any], Result], str] = lambda _, __: ""
+    respond: Callable[[PageRequest, Mapping[str, Any], Result], Response] | None = None
     tone: str = "primary"
     build_form: Callable[[Submitted | None], Form] = _build_empty_form
     raw: Mapping[str, Any] = field(default_factory=dict)
     confirms: bool = False
     deletes: bool = False
+    is_undone: bool = False
     find_objection: Callable[[Mapping[str, Any]], str] = lambda _: ""
 
     @property
@@ -75,7 +78,10 @@ class Confirmation:
             result = await request.perform_once(self.operation, raw, record["id"], reason=_find_reason(request, raw))
         except Refused as refused:
             return self._show(request, record, form.add_refusal(refused), find_form_status(refused))
-        return self.respond(request, record, result)
+        if self.respond is not None:
+            return self.respond(request, record, result)
+        path = f"/{self.section}" if self.deletes else f"/{self.section}/{record['id']}"
+        return request.redirect(path, self.tell(record, result), undo=result.event if self.is_undone else None)
 
     def _go_back(self, request: PageRequest, record: Mapping[str, Any], objection: str) -> Response:
         return request.redirect(f"/{self.section}/{record['id']}", objection, "note")

@@ -110,16 +110,9 @@ def _build_disable_form(typed: Submitted | None) -> Form:
     return Form((KEEP_WEBHOOKS,), typed, labels={name: say("Keep these webhooks on")}, help={name: note})
 
 
-def _go_on_after_disabling(request: PageRequest, admin: Mapping[str, Any], _result: Result) -> Response:
-    return request.redirect(
-        f"{_HERE}/{admin['id']}", say("{name} was signed out and can no longer sign in.", name=isolate(admin["name"]))
-    )
-
-
-def _go_on_after_unlinking(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
+def _tell_unlinked(_: Mapping[str, Any], result: Result) -> str:
     is_done = result.event or result.replayed
-    told = say("They can no longer sign in with their account at the provider.") if is_done else _NONE_LINKED
-    return request.redirect(f"{_HERE}/{admin['id']}", told)
+    return say("They can no longer sign in with their account at the provider.") if is_done else _NONE_LINKED
 
 
 async def enable(request: PageRequest) -> Response:
@@ -138,7 +131,7 @@ _DISABLE: Final = Confirmation(
     tone="danger",
     fetch=_fetch_with_webhooks,
     build_form=_build_disable_form,
-    respond=_go_on_after_disabling,
+    tell=lambda admin, _: say("{name} was signed out and can no longer sign in.", name=isolate(admin["name"])),
     confirms=True,
     find_objection=lambda admin: say("This account is already disabled.") if admin["disabledAt"] else "",
 )
@@ -151,7 +144,7 @@ _UNLINK: Final = Confirmation(
     button=say("Unlink"),
     tone="danger",
     fetch=fetch_admin,
-    respond=_go_on_after_unlinking,
+    tell=_tell_unlinked,
     confirms=True,
     find_objection=lambda admin: "" if admin["identities"] else _NONE_LINKED,
 )

@@ -88,9 +88,8 @@ def _show_link(request: PageRequest, invited: Mapping[str, Any]) -> Response:
     )
 
 
-def _go_on_after_withdrawing(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = say("The invitation was withdrawn. Its link no longer works.") if result.event or result.replayed else _NONE
-    return request.redirect(f"{_HERE}/{admin['id']}", told)
+def _tell_withdrawn(_: Mapping[str, Any], result: Result) -> str:
+    return say("The invitation was withdrawn. Its link no longer works.") if result.event or result.replayed else _NONE
 
 
 _NONE: Final = say("There was no invitation to withdraw.")
@@ -102,7 +101,7 @@ _WITHDRAW: Final = Confirmation(
     button=say("Withdraw the invitation"),
     tone="danger",
     fetch=fetch_admin,
-    respond=_go_on_after_withdrawing,
+    tell=_tell_withdrawn,
     confirms=True,
     find_objection=lambda admin: "" if admin["invitedUntil"] else _NONE,
 )

@@ -7,7 +7,6 @@ from starlette.responses import Response
 
 from trellis.admin.confirm import Confirmation
 from trellis.admin.page import Page, PageRequest
-from trellis.core.gate import Result
 from trellis.sentences import join, mark, say
 
 _BROWSERS: Final = (  # by a part of the User-Agent, which also names the browsers that it imitates: the first match counts
@@ -40,6 +39,7 @@ _FACTORS: Final = {
     "mfa": say("second factor at the provider"),
 }
 _IS_OWN: Final = say("To sign yourself out elsewhere, go to Your account.")
+_WERE_OUT: Final = say("They were already signed out.")
 _HERE: Final = "/administrators/{id:int}/sessions"
 _NEEDS: Final = ("admins.sign_out",)
 
@@ -85,7 +85,7 @@ async def end_one(request: PageRequest) -> Response:
     if session == request.signed_in.session_id:
         return request.redirect(f"/administrators/{admin}", _IS_OWN, "note")
     ended = await end_session(request, admin, session)
-    told = say("That session is signed out.") if ended else say("They were already signed out.")
+    told = say("That session is signed out.") if ended else _WERE_OUT
     return request.redirect(f"/administrators/{admin}", told)
 
 
@@ -94,15 +94,10 @@ async def _fetch_with_sessions(request: PageRequest) -> dict[str, Any]:
     return {**admin, "sessions": await fetch_sessions(request, admin["id"]), "isMe": admin["id"] == request.signed_in.id}
 
 
-def _go_on(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
-    told = say("They are signed out everywhere.") if result.value["ended"] else say("They were already signed out.")
-    return request.redirect(f"/administrators/{admin['id']}", told)
-
-
 def _find_objection(admin: Mapping[str, Any]) -> str:
     if admin["isMe"]:
         return _IS_OWN
-    return "" if admin["sessions"] else say("They were already signed out.")
+    return "" if admin["sessions"] else _WERE_OUT
 
 
 _EVERYWHERE: Final = Confirmation(
@@ -113,7 +108,7 @@ _EVERYWHERE: Final = Confirmation(
     button=say("Sign out everywhere"),
     tone="danger",
     fetch=_fetch_with_sessions,
-    respond=_go_on,
+    tell=lambda _, result: say("They are signed out everywhere.") if result.value["ended"] else _WERE_OUT,
     raw={"everywhere": True},
     confirms=True,
     find_objection=_find_objection,

@@ -297,9 +297,7 @@ _REVOKE: Final = Confirmation(
         (REASON, KEEP_WEBHOOKS),
         keeps=(say("Keep its webhooks on"), say("The webhooks continue to send events to the addresses set by the key.")),
     ),
-    respond=lambda request, key, _: request.redirect(
-        f"/keys/{key['id']}", say("The key is revoked permanently. Its requests are refused from now on.")
-    ),
+    tell=lambda _, __: say("The key is revoked permanently. Its requests are refused from now on."),
 )
 
 _PAUSE: Final = Confirmation(
@@ -311,9 +309,8 @@ _PAUSE: Final = Confirmation(
     tone="danger",
     fetch=_fetch,
     build_form=partial(build_reason_form, (WHY_PAUSED,)),
-    respond=lambda request, key, result: request.redirect(
-        f"/keys/{key['id']}", say("The key is paused. Its requests are refused from now on."), undo=result.event
-    ),
+    tell=lambda _, __: say("The key is paused. Its requests are refused from now on."),
+    is_undone=True,
 )
 _RESUME: Final = Confirmation(
     section=_SECTION,
@@ -323,9 +320,8 @@ _RESUME: Final = Confirmation(
     button=say("Resume the key"),
     fetch=_fetch,
     confirms=True,
-    respond=lambda request, key, result: request.redirect(
-        f"/keys/{key['id']}", say("The key may be used again."), undo=result.event
-    ),
+    tell=lambda _, __: say("The key may be used again."),
+    is_undone=True,
 )
 
 PAGES: Final = (

@@ -162,7 +162,7 @@ _SWITCH_ON: Final = Confirmation(
     raw={"enabled": "1"},
     confirms=True,
     find_objection=lambda webhook: say("The webhook is already switched on.") if webhook["enabled"] else "",
-    respond=lambda request, webhook, _: request.redirect(f"/webhooks/{webhook['id']}", say("The webhook was switched on.")),
+    tell=lambda _, __: say("The webhook was switched on."),
 )
 _ROTATE: Final = Confirmation(
     section=_SECTION,
@@ -184,7 +184,7 @@ _DELETE: Final = Confirmation(
     button=say("Delete the webhook"),
     tone="danger",
     fetch=fetch_webhook,
-    respond=lambda request, webhook, _: request.redirect("/webhooks", say("{name} was deleted.", name=isolate(webhook["name"]))),
+    tell=lambda webhook, _: say("{name} was deleted.", name=isolate(webhook["name"])),
 )
 
 PAGES: Final = (

@@ -34,19 +34,15 @@ def _form(request: PageRequest, typed: Submitted | None = None) -> Form:
     )
 
 
-async def show(request: PageRequest) -> Response:
-    """Show the account."""
-    return await _show(request, 200, _form(request))
-
-
-async def _show(request: PageRequest, status: int, form: Form, mail: Form | None = None) -> Response:
+async def show(request: PageRequest, status: int = 200, form: Form | None = None, mail: Form | None = None) -> Response:
+    """Show the account, or one of its forms again."""
     me = await request.fetch("admins.get", target=request.signed_in.id)
     wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
     return request.page(
         "account.html",
         status=status,
         title=say("Your account"),
-        form=form,
+        form=form or _form(request),
         sessions=await fetch_sessions(request, request.signed_in.id),
         view=build_view_form(request),
         identities=me["identities"],
@@ -69,7 +65,7 @@ async def set_mail(request: PageRequest) -> Response:
         raw = {**form.raw(), _ALARMS: [ALL] if len(ticked) == len(_NAMES) else ticked}
         await request.perform("admins.update", raw, request.signed_in.id)
     except Refused as refused:
-        return await _show(request, 400, _form(request), form.add_refusal(refused))
+        return await show(request, 400, mail=form.add_refusal(refused))
     return request.redirect(_HERE, say("Saved."))
 
 
@@ -85,18 +81,18 @@ async def set_password(request: PageRequest) -> Response:
             request.require_recent_password()
         attempt = await check_login(request, me.login, current) if me.has_password else Attempt(Proven(me.id))
         if attempt.wait:
-            return await _show(
+            return await show(
                 request,
                 429,
                 form.add_fault("currentPassword", say("Too many attempts: wait {wait}.", wait=format_seconds(attempt.wait))),
             )
         if attempt.proven is None:
-            return await _show(request, 400, form.add_fault("currentPassword", say("currentPassword is not your password.")))
+            return await show(request, 400, form.add_fault("currentPassword", say("currentPassword is not your password.")))
         await _replace_password(request, raw)
         if not me.has_factor:
             await settle(request, me.login)
     except Refused as refused:
-        return await _show(request, 400, form.add_refusal(refused))
+        return await show(request, 400, form.add_refusal(refused))
     return request.redirect(_HERE, say("Your password was changed, and you are signed out everywhere else."))
 
 

@@ -38,12 +38,8 @@ def _describe_roles(request: PageRequest, admins: Sequence[Mapping[str, Any]]) -
     return {admin["id"]: describe_role(admin, titles) for admin in admins}
 
 
-async def show(request: PageRequest) -> Response:
+async def show(request: PageRequest, status: int = 200, form: Form | None = None, password: Form | None = None) -> Response:
     """Show an administrator, with the forms that change them."""
-    return await _show(request, 200, None, None)
-
-
-async def _show(request: PageRequest, status: int, form: Form | None, password: Form | None) -> Response:
     admin = await fetch_admin(request)
     may_list = is_allowed(request.catalogue.find("admins.sessions"), request.actor, admin["id"])
     return request.page(
@@ -76,7 +72,7 @@ async def update(request: PageRequest) -> Response:
             request.require_recent_password()
         await request.perform("admins.update", raw, number)
     except Refused as refused:
-        return await _show(request, 400, form.add_refusal(refused), None)
+        return await show(request, 400, form.add_refusal(refused))
     return request.redirect(f"{_HERE}/{request.number('id')}", say("Saved."))
 
 
@@ -90,7 +86,7 @@ async def set_password(request: PageRequest) -> Response:
     try:
         result = await request.perform_once("admins.set_password", form.raw(), request.number("id"))
     except Refused as refused:
-        return await _show(request, 400, None, form.add_refusal(refused))
+        return await show(request, 400, password=form.add_refusal(refused))
     name, factors = result.value["name"], join((say(one) for one in result.value["secondFactors"]), ", ")
     message = say("{name} was signed out everywhere and must choose their own password at the next sign-in.", name=isolate(name))
     if factors:

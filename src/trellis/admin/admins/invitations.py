@@ -43,9 +43,10 @@ _NOT_MAILED: Final = say("This service cannot mail the link, so it is shown to y
 _LONGEST: Final = 100  # characters of a link
 
 
-async def new(request: PageRequest) -> Response:
+async def new(request: PageRequest, status: int = 200, form: Form | None = None) -> Response:
     """Show the form that invites somebody."""
-    return _show_new(request, _build_new(request, {"role": LEAST}), 200)
+    form = form or _build_new(request, {"role": LEAST})
+    return request.page("administrators/new.html", status=status, title=say("Invite an administrator"), form=form)
 
 
 def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
@@ -60,17 +61,13 @@ def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
     )
 
 
-def _show_new(request: PageRequest, form: Form, status: int) -> Response:
-    return request.page("administrators/new.html", status=status, title=say("Invite an administrator"), form=form)
-
-
 async def invite(request: PageRequest) -> Response:
     """Invite somebody. The link is mailed, or shown once."""
     form = _build_new(request, request.form)
     try:
         made = (await request.perform_once("admins.invite", form.raw())).value
     except Refused as refused:
-        return _show_new(request, form.add_refusal(refused), find_form_status(refused))
+        return await new(request, find_form_status(refused), form.add_refusal(refused))
     return _show_link(request, made)
 
 

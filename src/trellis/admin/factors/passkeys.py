@@ -52,14 +52,10 @@ async def add(request: PageRequest) -> Response:
     )
 
 
-async def show(request: PageRequest) -> Response:
+async def show(request: PageRequest, status: int = 200, form: Form | None = None) -> Response:
     """Show a passkey, with a form for its name."""
-    return await _show(request, 200, None)
-
-
-async def _show(request: PageRequest, status: int, typed: Form | None) -> Response:
     passkey = await _fetch(request)
-    form = typed or Form((PASSKEY_NAME,), passkey)
+    form = form or Form((PASSKEY_NAME,), passkey)
     return request.page("factors/passkey.html", status=status, title=passkey["name"], passkey=passkey, form=form)
 
 
@@ -82,7 +78,7 @@ async def rename(request: PageRequest) -> Response:
     except Refused as refused:
         if refused.status == 404:
             raise
-        return await _show(request, 400, form.add_refusal(refused))
+        return await show(request, 400, form.add_refusal(refused))
     return request.redirect(FACTORS, say("Saved."))
 
 

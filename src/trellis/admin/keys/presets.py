@@ -27,9 +27,19 @@ async def fetch_running(request: PageRequest) -> list[tuple[str, str]]:
     return found
 
 
-async def ask(request: PageRequest) -> Response:
+async def ask(request: PageRequest, status: int = 200, form: Form | None = None) -> Response:
     """Show which keys would be paused."""
-    return await _show(request, _read_preset(request), build_reason_form((WHY_PAUSED,), None), 200)
+    preset = _read_preset(request)
+    plan = await request.dry_run(_PAUSE, {PRESET.name: preset}, None)
+    named: list[Any] = [await request.fetch("keys.get", target=number) for number in plan["keys"][:_SHOWN]]
+    return request.page(
+        "keys/pause_preset.html",
+        status=status,
+        title=PRESETS[preset].pause,
+        form=form or build_reason_form((WHY_PAUSED,), None),
+        count=plan["count"],
+        named=named,
+    )
 
 
 async def pause(request: PageRequest) -> Response:
@@ -39,7 +49,7 @@ async def pause(request: PageRequest) -> Response:
         raw = form.raw()
         result = await request.perform_once(_PAUSE, {**raw, PRESET.name: preset}, reason=raw.get(WHY_PAUSED.name))
     except Refused as refused:
-        return await _show(request, preset, form.add_refusal(refused), find_form_status(refused))
+        return await ask(request, find_form_status(refused), form.add_refusal(refused))
     count = result.value["count"]
     if not count:
         return request.redirect("/keys", say("There were no keys left to pause."), "note")
@@ -56,19 +66,6 @@ def _read_preset(request: PageRequest) -> str:
     if name not in PRESETS:
         raise Refused("INVALID_ID", say("There is no preset called {name}.", name=name[:60]))
     return name
-
-
-async def _show(request: PageRequest, preset: str, form: Form, status: int) -> Response:
-    plan = await request.dry_run(_PAUSE, {PRESET.name: preset}, None)
-    named: list[Any] = [await request.fetch("keys.get", target=number) for number in plan["keys"][:_SHOWN]]
-    return request.page(
-        "keys/pause_preset.html",
-        status=status,
-        title=PRESETS[preset].pause,
-        form=form,
-        count=plan["count"],
-        named=named,
-    )
 
 
 PAGES: Final = (

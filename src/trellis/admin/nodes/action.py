@@ -35,17 +35,34 @@ def find_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
     return tuple(Action(operation, one) for operation, one in verbs if one is not None and one.button)
 
 
-async def show(action: Action, kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
+async def show(
+    action: Action,
+    kind: NodeKind,
+    request: PageRequest,
+    record: Mapping[str, Any],
+    status: int = 200,
+    form: Form | None = None,
+) -> Response:
     """Show the form for the operation."""
-    form = Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS, help=_HELP)
-    return await _show(kind, action.verb, request, record, form)
+    form = form or Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS, help=_HELP)
+    return request.page(
+        "nodes/action.html",
+        status=status,
+        title=say("{button} {name}", button=say(action.verb.button), name=isolate(record["name"])),
+        kind=kind,
+        verb=action.verb,
+        record=record,
+        form=form,
+        pickers=await _pickers(kind, request, form, record),
+        back=await tree_address(request, kind, record),
+    )
 
 
 async def run(action: Action, kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Run the operation, and show the record that results."""
     form = Form(_fields(action.operation), request.form, labels=_LABELS, help=_HELP)
     if is_search(request.form, _find_parents(form), "save"):
-        return await _show(kind, action.verb, request, record, form)
+        return await show(action, kind, request, record, form=form)
     try:
         raw = {name: value for name, value in form.raw().items() if value != "" or form.widget(name) != "number"}
         perform = request.perform_once if action.verb.idempotency_key else request.perform
@@ -53,7 +70,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest, record: Mapp
     except Refused as refused:
         if refused.status == 404:
             raise
-        return await _show(kind, action.verb, request, record, form.add_refusal(refused), find_form_status(refused))
+        return await show(action, kind, request, record, find_form_status(refused), form.add_refusal(refused))
     shown = result.value if isinstance(result.value, Mapping) and "id" in result.value else record
     undo = result.event if action.verb.undone_by_deleting or action.verb.keeps_rows else None
     return request.redirect(
@@ -87,19 +104,3 @@ async def _pickers(kind: NodeKind, request: PageRequest, form: Form, record: Map
         )
         for name in _find_parents(form)
     }
-
-
-async def _show(
-    kind: NodeKind, verb: Verb, request: PageRequest, record: Mapping[str, Any], form: Form, status: int = 200
-) -> Response:
-    return request.page(
-        "nodes/action.html",
-        status=status,
-        title=say("{button} {name}", button=say(verb.button), name=isolate(record["name"])),
-        kind=kind,
-        verb=verb,
-        record=record,
-        form=form,
-        pickers=await _pickers(kind, request, form, record),
-        back=await tree_address(request, kind, record),
-    )

@@ -44,25 +44,10 @@ class DeletePlan:
     all: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def show(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
-    """Show what would be deleted and moved."""
-    return await _show(kind, request, record, 200)
-
-
-async def redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
-    """Redirect from a node that does not exist (any more) to where it was, and say so."""
-    if request.stale:
-        raise StaleForm
-    last = await fetch_last_event(request, kind.name, request.number("id")) if request.form else None
-    if last is not None and last["after"] is None and request.actor.is_named(last["actor"]):  # the same form was sent twice
-        told = say("{name} was deleted.", name=isolate(last["before"]["name"]))
-        return request.redirect(await _address_after(kind, request, last["before"]), told, undo=last["seq"])
-    return request.redirect(f"/{kind.name}", say("This {singular} has already been deleted.", singular=kind.singular), "note")
-
-
-async def _show(
-    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], status: int, problem: str = "", fault: str = ""
+async def show(
+    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], status: int = 200, problem: str = "", fault: str = ""
 ) -> Response:
+    """Show what would be deleted and moved."""
     number = record["id"]
     plan = None if number in kind.built_in else await _plan(kind, request, record)
     picker: Picker | None = None
@@ -82,6 +67,17 @@ async def _show(
         problem=problem,
         back=await tree_address(request, kind, record),
     )
+
+
+async def redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
+    """Redirect from a node that does not exist (any more) to where it was, and say so."""
+    if request.stale:
+        raise StaleForm
+    last = await fetch_last_event(request, kind.name, request.number("id")) if request.form else None
+    if last is not None and last["after"] is None and request.actor.is_named(last["actor"]):  # the same form was sent twice
+        told = say("{name} was deleted.", name=isolate(last["before"]["name"]))
+        return request.redirect(await _address_after(kind, request, last["before"]), told, undo=last["seq"])
+    return request.redirect(f"/{kind.name}", say("This {singular} has already been deleted.", singular=kind.singular), "note")
 
 
 async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> DeletePlan:
@@ -128,10 +124,10 @@ async def describe_deletion(
 async def delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Delete a node, unless what would be deleted has changed since the page showed it."""
     if record["id"] in kind.built_in or is_search(request.form, ("to",), "delete"):
-        return await _show(kind, request, record, 403 if record["id"] in kind.built_in else 200)
+        return await show(kind, request, record, 403 if record["id"] in kind.built_in else 200)
     plan = await _plan(kind, request, record)
     if problem := _find_problem(kind, request, plan):
-        return await _show(kind, request, record, 409 if problem == _OUTDATED else 400, problem)
+        return await show(kind, request, record, 409 if problem == _OUTDATED else 400, problem)
     return await _delete(kind, request, record, plan)
 
 
@@ -147,9 +143,9 @@ async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
         if refused.status == 404:
             raise
         if refused.status == 412 and not request.stale:
-            return await _show(kind, request, record, 409, _OUTDATED)
+            return await show(kind, request, record, 409, _OUTDATED)
         fault = next((fault.detail for fault in refused.faults if fault.field == _CHILDREN), "")
-        return await _show(kind, request, record, 400, refused.detail, fault)
+        return await show(kind, request, record, 400, refused.detail, fault)
     message = _describe(kind, record, plan, moved=form.get("children") == "move")
     return request.redirect(await _address_after(kind, request, record), message, undo=result.event)
 

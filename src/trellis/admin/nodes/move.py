@@ -21,9 +21,31 @@ _FIELDS: Final = frozenset({"parentId", "before", "after", "position", "place", 
 _PLACES: Final = frozenset({"first", "last", "before", "after", "at"})
 
 
-async def show(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
+async def show(
+    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], status: int = 200, refused: Refused | None = None
+) -> Response:
     """Ask where to move a node."""
-    return await _show(kind, request, record)
+    faults = {fault.field: fault.detail for fault in refused.faults} if refused is not None else {}
+    parent = _read_parent(request, record)
+    siblings, others = await _fetch_siblings(kind, request, record, parent)
+    picker: Picker | None = None
+    if kind.tree:
+        label, none, fault = say("Under"), say("The top level"), faults.get("parentId", "")
+        picker = await build_picker(request, kind, "parentId", parent, label=label, none=none, exclude=(record["id"],), fault=fault)
+    return request.page(
+        "nodes/move.html",
+        status=status,
+        title=say("Move {name}", name=isolate(record["name"])),
+        kind=kind,
+        record=record,
+        picker=picker,
+        siblings=siblings,
+        others=others,
+        version=node_version(record),
+        refused=refused,
+        faults=join(detail for field, detail in faults.items() if field != "parentId"),
+        back=await tree_address(request, kind, record),
+    )
 
 
 async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
@@ -31,7 +53,7 @@ async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
     try:
         _refuse_unknown_fields(request)
         if not request.wants_json and is_search(request.form, ("parentId",), "save"):
-            return await _show(kind, request, record)
+            return await show(kind, request, record)
         raw = _raw_of_script(request) if request.wants_json else _raw(kind, request, record)
         result = await update_if_unchanged(request, record, raw, kind.name, node_version)
     except Conflict as conflict:
@@ -39,7 +61,7 @@ async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
     except Refused as refused:
         if request.wants_json or refused.status == 404:
             raise
-        return await _show(kind, request, record, 400, refused)
+        return await show(kind, request, record, 400, refused)
     moved, is_moved = result.value, result.event is not None
     message = (
         say("{name} has moved.", name=isolate(moved["name"]))
@@ -82,7 +104,7 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
         else say("It is now at position {position}", position=theirs["position"])
     )
     refused = Refused("PRECONDITION_FAILED", say("{detail} {at}. Check whether you still want to move it.", detail=detail, at=at))
-    return await _show(kind, request, theirs, 409, refused)
+    return await show(kind, request, theirs, 409, refused)
 
 
 # --- what was typed -----------------------------------------------------------------------------------------------
@@ -124,33 +146,7 @@ def _raw(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> dic
     return raw
 
 
-# --- the form -----------------------------------------------------------------------------------------------------
-
-
-async def _show(
-    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], status: int = 200, refused: Refused | None = None
-) -> Response:
-    faults = {fault.field: fault.detail for fault in refused.faults} if refused is not None else {}
-    parent = _read_parent(request, record)
-    siblings, others = await _fetch_siblings(kind, request, record, parent)
-    picker: Picker | None = None
-    if kind.tree:
-        label, none, fault = say("Under"), say("The top level"), faults.get("parentId", "")
-        picker = await build_picker(request, kind, "parentId", parent, label=label, none=none, exclude=(record["id"],), fault=fault)
-    return request.page(
-        "nodes/move.html",
-        status=status,
-        title=say("Move {name}", name=isolate(record["name"])),
-        kind=kind,
-        record=record,
-        picker=picker,
-        siblings=siblings,
-        others=others,
-        version=node_version(record),
-        refused=refused,
-        faults=join(detail for field, detail in faults.items() if field != "parentId"),
-        back=await tree_address(request, kind, record),
-    )
+# --- its siblings -------------------------------------------------------------------------------------------------
 
 
 async def _fetch_siblings(

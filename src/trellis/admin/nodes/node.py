@@ -23,36 +23,28 @@ KindPage = Callable[[NodeKind, PageRequest], Awaitable[Response]]
 NodePage = Callable[[NodeKind, PageRequest, Mapping[str, Any]], Awaitable[Response]]
 
 
-async def new(kind: NodeKind, request: PageRequest) -> Response:
+async def new(kind: NodeKind, request: PageRequest, status: int = 200, node_form: NodeForm | None = None) -> Response:
     """Show the form of a new node."""
-    return _show_new(kind, request, await build_new_form(request, kind))
+    node_form = node_form or await build_new_form(request, kind)
+    node_form.ask_for_secrets()
+    title = say("New {singular}", singular=kind.singular)
+    return request.page("nodes/new.html", status=status, title=title, kind=kind, node_form=node_form)
 
 
 async def create(kind: NodeKind, request: PageRequest) -> Response:
     """Create a node."""
     node_form = await build_new_form(request, kind, request.form)
     if node_form.is_search:
-        return _show_new(kind, request, node_form)
+        return await new(kind, request, node_form=node_form)
     try:
         record = (await request.perform_once(kind.operation("create"), node_form.raw())).value
     except Refused as refused:
         node_form.form.add_refusal(refused)
-        return _show_new(kind, request, node_form, find_form_status(refused))
+        return await new(kind, request, find_form_status(refused), node_form)
     message = say("{name} was created.", name=isolate(record["name"]))
     if kind.options and not any(record["permissions"].values()):
         message = join((message, say("Nobody can see it yet: its permissions are empty.")))
     return request.redirect(await tree_address(request, kind, record), message)
-
-
-def _show_new(kind: NodeKind, request: PageRequest, node_form: NodeForm, status: int = 200) -> Response:
-    node_form.ask_for_secrets()
-    return request.page(
-        "nodes/new.html",
-        status=status,
-        title=say("New {singular}", singular=kind.singular),
-        kind=kind,
-        node_form=node_form,
-    )
 
 
 async def show(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:

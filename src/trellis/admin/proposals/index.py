@@ -50,12 +50,7 @@ class Failure(NamedTuple):
     detail: str
 
 
-async def index(request: PageRequest) -> Response:
-    """List the proposals; the open ones unless another state is chosen."""
-    return await _show(request)
-
-
-async def _show(
+async def index(
     request: PageRequest,
     status: int = 200,
     *,
@@ -64,6 +59,7 @@ async def _show(
     fault: str = "",
     missing: str = "",
 ) -> Response:
+    """List the proposals; the open ones unless another state is chosen."""
     asked = {**request.query, _STATE: _ANY} if request.query.get(_STATE) == "" else request.query
     names = await fetch_key_names(request, asked.get("keyId", ""))
     keys = [(str(number), f"{isolate(name)} ({number})") for number, name in names.items()]
@@ -113,16 +109,16 @@ async def decide_on_several(request: PageRequest) -> Response:
     numbers = read_ids(request.form.all(_CHOSEN))
     if len(numbers) > MOST_PER_PAGE:  # more than any list shows
         too_many = say("At most {most:,} proposals can be decided on at once. Tick fewer.", most=MOST_PER_PAGE)
-        return await _show(request, 400, missing=too_many)
+        return await index(request, 400, missing=too_many)
     if decision is None or not numbers:
-        return await _show(request, 400, missing=UNDECIDED if numbers else say("Tick at least one proposal."))
+        return await index(request, 400, missing=UNDECIDED if numbers else say("Tick at least one proposal."))
     reason = read_reason(request)
     if decision.needs_reason and not reason:
-        return await _show(request, 400, fault=say("Enter a reason, so that the proposer knows why."))
+        return await index(request, 400, fault=say("Enter a reason, so that the proposer knows why."))
     failures, done = await _decide_on(request, decision, numbers, reason)
     told = decision.tell_many(done)
     if failures:
-        return await _show(request, 409, failures=failures, done=told if done else "")
+        return await index(request, 409, failures=failures, done=told if done else "")
     shown = request.http.url.query  # the filters and the page number of the list
     return request.redirect(f"{_HERE}?{shown}" if shown else _HERE, told)
 

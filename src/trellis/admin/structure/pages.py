@@ -50,9 +50,40 @@ _HELP: Final = {
 }
 
 
-async def show(request: PageRequest) -> Response:
-    """Show what can be exported, and the empty form for a document."""
-    return await _show(request, _build_form(request))
+async def show(
+    request: PageRequest,
+    form: Form | None = None,
+    *,
+    status: int = 200,
+    plan: Mapping[str, Any] | None = None,
+    refused: Refused | None = None,
+    outdated: Refused | None = None,
+    export_refused: Refused | None = None,
+) -> Response:
+    """Show what can be exported, and the form for a document, with its plan or why there is none."""
+    form = form or _build_form(request)
+    if refused is not None:
+        form.add_refusal(refused)
+    return await request.large_page(
+        "structure/index.html",
+        status=status,
+        title=say("Structure"),
+        form=form,
+        typed=bool(request.form),
+        plan=plan,
+        most_rows=MAX_ROWS,
+        refused=refused and drop_advice(refused.detail),
+        has_option=refused is not None and drop_advice(refused.detail) is not refused.detail,
+        problems=() if refused is None else list_problems(refused),
+        more_problems=0 if refused is None else refused.more_faults,
+        outdated=outdated,
+        events_since=() if outdated is None else outdated.facts.get("changes", ()),
+        formats=_FORMATS,
+        export_refused=export_refused,
+        chosen=_read_sections(request),
+        under=request.query.get("under", ""),
+        chosen_format=request.query.get("format", _FORMATS[0][0]),
+    )
 
 
 async def export(request: PageRequest) -> Response:
@@ -67,7 +98,7 @@ async def export(request: PageRequest) -> Response:
     try:
         value = await request.fetch(_EXPORT, raw, slow=True)
     except Refused as refused:
-        return await _show(request, _build_form(request), status=refused.status, export_refused=refused)
+        return await show(request, status=refused.status, export_refused=refused)
     file = f"structure-{request.now[:10]}.{name}"
     return Response(
         await asyncio.to_thread(_encode, value),
@@ -91,7 +122,7 @@ async def submit(request: PageRequest) -> Response:
         raw = await run_by_size(request.form.size, form.raw)
         reason = tidy_reason(raw.pop(_REASON.name, ""))
     except Refused as refused:
-        return await _show(request, form, status=400, refused=refused)
+        return await show(request, form, status=400, refused=refused)
     token = request.form.get(_TOKEN, "")
     if request.form.get(ACTION) != "apply" or not token:
         return await _show_plan(request, form, raw)
@@ -107,7 +138,7 @@ async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reaso
         result = await request.perform(_APPLY, raw, reason=reason)
     except Refused as refused:
         if refused.faults or request.stale:
-            return await _show(request, form, status=400, refused=refused)
+            return await show(request, form, status=400, refused=refused)
         return await _show_plan(request, form, {name: value for name, value in raw.items() if name != "plan"}, refused)
     if result.event is None:
         return request.redirect(_HERE, say("Nothing was changed: the community already matches the document."), "note")
@@ -144,13 +175,13 @@ async def _show_plan(request: PageRequest, form: Form, raw: Mapping[str, Any], o
     try:
         result = (await request.perform(_PLAN, raw)).value
     except Refused as refused:
-        return await _show(request, form, status=400, refused=refused, outdated=outdated)
+        return await show(request, form, status=400, refused=refused, outdated=outdated)
     if outdated is not None and not result["changes"] and (change_set := await _find_applied(request, outdated)) is not None:
         return request.redirect(f"/events?changeSet={change_set}", _tell_applied(request, result["name"], outdated))
     if any(kind not in {one.name for one in request.kinds} for kind in {change["resource"] for change in result["changes"]}):
         request.require_recent_password()
     plan = await describe_plan(request, result)
-    return await _show(request, form, status=200 if outdated is None else 409, plan=plan, outdated=outdated)
+    return await show(request, form, status=200 if outdated is None else 409, plan=plan, outdated=outdated)
 
 
 async def _find_applied(request: PageRequest, outdated: Refused) -> int | None:
@@ -172,40 +203,6 @@ def _tell_applied(request: PageRequest, name: str, outdated: Refused) -> str:
 def _build_form(request: PageRequest, typed: Submitted | None = None) -> Form:
     fields = [field for field in request.catalogue.find(_PLAN).fields if field.name in _LABELS]
     return Form((*fields, _REASON), typed, labels=_LABELS, help={**_HELP, "reason": _REASON.doc})
-
-
-async def _show(
-    request: PageRequest,
-    form: Form,
-    *,
-    status: int = 200,
-    plan: Mapping[str, Any] | None = None,
-    refused: Refused | None = None,
-    outdated: Refused | None = None,
-    export_refused: Refused | None = None,
-) -> Response:
-    if refused is not None:
-        form.add_refusal(refused)
-    return await request.large_page(
-        "structure/index.html",
-        status=status,
-        title=say("Structure"),
-        form=form,
-        typed=bool(request.form),
-        plan=plan,
-        most_rows=MAX_ROWS,
-        refused=refused and drop_advice(refused.detail),
-        has_option=refused is not None and drop_advice(refused.detail) is not refused.detail,
-        problems=() if refused is None else list_problems(refused),
-        more_problems=0 if refused is None else refused.more_faults,
-        outdated=outdated,
-        events_since=() if outdated is None else outdated.facts.get("changes", ()),
-        formats=_FORMATS,
-        export_refused=export_refused,
-        chosen=_read_sections(request),
-        under=request.query.get("under", ""),
-        chosen_format=request.query.get("format", _FORMATS[0][0]),
-    )
 
 
 PAGES: Final = (

@@ -29,9 +29,10 @@ async def index(request: PageRequest) -> Response:
     )
 
 
-async def new(request: PageRequest) -> Response:
+async def new(request: PageRequest, status: int = 200, form: WebhookForm | None = None) -> Response:
     """Show the form for a new webhook."""
-    return _show_form(request, WebhookForm(request.gate.environment), 200)
+    form = form or WebhookForm(request.gate.environment)
+    return request.page("webhooks/new.html", status=status, title=say("Create a webhook"), form=form)
 
 
 async def create(request: PageRequest) -> Response:
@@ -40,12 +41,8 @@ async def create(request: PageRequest) -> Response:
     try:
         created = await request.perform_once("webhooks.create", form.settings())
     except Refused as refused:
-        return _show_form(request, form.add_refusal(refused), find_form_status(refused))
+        return await new(request, find_form_status(refused), form.add_refusal(refused))
     return show_secret(request, created.value, "created")
-
-
-def _show_form(request: PageRequest, form: WebhookForm, status: int) -> Response:
-    return request.page("webhooks/new.html", status=status, title=say("Create a webhook"), form=form)
 
 
 def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> Response:

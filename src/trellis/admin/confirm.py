@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, find_form_status
+from trellis.admin.submitted import Submitted
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.keys import tidy_reason
@@ -60,7 +60,7 @@ class Confirmation:
         record = await self.fetch(request)
         if objection := self.find_objection(record):
             return self._go_back(request, record, objection)
-        return self._show(request, record, self.build_form(None), 200)
+        return self._show(request, record, self.build_form(None))
 
     async def run(self, request: PageRequest) -> Response:
         """Run the operation, or go back to the record if there is nothing to confirm, unless this form has done it already."""
@@ -77,7 +77,7 @@ class Confirmation:
             raw = {**form.raw(), **self.raw}
             result = await request.perform_once(self.operation, raw, record["id"], reason=_find_reason(request, raw))
         except Refused as refused:
-            return self._show(request, record, form.add_refusal(refused), find_form_status(refused))
+            return self._show(request, record, form.add_refusal(refused))
         if self.respond is not None:
             return self.respond(request, record, result)
         path = f"/{self.section}" if self.deletes else f"/{self.section}/{record['id']}"
@@ -92,10 +92,10 @@ class Confirmation:
         await request.perform_once(self.operation, raw, request.number("id"), reason=_find_reason(request, raw))
         return request.redirect(f"/{self.section}", say("It was deleted."))
 
-    def _show(self, request: PageRequest, record: Mapping[str, Any], form: Form, status: int) -> Response:
+    def _show(self, request: PageRequest, record: Mapping[str, Any], form: Form) -> Response:
         return request.page(
             f"{self.section}/{self.action}.html",
-            status=status,
+            status=form.status,
             title=say(self.title, name=isolate(record["name"])),
             record=record,
             form=form,

@@ -4,7 +4,7 @@
     form = Form(fields, record)                      # filled in from a record
     form = Form(fields, request.form)                # with the typed values
     form.raw()                                       # what to pass to request.perform
-    return request.page(…, status=400, form=form.add_refusal(refused))   # with the typed values, and faults at their fields
+    return request.page(…, status=form.status, form=form)      # after form.add_refusal(refused): with faults at their fields
 
 A template shows all of it with `{{ ui.form_fields(form) }}`, or one control at a time with `{{ ui.control(form["name"]) }}`; put
 `{{ ui.faults(form) }}` above. `choices` turns a field into a list to choose from (`{"parentId": (("", "Top level"), …)}`),
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, Self
 
-from trellis.admin.submitted import CSRF, StaleForm, Submitted
+from trellis.admin.submitted import CSRF, SentBefore, StaleForm, Submitted
 from trellis.admin.times import EXACT, UTC_CLOCK, Clock
 from trellis.core.fields import EVERYONE, MAX_ID, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
@@ -91,6 +91,7 @@ class Form:
         self.title = ""  # shown above the faults
         self.faults: tuple[Fault, ...] = ()
         self.more_faults = 0  # how many others are not listed
+        self.status = 200  # of a page that shows it
         self._typed = values if isinstance(values, Submitted) else None
         self._values = values
         self._choices = {name: tuple((str(v), t) for v, t in pairs) for name, pairs in (choices or {}).items()}
@@ -137,6 +138,7 @@ class Form:
         told = [replace(fault, detail=self.clock.tell(fault.detail)) for fault in refused.faults]
         self.faults = tuple(sorted(told, key=lambda f: order.index(field_of(f)) if field_of(f) else len(order)))
         self.more_faults = refused.more_faults
+        self.status = 409 if isinstance(refused, SentBefore) else 400
         self.title = "" if refused.faults else self.clock.tell(refused.detail)
         if isinstance(refused, StaleForm):
             self.faults = ()

@@ -64,11 +64,6 @@ class SentBefore(Refused):
         )
 
 
-def find_form_status(refused: Refused) -> int:
-    """Return the status of a page that shows a refused form again: 409 for SentBefore, otherwise 400."""
-    return 409 if isinstance(refused, SentBefore) else 400
-
-
 class Submitted(Mapping[str, str]):
     """The fields of a form that was sent: each name with its last value; `all` returns every value of a name.
 

@@ -15,7 +15,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD, Proven
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Text
-from trellis.errors import Refused
+from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import format_seconds, say
 
 _HERE: Final = "/account"
@@ -34,15 +34,16 @@ def _form(request: PageRequest, typed: Submitted | None = None) -> Form:
     )
 
 
-async def show(request: PageRequest, status: int = 200, form: Form | None = None, mail: Form | None = None) -> Response:
+async def show(request: PageRequest, form: Form | None = None, mail: Form | None = None) -> Response:
     """Show the account, or one of its forms again."""
+    form = form or _form(request)
     me = await request.fetch("admins.get", target=request.signed_in.id)
     wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
     return request.page(
         "account.html",
-        status=status,
+        status=mail.status if mail else form.status,
         title=say("Your account"),
-        form=form or _form(request),
+        form=form,
         sessions=await fetch_sessions(request, request.signed_in.id),
         view=build_view_form(request),
         identities=me["identities"],
@@ -65,7 +66,7 @@ async def set_mail(request: PageRequest) -> Response:
         raw = {**form.raw(), _ALARMS: [ALL] if len(ticked) == len(_NAMES) else ticked}
         await request.perform("admins.update", raw, request.signed_in.id)
     except Refused as refused:
-        return await show(request, 400, mail=form.add_refusal(refused))
+        return await show(request, mail=form.add_refusal(refused))
     return request.redirect(_HERE, say("Saved."))
 
 
@@ -81,18 +82,16 @@ async def set_password(request: PageRequest) -> Response:
             request.require_recent_password()
         attempt = await check_login(request, me.login, current) if me.has_password else Attempt(Proven(me.id))
         if attempt.wait:
-            return await show(
-                request,
-                429,
-                form.add_fault("currentPassword", say("Too many attempts: wait {wait}.", wait=format_seconds(attempt.wait))),
-            )
+            form.add_fault(_CURRENT.name, say("Too many attempts: wait {wait}.", wait=format_seconds(attempt.wait)))
+            form.status = 429
+            return await show(request, form)
         if attempt.proven is None:
-            return await show(request, 400, form.add_fault("currentPassword", say("currentPassword is not your password.")))
+            raise refuse_faults(Fault(_CURRENT.name, "INVALID_VALUE", say("currentPassword is not your password.")))
         await _replace_password(request, raw)
         if not me.has_factor:
             await settle(request, me.login)
     except Refused as refused:
-        return await show(request, 400, form.add_refusal(refused))
+        return await show(request, form.add_refusal(refused))
     return request.redirect(_HERE, say("Your password was changed, and you are signed out everywhere else."))
 
 
@@ -128,8 +127,8 @@ def _new_form(typed: Submitted | None = None) -> Form:
     return Form((PASSWORD,), typed, labels={"password": say("New password")})
 
 
-def _ask_new_password(request: PageRequest, form: Form, status: int = 200) -> Response:
-    return request.page("new_password.html", status=status, title=say("Choose your own password"), form=form)
+def _ask_new_password(request: PageRequest, form: Form) -> Response:
+    return request.page("new_password.html", status=form.status, title=say("Choose your own password"), form=form)
 
 
 async def new_password(request: PageRequest) -> Response:
@@ -150,7 +149,7 @@ async def set_new_password(request: PageRequest) -> Response:
     try:
         await _replace_password(request, form.raw())
     except Refused as refused:
-        return _ask_new_password(request, form.add_refusal(refused), 400)
+        return _ask_new_password(request, form.add_refusal(refused))
     return request.redirect("", say("Your password is set. Nobody else knows it."))
 
 

@@ -38,26 +38,32 @@ def _describe_roles(request: PageRequest, admins: Sequence[Mapping[str, Any]]) -
     return {admin["id"]: describe_role(admin, titles) for admin in admins}
 
 
-async def show(request: PageRequest, status: int = 200, form: Form | None = None, password: Form | None = None) -> Response:
+async def show(request: PageRequest, form: Form | None = None, password: Form | None = None) -> Response:
     """Show an administrator, with the forms that change them."""
     admin = await fetch_admin(request)
+    form = form or _build_form(admin)
+    password = password or _build_password_form()
     may_list = is_allowed(request.catalogue.find("admins.sessions"), request.actor, admin["id"])
     return request.page(
         "administrators/show.html",
-        status=status,
+        status=max(form.status, password.status),
         title=admin["name"],
         admin=admin,
         role=_describe_roles(request, [admin])[admin["id"]],
         events=await fetch_last_events(request, "admins", admin["id"], _MAX_EVENTS),
         sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
         mails=request.gate.environment.mails_links,
-        form=form or _build_form(admin),
-        password=password or Form((PASSWORD,), labels={"password": say("New password")}, id="password"),
+        form=form,
+        password=password,
     )
 
 
 def _build_form(values: Mapping[str, Any] | Submitted) -> Form:
     return Form((NAME, LOGIN, EMAIL), values, labels={"email": say("E-mail address")})
+
+
+def _build_password_form(typed: Submitted | None = None) -> Form:
+    return Form((PASSWORD,), typed, labels={"password": say("New password")}, id="password")
 
 
 async def update(request: PageRequest) -> Response:
@@ -72,7 +78,7 @@ async def update(request: PageRequest) -> Response:
             request.require_recent_password()
         await request.perform("admins.update", raw, number)
     except Refused as refused:
-        return await show(request, 400, form.add_refusal(refused))
+        return await show(request, form.add_refusal(refused))
     return request.redirect(f"{_HERE}/{request.number('id')}", say("Saved."))
 
 
@@ -82,11 +88,11 @@ async def set_password(request: PageRequest) -> Response:
     if request.number("id") == request.signed_in.id:
         return request.redirect("/account", say("Change your own password here."), "note")
     request.require_recent_password()
-    form = Form((PASSWORD,), request.form, labels={"password": say("New password")}, id="password")
+    form = _build_password_form(request.form)
     try:
         result = await request.perform_once("admins.set_password", form.raw(), request.number("id"))
     except Refused as refused:
-        return await show(request, 400, password=form.add_refusal(refused))
+        return await show(request, password=form.add_refusal(refused))
     name, factors = result.value["name"], join((say(one) for one in result.value["secondFactors"]), ", ")
     message = say("{name} was signed out everywhere and must choose their own password at the next sign-in.", name=isolate(name))
     if factors:

@@ -13,7 +13,6 @@ from trellis.admin.admins.sign_on import leave_with_invitation
 from trellis.admin.confirm import Confirmation
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import find_form_status
 from trellis.core.admins import (
     BY_MAIL,
     EMAIL,
@@ -43,10 +42,10 @@ _NOT_MAILED: Final = say("This service cannot mail the link, so it is shown to y
 _LONGEST: Final = 100  # characters of a link
 
 
-async def new(request: PageRequest, status: int = 200, form: Form | None = None) -> Response:
+async def new(request: PageRequest, form: Form | None = None) -> Response:
     """Show the form that invites somebody."""
     form = form or _build_new(request, {"role": LEAST})
-    return request.page("administrators/new.html", status=status, title=say("Invite an administrator"), form=form)
+    return request.page("administrators/new.html", status=form.status, title=say("Invite an administrator"), form=form)
 
 
 def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
@@ -67,7 +66,7 @@ async def invite(request: PageRequest) -> Response:
     try:
         made = (await request.perform_once("admins.invite", form.raw())).value
     except Refused as refused:
-        return await new(request, find_form_status(refused), form.add_refusal(refused))
+        return await new(request, form.add_refusal(refused))
     return _show_link(request, made)
 
 
@@ -113,12 +112,12 @@ async def show(request: PageRequest) -> Response:
     return _show(request, invited, Form((PASSWORD,))) if invited else await _turn_away(request)
 
 
-def _show(request: PageRequest, invited: Invited, form: Form, status: int = 200) -> Response:
+def _show(request: PageRequest, invited: Invited, form: Form) -> Response:
     is_owner, policy = invited.actor.permit is None, request.gate.environment.sign_on
     by_password = is_owner or not policy.owners_only
     title = say("Choose your password") if by_password else say("Sign in")
     about = {"invited": invited, "form": form, "link": _link(request), "by_password": by_password}
-    return request.page("invitation.html", status=status, title=title, **about)
+    return request.page("invitation.html", status=form.status, title=title, **about)
 
 
 async def accept(request: PageRequest) -> Response:
@@ -134,7 +133,7 @@ async def accept(request: PageRequest) -> Response:
     except Refused as refused:
         if await _find_invited(request) is None:  # it was used at the same time
             return await _turn_away(request)
-        return _show(request, invited, form.add_refusal(refused), 400)
+        return _show(request, invited, form.add_refusal(refused))
     await start_session(request, Proven(invited.id, accepted["passwordMark"]), invited.login, Evidence())
     if before is not None:
         await request.runner.perform(end_session(request, before))

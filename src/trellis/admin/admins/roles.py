@@ -50,12 +50,12 @@ def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
 async def show(request: PageRequest) -> Response:
     """Ask for the role of an administrator. Requires that the password was entered recently."""
     admin = await fetch_admin(request)
-    return _show(request, admin, build_role_form(request, admin), 200)
+    return _show(request, admin, build_role_form(request, admin))
 
 
-def _show(request: PageRequest, admin: Mapping[str, Any], form: Form, status: int) -> Response:
+def _show(request: PageRequest, admin: Mapping[str, Any], form: Form) -> Response:
     title = say("The role of {name}", name=isolate(admin["name"]))
-    return request.page("administrators/role.html", status=status, title=title, admin=admin, form=form)
+    return request.page("administrators/role.html", status=form.status, title=title, admin=admin, form=form)
 
 
 async def give(request: PageRequest) -> Response:
@@ -65,7 +65,7 @@ async def give(request: PageRequest) -> Response:
     try:
         result = await request.perform("admins.set_role", form.raw(), admin["id"])
     except Refused as refused:
-        return _show(request, admin, form.add_refusal(refused), 400)
+        return _show(request, admin, form.add_refusal(refused))
     name, title = isolate(admin["name"]), say(find_role(result.value["role"]).word)
     told = say("The role of {name} is {title} as of the next request.", name=name, title=title)
     own = admin["id"] == request.signed_in.id

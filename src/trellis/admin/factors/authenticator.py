@@ -23,15 +23,15 @@ _SET_UP_BEFORE: Final = say(
 )
 
 
-async def new(request: PageRequest, status: int = 200, form: Form | None = None) -> Response:
+async def new(request: PageRequest, form: Form | None = None) -> Response:
     """Show the QR code and the secret to enter into an app."""
-    me = request.signed_in
+    form, me = form or Form((CODE,)), request.signed_in
     setup = await request.runner.read(set_up_app, me.id, me.login, request.form.get(_SALT, ""))
     return request.page(
         "factors/app.html",
-        status=status,
+        status=form.status,
         title=say("Set up an authenticator app"),
-        form=form or Form((CODE,)),
+        form=form,
         salt=setup.salt,
         secret=" ".join(re.findall(".{1,4}", setup.secret)),
         picture=await asyncio.to_thread(_draw, setup.address),
@@ -54,7 +54,7 @@ async def set_up(request: PageRequest) -> Response:
         raw = {**form.raw(), _SALT: request.form.get(_SALT, ""), "session": me.session_id}
         done = await request.perform("admins.set_authenticator", raw, me.id)
     except Refused as refused:
-        return await new(request, 400, form.add_refusal(refused))
+        return await new(request, form.add_refusal(refused))
     if done.event is None:
         return request.redirect(FACTORS, _SET_UP_BEFORE, "note")
     ended = "" if me.has_passkey and not me.has_app else say(" You are signed out everywhere else.")

@@ -17,12 +17,12 @@ from trellis.sentences import say
 _SECTION: Final = "account"
 _HERE: Final = f"{FACTORS}/passkeys"
 _ANSWER: Final = "passkey"  # the field in which a script adds the new passkey to the form
-_NEW: Final = say("Add a passkey")
 
 
-async def new(request: PageRequest) -> Response:
+async def new(request: PageRequest, form: Form | None = None) -> Response:
     """Ask for a name; a script asks the browser for the passkey."""
-    return request.page("factors/new_passkey.html", title=_NEW, form=Form((PASSKEY_NAME,)))
+    form = form or Form((PASSKEY_NAME,))
+    return request.page("factors/new_passkey.html", status=form.status, title=say("Add a passkey"), form=form)
 
 
 async def options(request: PageRequest) -> Response:
@@ -43,7 +43,7 @@ async def add(request: PageRequest) -> Response:
         answer = {_ANSWER: request.form.get(_ANSWER, ""), "binding": request.csrf, "session": me.session_id}
         added = await request.perform("admins.add_passkey", {**form.raw(), **answer}, me.id)
     except Refused as refused:
-        return request.page("factors/new_passkey.html", status=400, title=_NEW, form=form.add_refusal(refused))
+        return await new(request, form.add_refusal(refused))
     ended = "" if me.has_factor else say(" You are signed out everywhere else.")
     return conclude(
         request,
@@ -52,11 +52,11 @@ async def add(request: PageRequest) -> Response:
     )
 
 
-async def show(request: PageRequest, status: int = 200, form: Form | None = None) -> Response:
+async def show(request: PageRequest, form: Form | None = None) -> Response:
     """Show a passkey, with a form for its name."""
     passkey = await _fetch(request)
     form = form or Form((PASSKEY_NAME,), passkey)
-    return request.page("factors/passkey.html", status=status, title=passkey["name"], passkey=passkey, form=form)
+    return request.page("factors/passkey.html", status=form.status, title=passkey["name"], passkey=passkey, form=form)
 
 
 async def _fetch(request: PageRequest) -> dict[str, Any]:
@@ -78,7 +78,7 @@ async def rename(request: PageRequest) -> Response:
     except Refused as refused:
         if refused.status == 404:
             raise
-        return await show(request, 400, form.add_refusal(refused))
+        return await show(request, form.add_refusal(refused))
     return request.redirect(FACTORS, say("Saved."))
 
 

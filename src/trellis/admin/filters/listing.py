@@ -44,15 +44,14 @@ async def fetch_filtered(  # noqa: PLR0913  # a list is declared in one call
     typed = Submitted((*usual.items(), *query.pairs))
     help_texts = dict.fromkeys((field.name for field in fields), "")
     form = Form(fields, typed, choices=choices, labels=labels, help=help_texts, clock=request.clock)
-    found, status = dict(_NOTHING), 200
+    found = dict(_NOTHING)
     try:
         found = await request.fetch(operation, adjust(form.raw()), slow=True)
     except Refused as refused:
         form.add_refusal(refused)
-        status = 400
     saved = await fetch_saved(request, request.catalogue.find(operation).resource, form, query)
     return {
-        "status": status,
+        "status": form.status,
         "form": form,
         "found": found,
         "query": dict(query) | saved.carried,

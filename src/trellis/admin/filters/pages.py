@@ -8,7 +8,6 @@ from starlette.responses import Response
 from trellis.admin.filters.saved import OPENED
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import find_form_status
 from trellis.core.fields import isolate
 from trellis.core.filters import LIST, LISTS, NAME, QUERY, SHARED
 from trellis.errors import Refused
@@ -51,11 +50,12 @@ async def create(request: PageRequest) -> Response:
     try:
         saved = (await request.perform_once("filters.create", raw | {"shared": raw["shared"] or "0"})).value
     except Refused as refused:
+        form = _form(request).add_refusal(refused)
         return request.page(
             "filters/form.html",
-            status=find_form_status(refused),
+            status=form.status,
             title=say("Save a filter"),
-            form=_form(request).add_refusal(refused),
+            form=form,
             hidden={name: raw[name] for name in ("list", "query")},
             to=_HERE,
             saved=None,
@@ -71,13 +71,15 @@ def _form(request: PageRequest, values: Mapping[str, Any] | None = None) -> Form
 async def edit(request: PageRequest) -> Response:
     """Show the form that renames a filter, shares it, or deletes it."""
     saved = await _fetch(request)
-    return _show(request, saved, _form(request, saved), 200)
+    return _show(request, saved, _form(request, saved))
 
 
-def _show(request: PageRequest, saved: Mapping[str, Any], form: Form, status: int) -> Response:
+def _show(request: PageRequest, saved: Mapping[str, Any], form: Form) -> Response:
     to = f"{_HERE}/{saved['id']}/edit"
     title = say("Change a saved filter")
-    return request.page("filters/form.html", status=status, title=title, form=form, hidden={}, to=to, saved=saved, back="filters")
+    return request.page(
+        "filters/form.html", status=form.status, title=title, form=form, hidden={}, to=to, saved=saved, back="filters"
+    )
 
 
 async def update(request: PageRequest) -> Response:
@@ -87,7 +89,7 @@ async def update(request: PageRequest) -> Response:
     try:
         await request.perform("filters.update", raw, saved["id"])
     except Refused as refused:
-        return _show(request, saved, _form(request).add_refusal(refused), 400)
+        return _show(request, saved, _form(request).add_refusal(refused))
     return request.redirect(f"{_HERE}/{saved['id']}" if "query" in raw else _HERE, say("The filter was saved."))
 
 

@@ -15,7 +15,7 @@ from trellis.admin.keys.many import find_key_actions
 from trellis.admin.keys.presets import fetch_running
 from trellis.admin.keys.recipes import RECIPES, describe_copy
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import find_form_status, find_last_page
+from trellis.admin.submitted import find_last_page
 from trellis.core.fields import isolate
 from trellis.core.keys import FILTERS, MOST, PRESET
 from trellis.errors import Refused
@@ -68,7 +68,7 @@ async def index(request: PageRequest) -> Response:
 async def new(request: PageRequest) -> Response:
     """Show the form for a new key: empty, or filled in from a recipe or another key."""
     form, begun = await _begin(request, Grid(request.catalogue))
-    return _show_form(request, form, begun, await fetch_key_names(request), 200)
+    return await _show_form(request, form, begun)
 
 
 async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
@@ -86,25 +86,24 @@ async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
     form = KeyForm(Grid(request.catalogue), typed=request.form, clock=request.clock)
-    names = await fetch_key_names(request)
     if pressed_button(request.form) is not None:
-        return _show_form(request, form, form.preset, names, 200)
+        return await _show_form(request, form, form.preset)
     try:
         created = await request.perform_once("keys.create", form.settings())
     except Refused as refused:
-        return _show_form(request, form.add_refusal(refused), form.preset, names, find_form_status(refused))
+        return await _show_form(request, form.add_refusal(refused), form.preset)
     return show_secret(request, created.value, "created")
 
 
-def _show_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping[int, str], status: int) -> Response:
+async def _show_form(request: PageRequest, form: KeyForm, begun: str) -> Response:
     return request.page(
         "keys/new.html",
-        status=status,
+        status=form.status,
         title=say("Create an API key"),
         form=form,
         recipes=RECIPES,
         begun=begun,
-        names=names,
+        names=await fetch_key_names(request),
     )
 
 

@@ -151,9 +151,9 @@ async def edit(request: PageRequest) -> Response:
         return request.redirect(f"/keys/{key['id']}", say("A revoked key cannot be changed. Create a new one."), "note")
     grid, wanted = Grid(request.catalogue), request.query.get(_GRANT, "")
     if wanted not in grid.names:
-        return _show_form(request, 200, key, KeyForm(grid, key=key, clock=request.clock))
+        return _show_form(request, key, KeyForm(grid, key=key, clock=request.clock))
     filled = {**key, "grants": sorted({*key["grants"], wanted})}
-    return _show_form(request, 200, key, KeyForm(grid, key=filled, clock=request.clock), wanted=wanted)
+    return _show_form(request, key, KeyForm(grid, key=filled, clock=request.clock), wanted=wanted)
 
 
 class MissingGrant(NamedTuple):
@@ -191,7 +191,7 @@ async def update(request: PageRequest) -> Response:
     form = KeyForm(Grid(request.catalogue), key=key, typed=request.form, clock=request.clock)
     shown = request.form.get(VERSION, "")
     if pressed_button(request.form) is not None:
-        return _show_form(request, 200, key, form, shown)
+        return _show_form(request, key, form, shown)
     expected = (shown or "-",)
     try:
         raw = form.settings()
@@ -204,8 +204,8 @@ async def update(request: PageRequest) -> Response:
             saved = await find_saved(request, key, form.settings(), _SECTION, key_version, settle_spans)
             if saved is not None:
                 return _go_back(request, saved)
-            return _show_form(request, 409, key, form, theirs=await _compare(request, form, key))
-        return _show_form(request, 400, key, form.add_refusal(refused), shown)
+            return _show_form(request, key, form, theirs=await _compare(request, form, key))
+        return _show_form(request, key, form.add_refusal(refused), shown)
     return _go_back(request, result)
 
 
@@ -216,7 +216,6 @@ def _go_back(request: PageRequest, result: Result) -> Response:
 
 def _show_form(
     request: PageRequest,
-    status: int,
     key: Mapping[str, Any],
     form: KeyForm,
     version: str = "",
@@ -225,7 +224,7 @@ def _show_form(
 ) -> Response:
     return request.page(
         "keys/edit.html",
-        status=status,
+        status=form.status if theirs is None else 409,
         title=say("Change {name}", name=isolate(key["name"])),
         key=key,
         form=form,

@@ -7,7 +7,6 @@ from starlette.responses import Response
 from trellis.admin.forms import Form
 from trellis.admin.keys.form import build_reason_form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import find_form_status
 from trellis.core.keys import PRESET, PRESETS, WHY_PAUSED
 from trellis.errors import Refused
 from trellis.sentences import say, say_many
@@ -27,16 +26,16 @@ async def fetch_running(request: PageRequest) -> list[tuple[str, str]]:
     return found
 
 
-async def ask(request: PageRequest, status: int = 200, form: Form | None = None) -> Response:
+async def ask(request: PageRequest, form: Form | None = None) -> Response:
     """Show which keys would be paused."""
-    preset = _read_preset(request)
+    preset, form = _read_preset(request), form or build_reason_form((WHY_PAUSED,), None)
     plan = await request.dry_run(_PAUSE, {PRESET.name: preset}, None)
     named: list[Any] = [await request.fetch("keys.get", target=number) for number in plan["keys"][:_SHOWN]]
     return request.page(
         "keys/pause_preset.html",
-        status=status,
+        status=form.status,
         title=PRESETS[preset].pause,
-        form=form or build_reason_form((WHY_PAUSED,), None),
+        form=form,
         count=plan["count"],
         named=named,
     )
@@ -49,7 +48,7 @@ async def pause(request: PageRequest) -> Response:
         raw = form.raw()
         result = await request.perform_once(_PAUSE, {**raw, PRESET.name: preset}, reason=raw.get(WHY_PAUSED.name))
     except Refused as refused:
-        return await ask(request, find_form_status(refused), form.add_refusal(refused))
+        return await ask(request, form.add_refusal(refused))
     count = result.value["count"]
     if not count:
         return request.redirect("/keys", say("There were no keys left to pause."), "note")

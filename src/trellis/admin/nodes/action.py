@@ -9,7 +9,6 @@ from trellis.admin.forms import Form
 from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import find_form_status
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import ExternalId, Field, NodeId, ParentId, isolate
 from trellis.core.nodes import NodeKind
@@ -36,18 +35,13 @@ def find_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
 
 
 async def show(
-    action: Action,
-    kind: NodeKind,
-    request: PageRequest,
-    record: Mapping[str, Any],
-    status: int = 200,
-    form: Form | None = None,
+    action: Action, kind: NodeKind, request: PageRequest, record: Mapping[str, Any], form: Form | None = None
 ) -> Response:
     """Show the form for the operation."""
     form = form or Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS, help=_HELP)
     return request.page(
         "nodes/action.html",
-        status=status,
+        status=form.status,
         title=say("{button} {name}", button=say(action.verb.button), name=isolate(record["name"])),
         kind=kind,
         verb=action.verb,
@@ -62,7 +56,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest, record: Mapp
     """Run the operation, and show the record that results."""
     form = Form(_fields(action.operation), request.form, labels=_LABELS, help=_HELP)
     if is_search(request.form, _find_parents(form), "save"):
-        return await show(action, kind, request, record, form=form)
+        return await show(action, kind, request, record, form)
     try:
         raw = {name: value for name, value in form.raw().items() if value != "" or form.widget(name) != "number"}
         perform = request.perform_once if action.verb.idempotency_key else request.perform
@@ -70,7 +64,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest, record: Mapp
     except Refused as refused:
         if refused.status == 404:
             raise
-        return await show(action, kind, request, record, find_form_status(refused), form.add_refusal(refused))
+        return await show(action, kind, request, record, form.add_refusal(refused))
     shown = result.value if isinstance(result.value, Mapping) and "id" in result.value else record
     undo = result.event if action.verb.undone_by_deleting or action.verb.keeps_rows else None
     return request.redirect(

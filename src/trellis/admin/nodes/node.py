@@ -1,6 +1,6 @@
 """One node: creating it, showing it, changing it, and what happens when two administrators change it at once."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -9,9 +9,8 @@ from trellis.admin.conflicts import Conflict, fetch_last_event, fetch_last_event
 from trellis.admin.nodes.form import NodeForm, build_form, build_new_form
 from trellis.admin.nodes.names import fetch_line
 from trellis.admin.nodes.tree import tree_address
-from trellis.admin.nodes.versions import compare_versions, content_version, last_change
+from trellis.admin.nodes.versions import ComparedField, LastChange, compare_versions, content_version, last_change
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import find_form_status
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
@@ -23,24 +22,24 @@ KindPage = Callable[[NodeKind, PageRequest], Awaitable[Response]]
 NodePage = Callable[[NodeKind, PageRequest, Mapping[str, Any]], Awaitable[Response]]
 
 
-async def new(kind: NodeKind, request: PageRequest, status: int = 200, node_form: NodeForm | None = None) -> Response:
+async def new(kind: NodeKind, request: PageRequest, node_form: NodeForm | None = None) -> Response:
     """Show the form of a new node."""
     node_form = node_form or await build_new_form(request, kind)
     node_form.ask_for_secrets()
     title = say("New {singular}", singular=kind.singular)
-    return request.page("nodes/new.html", status=status, title=title, kind=kind, node_form=node_form)
+    return request.page("nodes/new.html", status=node_form.form.status, title=title, kind=kind, node_form=node_form)
 
 
 async def create(kind: NodeKind, request: PageRequest) -> Response:
     """Create a node."""
     node_form = await build_new_form(request, kind, request.form)
     if node_form.is_search:
-        return await new(kind, request, node_form=node_form)
+        return await new(kind, request, node_form)
     try:
         record = (await request.perform_once(kind.operation("create"), node_form.raw())).value
     except Refused as refused:
         node_form.form.add_refusal(refused)
-        return await new(kind, request, find_form_status(refused), node_form)
+        return await new(kind, request, node_form)
     message = say("{name} was created.", name=isolate(record["name"]))
     if kind.options and not any(record["permissions"].values()):
         message = join((message, say("Nobody can see it yet: its permissions are empty.")))
@@ -51,16 +50,21 @@ async def show(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
     """Show a node with its form; a script gets the record."""
     if request.wants_json:
         return request.json(record)
-    return await _show(kind, request, record, await build_form(request, kind, record), 200)
+    return await _show(kind, request, record, await build_form(request, kind, record))
 
 
 async def _show(
-    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], node_form: NodeForm, status: int, **context: Any
+    kind: NodeKind,
+    request: PageRequest,
+    record: Mapping[str, Any],
+    node_form: NodeForm,
+    conflict: Sequence[ComparedField] | None = None,
+    change: LastChange | None = None,
 ) -> Response:
     node_form.ask_for_secrets()
     return request.page(
         "nodes/show.html",
-        status=status,
+        status=node_form.form.status if conflict is None else 409,
         title=record["name"],
         kind=kind,
         record=record,
@@ -69,7 +73,8 @@ async def _show(
         version=content_version(record),
         tree_address=await tree_address(request, kind, record),
         events=await fetch_last_events(request, kind.name, record["id"], _MAX_EVENTS),
-        **{"conflict": None, "change": None} | context,
+        conflict=conflict,
+        change=change,
     )
 
 
@@ -77,7 +82,7 @@ async def update(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]
     """Change a node."""
     node_form = await build_form(request, kind, record, request.form)
     if node_form.is_search:
-        return await _show(kind, request, record, node_form, 200)
+        return await _show(kind, request, record, node_form)
     try:
         result = await update_if_unchanged(request, record, node_form.raw(), kind.name, content_version)
     except Conflict as conflict:
@@ -86,7 +91,7 @@ async def update(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]
         if refused.status == 404:
             raise
         node_form.form.add_refusal(refused)
-        return await _show(kind, request, record, node_form, 400)
+        return await _show(kind, request, record, node_form)
     return request.redirect(f"/{kind.name}/{record['id']}", say("Saved.") if result.event else say("Nothing was changed."))
 
 
@@ -95,7 +100,7 @@ async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[s
     node_form.ask_for_secrets()
     change = await last_change(request, kind, theirs["id"])
     rows = compare_versions(node_form.compare(None if change is None else change.base, theirs))
-    return await _show(kind, request, theirs, node_form, 409, conflict=rows, change=change)
+    return await _show(kind, request, theirs, node_form, rows, change)
 
 
 # --- a node that does not exist -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, find_form_status
+from trellis.admin.submitted import Submitted
 from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
 from trellis.core.fields import Field, Text, isolate, parse_whole_number, shift_timestamp
@@ -105,7 +105,7 @@ async def _show_count(request: PageRequest, webhook: dict[str, Any], typed: Subm
         form.add_refusal(refused)
     return request.page(
         "deliveries/resend.html",
-        status=200 if refused is None else find_form_status(refused),
+        status=form.status,
         title=say("Send failed deliveries again"),
         webhook=webhook,
         form=form,

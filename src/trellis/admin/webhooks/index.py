@@ -6,7 +6,6 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import find_form_status
 from trellis.admin.webhooks.form import WebhookForm, describe_webhook
 from trellis.core.fields import isolate
 from trellis.core.webhooks import MOST
@@ -29,10 +28,10 @@ async def index(request: PageRequest) -> Response:
     )
 
 
-async def new(request: PageRequest, status: int = 200, form: WebhookForm | None = None) -> Response:
+async def new(request: PageRequest, form: WebhookForm | None = None) -> Response:
     """Show the form for a new webhook."""
     form = form or WebhookForm(request.gate.environment)
-    return request.page("webhooks/new.html", status=status, title=say("Create a webhook"), form=form)
+    return request.page("webhooks/new.html", status=form.status, title=say("Create a webhook"), form=form)
 
 
 async def create(request: PageRequest) -> Response:
@@ -41,7 +40,7 @@ async def create(request: PageRequest) -> Response:
     try:
         created = await request.perform_once("webhooks.create", form.settings())
     except Refused as refused:
-        return await new(request, find_form_status(refused), form.add_refusal(refused))
+        return await new(request, form.add_refusal(refused))
     return show_secret(request, created.value, "created")
 
 

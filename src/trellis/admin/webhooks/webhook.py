@@ -56,7 +56,7 @@ async def show(request: PageRequest) -> Response:
 async def edit(request: PageRequest) -> Response:
     """Show the form with the webhook's settings."""
     webhook = await fetch_webhook(request)
-    return _show_form(request, 200, webhook, WebhookForm(request.gate.environment, webhook=webhook))
+    return _show_form(request, webhook, WebhookForm(request.gate.environment, webhook=webhook))
 
 
 async def update(request: PageRequest) -> Response:
@@ -71,15 +71,14 @@ async def update(request: PageRequest) -> Response:
         result = await update_if_unchanged(request, record, raw, "webhooks", webhook_version)
     except Conflict as conflict:
         theirs = _compare(request, form, conflict.record)
-        return _show_form(request, 409, {**webhook, **conflict.record}, form, theirs=theirs)
+        return _show_form(request, {**webhook, **conflict.record}, form, theirs=theirs)
     except Refused as refused:
-        return _show_form(request, 400, webhook, form.add_refusal(refused), version=request.form.get(VERSION, ""))
+        return _show_form(request, webhook, form.add_refusal(refused), version=request.form.get(VERSION, ""))
     return request.redirect(f"/webhooks/{webhook['id']}", say("Saved.") if result.event else say("Nothing was changed."))
 
 
 def _show_form(
     request: PageRequest,
-    status: int,
     webhook: Mapping[str, Any],
     form: WebhookForm,
     *,
@@ -88,7 +87,7 @@ def _show_form(
 ) -> Response:
     return request.page(
         "webhooks/edit.html",
-        status=status,
+        status=form.status if theirs is None else 409,
         title=say("Change {name}", name=isolate(webhook["name"])),
         webhook=webhook,
         form=form,

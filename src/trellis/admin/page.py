@@ -11,7 +11,8 @@ A new page is a function and one line in its module's PAGES:
         try:
             await request.perform("blogs.update", form.raw(), target=request.number("id"))
         except Refused as refused:
-            return request.page("blogs/edit.html", status=400, title=say("Rename"), form=form.add_refusal(refused))
+            form.add_refusal(refused)
+            return request.page("blogs/edit.html", status=form.status, title=say("Rename"), form=form)
         return request.redirect("/blogs", say("Renamed."))
 
     PAGES = (
@@ -327,26 +328,20 @@ class PageRequest:
         """Respond to a script with a value as JSON."""
         return Response(self.language.encode(value), status, media_type="application/json")
 
-    def redirect(  # the links that a message may have
-        self,
-        path: str,
-        message: str = "",
-        tone: str = "good",
-        undo: int | None = None,
-        change_set: int | None = None,
-        back: tuple[str, str] | None = None,
+    def redirect(
+        self, path: str, message: str = "", tone: str = "good", undo: int | None = None, link: tuple[str, str] | None = None
     ) -> Response:
         """Redirect to another page of the panel, and show a message there. Tones: good, note, bad.
 
-        The message can have a link that undoes the event `undo`, a link to the events of `change_set`, or the link `back`, given as
-        a text and a path.
+        The message can have a link that undoes the event `undo`, or another `link`, given as a text and a path.
         """
         if message:
-            link, way = back or (None, None)
-            links = {"undo": undo, "changeSet": change_set, "backText": link and self.language.sentence(link), "backPath": way}
             flash = {"text": cut_to_cookie(self.language.sentence(message)), "tone": tone}
-            told = flash | {name: str(one) for name, one in links.items() if one is not None}
-            self.cookies.append(("flash", seal(self.token, told), 60))
+            if undo is not None:
+                link = say("Undo…"), f"/events/{undo}/undo"
+            if link is not None:
+                flash |= {"link": self.language.sentence(link[0]), "path": link[1]}
+            self.cookies.append(("flash", seal(self.token, flash), 60))
         return RedirectResponse(PREFIX + path, 303)
 
     def take_flash(self) -> dict[str, str] | None:

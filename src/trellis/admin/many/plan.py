@@ -337,7 +337,7 @@ async def find_done(request: PageRequest, describe: Callable[[int], str], back: 
 
 def _respond(request: PageRequest, back: str, message: str, change_set: int | None, write: Write) -> Response:
     undo = None if change_set is None or not write.is_undone else (say("Undo…"), f"/change-sets/{change_set}/undo")
-    return request.redirect(back, message, back=undo)
+    return request.redirect(back, message, link=undo)
 
 
 def find_way_back(request: PageRequest, path: str) -> str:

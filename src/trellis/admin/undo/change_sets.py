@@ -234,7 +234,8 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
 def _go_back(request: PageRequest, chosen: Selection, result: Mapping[str, Any], change_set: int | None = None) -> Response:
     if not result["undoneCount"]:
         return request.redirect(chosen.back, say("There was nothing left to undo."), "note")
-    return request.redirect(chosen.back, _tell(result), change_set=change_set)
+    events = None if change_set is None else (say("Show the events"), f"/events?changeSet={change_set}")
+    return request.redirect(chosen.back, _tell(result), link=events)
 
 
 def _check_plan(plan: UndoPlan, done: Mapping[str, Any]) -> None:

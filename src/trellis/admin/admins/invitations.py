@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin import PREFIX
-from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, list_kinds
+from trellis.admin.admins.roles import LEAST, build_role_form
 from trellis.admin.admins.sessions import fetch_admin
 from trellis.admin.admins.sign_in import end_session, start_session
 from trellis.admin.admins.sign_on import leave_with_invitation
@@ -35,8 +35,6 @@ _SECTION: Final = "administrators"
 _HERE: Final = f"/{_SECTION}"
 _ONE: Final = f"{_HERE}/{{id:int}}/invitation"
 _BEHIND: Final = "/invitation/{link}"
-_FIELDS: Final = (NAME, LOGIN, EMAIL, *ROLE_FIELDS)
-_LABELS: Final = {"email": say("E-mail address")}
 _MAILED: Final = say("The link is mailed to this address. Without an address, it is shown to you once.")
 _NOT_MAILED: Final = say("This service cannot mail the link, so it is shown to you once.")
 _LONGEST: Final = 100  # characters of a link
@@ -49,15 +47,8 @@ async def new(request: PageRequest, form: Form | None = None) -> Response:
 
 
 def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
-    told = {"email": _MAILED if request.gate.environment.mails_links else _NOT_MAILED}
-    return Form(
-        _FIELDS,
-        values,
-        widgets=ROLE_WIDGETS,
-        labels=ROLE_LABELS | _LABELS,
-        help=ROLE_HELP | told,
-        choices=list_kinds(request),
-    )
+    told = _MAILED if request.gate.environment.mails_links else _NOT_MAILED
+    return build_role_form(request, values, NAME, LOGIN, EMAIL, email=told, id="form")
 
 
 async def invite(request: PageRequest) -> Response:

@@ -9,35 +9,28 @@ from trellis.admin.admins.sessions import fetch_admin
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import KINDS, ROLE
-from trellis.core.fields import isolate
+from trellis.core.fields import Field, isolate
 from trellis.core.roles import find_role
 from trellis.errors import Refused
 from trellis.sentences import join, say
 
-ROLE_FIELDS: Final = (ROLE, KINDS)
-ROLE_WIDGETS: Final = {"role": "radio", "kinds": "groups"}
-ROLE_LABELS: Final = {"role": say("Role"), "kinds": say("For these kinds")}
-ROLE_HELP: Final = {"role": "", "kinds": say("For structure editors. Tick none to allow all kinds; only then are groups included.")}
+_LABELS: Final = {"role": say("Role"), "kinds": say("For these kinds"), "email": say("E-mail address")}
+_HELP: Final = {"role": "", "kinds": say("For structure editors. Tick none to allow all kinds; only then are groups included.")}
 LEAST: Final = "auditor"
 _HERE: Final = "/administrators/{id:int}/role"
 
 
-def build_role_form(request: PageRequest, values: Mapping[str, Any] | None) -> Form:
-    """Build the form that chooses a role."""
+def build_role_form(request: PageRequest, values: Mapping[str, Any], *others: Field, email: str = "", id: str = "role") -> Form:
+    """Build the form that chooses a role, after `others`; `email` is the help for an e-mail address."""
     return Form(
-        ROLE_FIELDS,
+        (*others, ROLE, KINDS),
         values,
-        widgets=ROLE_WIDGETS,
-        labels=ROLE_LABELS,
-        help=ROLE_HELP,
-        choices=list_kinds(request),
-        id="role",
+        widgets={"role": "radio", "kinds": "groups"},
+        labels=_LABELS,
+        help=_HELP | {"email": email},
+        choices={"kinds": [(kind.name, kind.title) for kind in request.kinds if not kind.is_group]},
+        id=id,
     )
-
-
-def list_kinds(request: PageRequest) -> dict[str, list[tuple[str, str]]]:
-    """Return the kinds to which a role can be limited, as the choices of a form."""
-    return {"kinds": [(kind.name, kind.title) for kind in request.kinds if not kind.is_group]}
 
 
 def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:

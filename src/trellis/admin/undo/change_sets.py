@@ -1,6 +1,6 @@
 """Undoing many events at once, of a change set or of a key since a time: a preview with every conflict, and then the undo."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -49,6 +49,9 @@ class Selection:
     key: Mapping[str, Any] | None = None
 
 
+Select = Callable[[PageRequest], Awaitable[Selection]]
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """An event that cannot be undone: its number, its operation in words, and why."""
@@ -74,33 +77,6 @@ class UndoPlan:
     version: str
     result: Mapping[str, Any]
     of_keys: bool = False
-
-
-async def show_change_set(request: PageRequest) -> Response:
-    """Show what undoing a change set would do."""
-    return await _show_plan(request, await _select_change_set(request))
-
-
-async def undo_change_set(request: PageRequest) -> Response:
-    """Undo a change set, if the plan is still the one that the page showed."""
-    return await _undo(request, await _select_change_set(request))
-
-
-async def show_of_key(request: PageRequest) -> Response:
-    """Show what undoing a key's changes since a time would do; without a time, ask for one.
-
-    The parameter `last` names a span that ends now, for links that are followed later than they were shown.
-    """
-    if (span := _LAST.get(request.query.get("last", ""))) is not None:
-        since = shift_timestamp(request.now, -span)
-        return request.redirect(f"/keys/{request.number('id')}/undo?{urlencode({'since': since})}")
-    chosen = await _select_of_key(request)
-    return await _show_plan(request, chosen) if chosen.raw else _show(request, chosen, None)
-
-
-async def undo_of_key(request: PageRequest) -> Response:
-    """Undo a key's changes since a time, if the plan is still the one that the page showed."""
-    return await _undo(request, await _select_of_key(request))
 
 
 async def _select_change_set(request: PageRequest) -> Selection:
@@ -148,8 +124,22 @@ def _read_query(request: PageRequest, *names: str) -> Submitted:
 # --- the preview --------------------------------------------------------------------------------------------------
 
 
-async def _show_plan(request: PageRequest, chosen: Selection) -> Response:
-    """Show what would be undone, or, if it cannot be planned, why not."""
+async def show_of_key(request: PageRequest) -> Response:
+    """Show what undoing a key's changes since a time would do; without a time, ask for one.
+
+    The parameter `last` names a span that ends now, for links that are followed later than they were shown.
+    """
+    if (span := _LAST.get(request.query.get("last", ""))) is not None:
+        since = shift_timestamp(request.now, -span)
+        return request.redirect(f"/keys/{request.number('id')}/undo?{urlencode({'since': since})}")
+    return await show(_select_of_key, request)
+
+
+async def show(select: Select, request: PageRequest) -> Response:
+    """Show what would be undone, or why it cannot be planned; of what a key did, without a time, ask for one."""
+    chosen = await select(request)
+    if chosen.key is not None and not chosen.raw:
+        return _show(request, chosen, None)
     try:
         plan = await _plan(request, chosen)
     except Refused as refused:
@@ -198,8 +188,9 @@ def _describe(request: PageRequest, operation: str) -> str:
 # --- the undo -----------------------------------------------------------------------------------------------------
 
 
-async def _undo(request: PageRequest, chosen: Selection) -> Response:
+async def undo(select: Select, request: PageRequest) -> Response:
     """Undo the events, if the plan is still the one that the page showed."""
+    chosen = await select(request)
     if (done := await request.find_done(chosen.operation)) is not None:  # the form was sent twice
         return _go_back(request, chosen, done)
     try:
@@ -297,8 +288,8 @@ def _show(
 
 
 PAGES: Final = (
-    Page("GET", "/change-sets/{id:int}/undo", show_change_set, "events", needs=("changesets.restore",)),
-    Page("POST", "/change-sets/{id:int}/undo", undo_change_set, "events", needs=("changesets.restore",)),
+    Page("GET", "/change-sets/{id:int}/undo", partial(show, _select_change_set), "events", needs=("changesets.restore",)),
+    Page("POST", "/change-sets/{id:int}/undo", partial(undo, _select_change_set), "events", needs=("changesets.restore",)),
     Page("GET", "/keys/{id:int}/undo", show_of_key, "keys", needs=("events.restore_of_key",)),
-    Page("POST", "/keys/{id:int}/undo", undo_of_key, "keys", needs=("events.restore_of_key",)),
+    Page("POST", "/keys/{id:int}/undo", partial(undo, _select_of_key), "keys", needs=("events.restore_of_key",)),
 )

@@ -126,9 +126,8 @@ class PageRequest:
         try:
             return dict(parse_qsl(self.http.url.query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS))
         except ValueError:
-            raise Refused(
-                "MALFORMED_REQUEST", say("The address has more than {max_parameters} parameters.", max_parameters=_MAX_PARAMETERS)
-            ) from None
+            told = say("The address has more than {max_parameters} parameters.", max_parameters=_MAX_PARAMETERS)
+            raise Refused("MALFORMED_REQUEST", told) from None
 
     @property
     def reason(self) -> str:
@@ -264,6 +263,13 @@ class PageRequest:
         """
         call = self.trace(Call(operation, self.actor, raw or {}, target))
         return (await self.runner.perform(call, slow=slow)).value
+
+    async def find(self, operation: str, target: int) -> Any:
+        """Return the record that an operation reads; None if it refuses to, as for a record that has been deleted."""
+        try:
+            return await self.fetch(operation, target=target)
+        except Refused:
+            return None
 
     async def dry_run(self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None) -> Any:
         """Return what a write would do, without saving anything. Raises Refused."""

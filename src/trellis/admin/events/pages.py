@@ -1,7 +1,6 @@
 """The event log: searching who did what, when and why, and one event with its changes."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -14,7 +13,6 @@ from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import Page, PageRequest
 from trellis.core.events import FILTERS, list_types
 from trellis.core.fields import Field, Text, isolate
-from trellis.errors import Refused
 from trellis.sentences import say
 
 _HERE: Final = "/events"
@@ -84,9 +82,8 @@ async def _fetch_admins(request: PageRequest, chosen: str) -> list[Mapping[str, 
         return []
     found: list[Mapping[str, Any]] = (await request.fetch("admins.list", {"perPage": _MOST_ADMINS}))["results"]
     for number in read_ids([chosen.removeprefix("admin:")])[:1]:
-        if all(number != one["id"] for one in found):
-            with suppress(Refused):  # there is none with this id
-                found.append(await request.fetch("admins.get", target=number))
+        if all(number != one["id"] for one in found) and (admin := await request.find("admins.get", number)) is not None:
+            found.append(admin)
     return found
 
 

@@ -184,10 +184,5 @@ def _describe(kind: NodeKind, record: Mapping[str, Any], plan: DeletePlan, *, mo
 
 async def _address_after(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> str:
     parent = record.get("parentId")
-    if parent is None:
-        return f"/{kind.name}"
-    try:
-        above = await request.fetch(kind.operation("get"), target=parent)
-    except Refused:
-        return f"/{kind.name}"
-    return await tree_address(request, kind, above)
+    above = None if parent is None else await request.find(kind.operation("get"), parent)
+    return f"/{kind.name}" if above is None else await tree_address(request, kind, above)

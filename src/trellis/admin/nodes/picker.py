@@ -9,7 +9,6 @@ from trellis.admin.forms import read_id
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION
 from trellis.core.nodes import NodeKind
-from trellis.errors import Refused
 
 SEARCH: Final = "_search."  # before a picker's name: what was typed into its search
 _SEARCHED: Final = "_searched."  # the search that found its options
@@ -111,12 +110,9 @@ def clean_search(text: str) -> str:
 
 
 async def _find_chosen(request: PageRequest, kind: NodeKind, value: str) -> Option | None:
-    if (number := read_id(value)) is None:
-        return None
-    try:
-        return _option(await request.fetch(kind.operation("get"), target=number))
-    except Refused:
-        return None
+    number = read_id(value)
+    record = None if number is None else await request.find(kind.operation("get"), number)
+    return None if record is None else _option(record)
 
 
 async def find_options(

@@ -1,7 +1,6 @@
 """The list of proposals, with filters; several can be decided on at once."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
@@ -153,19 +152,17 @@ async def _decide_on(
 
 
 async def _is_decided(request: PageRequest, decision: Decision, number: int) -> bool:
-    try:
-        return is_decided(request, decision, await request.fetch("proposals.get", target=number))
-    except Refused:
-        return False
+    proposal = await request.find("proposals.get", number)
+    return proposal is not None and is_decided(request, decision, proposal)
 
 
 async def _ask_for_password(request: PageRequest, numbers: Sequence[int]) -> None:
     if request.signed_in.has_confirmed(request.now):
         return
     for number in numbers:
-        with suppress(Refused):  # it is reported when the proposal is decided on
-            if needs_password(request, await request.fetch("proposals.get", target=number)):
-                request.require_recent_password()
+        proposal = await request.find("proposals.get", number)
+        if proposal is not None and needs_password(request, proposal):  # one that is missing is reported when it is decided on
+            request.require_recent_password()
 
 
 PAGES: Final = (

@@ -11,7 +11,6 @@ from trellis.admin.page import Page, PageRequest
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.hello import HELLO
 from trellis.core.requests import FILTERS, METHODS
-from trellis.errors import Refused
 from trellis.http.routes import build_routes, find_in_reference
 from trellis.kinds.invision import INVISION
 from trellis.refusals import REFUSALS, Refusal
@@ -85,13 +84,9 @@ async def show(request: PageRequest) -> Response:
 
 async def _find_missing(request: PageRequest, found: Mapping[str, Any]) -> MissingGrant | None:
     """Return the missing grant because of which a request was refused; None if that was not the reason."""
-    if found["keyId"] is None:
-        return None
-    try:
-        key = await request.fetch("keys.get", target=found["keyId"])
-    except Refused:  # the log was brought here without its keys
-        return None
-    return find_refused_grant(Grid(request.catalogue), key, found)
+    number = found["keyId"]
+    key = None if number is None else await request.find("keys.get", number)  # the log may have been brought here without its keys
+    return None if key is None else find_refused_grant(Grid(request.catalogue), key, found)
 
 
 def _reference(request: PageRequest, operation: str | None) -> str:

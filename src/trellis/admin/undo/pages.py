@@ -98,7 +98,7 @@ async def _refuse(request: PageRequest, preview: Preview, problem: str = "") -> 
     told = say("Event {event:,} was undone.", event=event["seq"])
     if preview.kind is None:
         return request.redirect(f"/{event['resource']}/{event['resourceId']}", told, undo=by)
-    record = await _find_record(request, preview.kind, event["resourceId"])
+    record = await request.find(preview.kind.operation("get"), event["resourceId"])
     return request.redirect(await _address_after(request, preview, {"record": record}), told)
 
 
@@ -196,7 +196,7 @@ async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapp
 async def _show(request: PageRequest, preview: Preview, status: int, problem: str = "") -> Response:
     event, record_path = preview.event, ""
     if event is not None and preview.kind is not None:
-        is_there = await _find_record(request, preview.kind, event["resourceId"]) is not None
+        is_there = await request.find(preview.kind.operation("get"), event["resourceId"]) is not None
         record_path = f"/{preview.kind.name}/{event['resourceId']}" if is_there else ""
     elif event is not None and event["resource"] == KEYS:
         record_path = f"/{KEYS}/{event['resourceId']}"
@@ -210,14 +210,6 @@ async def _show(request: PageRequest, preview: Preview, status: int, problem: st
         record_path=record_path,
         problem=problem,
     )
-
-
-async def _find_record(request: PageRequest, kind: NodeKind, node: int) -> Mapping[str, Any] | None:
-    try:
-        record: Mapping[str, Any] = await request.fetch(kind.operation("get"), target=node)
-    except Refused:
-        return None
-    return record
 
 
 async def _address_after(request: PageRequest, preview: Preview, result: Mapping[str, Any]) -> str:

@@ -52,23 +52,16 @@ async def _fetch_names(request: PageRequest) -> dict[int, str]:
 async def show(request: PageRequest) -> Response:
     """Show one delivery."""
     delivery = await request.fetch("deliveries.get", target=request.number("id"))
+    webhook = await request.find("webhooks.get", delivery["webhookId"])  # None if it was deleted; its deliveries are purged later
     body = orjson.dumps(delivery["request"], option=orjson.OPT_INDENT_2).decode() if delivery["request"] else ""
     return request.page(
         "deliveries/show.html",
         title=say("Delivery {id:,}", id=delivery["id"]),
         delivery=delivery,
-        webhook=await _find_webhook(request, delivery["webhookId"]),
+        webhook=webhook and {**webhook, "name": webhook_name(webhook)},
         body=body[:_MAX_BODY],
         cut=max(0, len(body) - _MAX_BODY),
     )
-
-
-async def _find_webhook(request: PageRequest, number: int) -> dict[str, Any] | None:
-    try:
-        webhook = await request.fetch("webhooks.get", target=number)
-    except Refused:
-        return None  # it was deleted; its deliveries are purged later
-    return {**webhook, "name": webhook_name(webhook)}
 
 
 async def resend(request: PageRequest) -> Response:

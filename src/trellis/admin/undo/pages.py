@@ -16,10 +16,22 @@ from trellis.core.keys import key_version
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
-from trellis.sentences import drop_advice, join, say, say_many
+from trellis.sentences import drop_advice, join, mark_many, say, say_many
 
 _PARENT: Final = "parentId"
 _PLACE: Final = frozenset({"parentId", "position"})
+_ALSO: Final = {  # what else a restored node brings about, by the member of the result that counts it
+    "moved": mark_many(
+        "{count:,} node that had been moved away was moved back under it.",
+        "{count:,} nodes that had been moved away were moved back under it.",
+    ),
+    "changed": mark_many(
+        "It was added back to the permissions of {count:,} node.", "It was added back to the permissions of {count:,} nodes."
+    ),
+    "left": mark_many(
+        "{count:,} has changed since and was left as it is.", "{count:,} have changed since and were left as they are."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +92,7 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
         result = await request.perform(RESTORE, target=event["seq"], expected=(key_version(plan.record),))
     except Refused as refused:  # a stale form, or somebody else was faster
         return await _refuse(request, await _preview(request), _explain(request, refused))
-    name = isolate(plan.record["name"])
-    message = (
-        say("{name} is as it was before event {seq:,}.", name=name, seq=event["seq"])
-        if result.event
-        else say("{name} was already like that.", name=name)
-    )
+    message = _describe_change(isolate(plan.record["name"]), event["seq"] if result.event else None)
     return request.redirect(f"/{KEYS}/{plan.record['id']}", message, undo=result.event)
 
 
@@ -224,49 +231,26 @@ async def _address_after(request: PageRequest, preview: Preview, result: Mapping
 
 def _describe(preview: Preview, result: Mapping[str, Any]) -> str:
     if preview.now is not None and (deleted := result["deleted"]["count"]):
-        name = preview.now["name"]
-        return (
-            say("{name} was deleted again.", name=isolate(name))
-            if deleted == 1
-            else say("{name} and {deleted:,} below it were deleted again.", name=isolate(name), deleted=deleted - 1)
-        )
-    name, count = result["record"]["name"], result["restored"]["count"]
+        name = isolate(preview.now["name"])
+        if deleted == 1:
+            return say("{name} was deleted again.", name=name)
+        return say("{name} and {deleted:,} below it were deleted again.", name=name, deleted=deleted - 1)
+    name, count = isolate(result["record"]["name"]), result["restored"]["count"]
     if preview.now is not None:
-        return (
-            say("{name} is as it was before event {event:,}.", name=isolate(name), event=result["event"])
-            if count
-            else say("{name} was already like that.", name=isolate(name))
-        )
-    parts = [
-        say("{name} was restored.", name=isolate(name))
+        return _describe_change(name, result["event"] if count else None)
+    restored = (
+        say("{name} was restored.", name=name)
         if count == 1
-        else say("{name} and {count:,} below it were restored.", name=isolate(name), count=count - 1)
-    ]
-    if moved := result["moved"]["count"]:
-        parts.append(
-            say_many(
-                moved,
-                "{count:,} node that had been moved away was moved back under it.",
-                "{count:,} nodes that had been moved away were moved back under it.",
-            )
-        )
-    if changed := result["changed"]["count"]:
-        parts.append(
-            say_many(
-                changed,
-                "It was added back to the permissions of {count:,} node.",
-                "It was added back to the permissions of {count:,} nodes.",
-            )
-        )
-    if left := result["left"]["count"]:
-        parts.append(
-            say_many(
-                left,
-                "{count:,} has changed since and was left as it is.",
-                "{count:,} have changed since and were left as they are.",
-            )
-        )
-    return join(parts)
+        else say("{name} and {count:,} below it were restored.", name=name, count=count - 1)
+    )
+    return join((restored, *(say_many(count, *texts) for one, texts in _ALSO.items() if (count := result[one]["count"]))))
+
+
+def _describe_change(name: str, event: int | None) -> str:
+    """Return that a record was changed back to before an event, or, for None, that nothing was changed."""
+    if event is None:
+        return say("{name} was already like that.", name=name)
+    return say("{name} is as it was before event {event:,}.", name=name, event=event)
 
 
 PAGES: Final = (

@@ -61,12 +61,7 @@ async def sign_in(request: PageRequest) -> Response:
         return request.page(_SECOND_STEP, **context, pending=pending, fault="")
     if attempt.proven is None:
         return turn_away(request, _FORM, context, _WRONG)
-    try:
-        return await _welcome(request, attempt.proven, login, Evidence())
-    except Refused as refused:
-        if refused.status not in (403, 404, _NOT_HERE):  # the password was changed meanwhile, or the account disabled
-            raise
-        return turn_away(request, _FORM, context, refused.detail if refused.status == _NOT_HERE else _WRONG)
+    return await _welcome(request, context, attempt.proven, login, Evidence()) or turn_away(request, _FORM, context, _WRONG)
 
 
 async def take_second_factor(request: PageRequest) -> Response:
@@ -81,15 +76,9 @@ async def take_second_factor(request: PageRequest) -> Response:
         if taken and not attempt.wait and not _carries(request):
             return _go_where_the_first_led(request)
         return turn_away(request, _SECOND_STEP, context, _WRONG_CODE, attempt.wait, _WAIT)
-    try:
-        return await _welcome(request, attempt.proven, login, read_evidence(request))
-    except Refused as refused:
-        if refused.status == _NOT_HERE:
-            return turn_away(request, _FORM, context, refused.detail)
-        if refused.status not in (403, 404):
-            raise
-        # The same code was used at the same time, the password was changed meanwhile, or the account was disabled.
-        return turn_away(request, _SECOND_STEP, context, _WRONG_CODE) if _carries(request) else _go_where_the_first_led(request)
+    if (response := await _welcome(request, context, attempt.proven, login, read_evidence(request))) is not None:
+        return response
+    return turn_away(request, _SECOND_STEP, context, _WRONG_CODE) if _carries(request) else _go_where_the_first_led(request)
 
 
 async def sign_in_with_passkey(request: PageRequest) -> Response:
@@ -100,13 +89,8 @@ async def sign_in_with_passkey(request: PageRequest) -> Response:
     login, attempt = await check_passkey(request)
     if attempt.proven is None:
         return turn_away(request, _FORM, context, _WRONG_PASSKEY, attempt.wait, _WAIT)
-    try:
-        return await _welcome(request, attempt.proven, login, read_evidence(request), alone=True)
-    except Refused as refused:
-        if refused.status not in (403, 404, _NOT_HERE):  # used at the same time, or the account was disabled
-            raise
-        fault = refused.detail if refused.detail == SET_BY_ANOTHER or refused.status == _NOT_HERE else _WRONG_PASSKEY
-        return turn_away(request, _FORM, context, fault)
+    response = await _welcome(request, context, attempt.proven, login, read_evidence(request), alone=True)
+    return response or turn_away(request, _FORM, context, _WRONG_PASSKEY)
 
 
 async def passkey_options(request: PageRequest) -> Response:
@@ -144,9 +128,23 @@ def _go_on(request: PageRequest) -> Response:
     return go_on(request, say("Welcome back"), say("You are signed in again, and what you typed is still here."), with_token=False)
 
 
-async def _welcome(request: PageRequest, proven: Proven, login: str, evidence: Evidence, *, alone: bool = False) -> Response:
+async def _welcome(
+    request: PageRequest, context: Mapping[str, Any], proven: Proven, login: str, evidence: Evidence, *, alone: bool = False
+) -> Response | None:
+    """Begin a session, and continue, or say why they have to sign in by other means.
+
+    Return None if what they entered does not count any more: the password was changed, the account was disabled, or the same code
+    or passkey was used, all at the same time.
+    """
     old = request.me
-    await start_session(request, proven, login, evidence, alone=alone)
+    try:
+        await start_session(request, proven, login, evidence, alone=alone)
+    except Refused as refused:
+        if refused.status == _NOT_HERE or refused.detail == SET_BY_ANOTHER:
+            return turn_away(request, _FORM, context, refused.detail)
+        if refused.status not in (403, 404):
+            raise
+        return None
     if old is not None:
         await request.runner.perform(end_session(request, old))
     return _go_on(request)

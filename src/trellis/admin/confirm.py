@@ -17,10 +17,6 @@ from trellis.errors import Refused
 from trellis.sentences import say
 
 
-def _build_empty_form(typed: Submitted | None) -> Form:
-    return Form((), typed)
-
-
 @dataclass(frozen=True)
 class Confirmation:
     """A confirmation page for an operation on one record, such as rotating, revoking or deleting it.
@@ -41,7 +37,7 @@ class Confirmation:
     tell: Callable[[Mapping[str, Any], Result], str] = lambda _, __: ""
     respond: Callable[[PageRequest, Mapping[str, Any], Result], Response] | None = None
     tone: str = "primary"
-    build_form: Callable[[Submitted | None], Form] = _build_empty_form
+    build_form: Callable[[Submitted | None], Form] = lambda typed: Form((), typed)
     raw: Mapping[str, Any] = field(default_factory=dict)
     confirms: bool = False
     deletes: bool = False

@@ -127,16 +127,13 @@ def _new_form(typed: Submitted | None = None) -> Form:
     return Form((PASSWORD,), typed, labels={"password": say("New password")})
 
 
-def _ask_new_password(request: PageRequest, form: Form) -> Response:
-    return request.page("new_password.html", status=form.status, title=say("Choose your own password"), form=form)
-
-
-async def new_password(request: PageRequest) -> Response:
+async def new_password(request: PageRequest, form: Form | None = None) -> Response:
     """Ask for a new password to replace one that somebody else has chosen."""
     if not request.signed_in.must_change_password:
         return request.redirect("")
     request.require_recent_password()
-    return _ask_new_password(request, _new_form())
+    form = form or _new_form()
+    return request.page("new_password.html", status=form.status, title=say("Choose your own password"), form=form)
 
 
 async def set_new_password(request: PageRequest) -> Response:
@@ -149,7 +146,7 @@ async def set_new_password(request: PageRequest) -> Response:
     try:
         await _replace_password(request, form.raw())
     except Refused as refused:
-        return _ask_new_password(request, form.add_refusal(refused))
+        return await new_password(request, form.add_refusal(refused))
     return request.redirect("", say("Your password is set. Nobody else knows it."))
 
 

@@ -97,13 +97,11 @@ _WITHDRAW: Final = Confirmation(
 # --- behind the link ----------------------------------------------------------------------------------------------
 
 
-async def show(request: PageRequest) -> Response:
+async def show(request: PageRequest, form: Form | None = None) -> Response:
     """Ask the invited person for a password."""
-    invited = await _find_invited(request)
-    return _show(request, invited, Form((PASSWORD,))) if invited else await _turn_away(request)
-
-
-def _show(request: PageRequest, invited: Invited, form: Form) -> Response:
+    invited, form = await _find_invited(request), form or Form((PASSWORD,))
+    if invited is None:
+        return await _turn_away(request)
     is_owner, policy = invited.actor.permit is None, request.gate.environment.sign_on
     by_password = is_owner or not policy.owners_only
     title = say("Choose your password") if by_password else say("Sign in")
@@ -122,9 +120,7 @@ async def accept(request: PageRequest) -> Response:
         raw = {**form.raw(), "link": _link(request)}
         accepted = (await request.perform("admins.accept_invitation", raw, invited.id, actor=invited.actor)).value
     except Refused as refused:
-        if await _find_invited(request) is None:  # it was used at the same time
-            return await _turn_away(request)
-        return _show(request, invited, form.add_refusal(refused))
+        return await show(request, form.add_refusal(refused))  # which turns them away if it was used at the same time
     await start_session(request, Proven(invited.id, accepted["passwordMark"]), invited.login, Evidence())
     if before is not None:
         await request.runner.perform(end_session(request, before))

@@ -40,13 +40,10 @@ def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     return say("{title} ({kinds})", title=title, kinds=some) if some else title
 
 
-async def show(request: PageRequest) -> Response:
+async def show(request: PageRequest, form: Form | None = None) -> Response:
     """Ask for the role of an administrator. Requires that the password was entered recently."""
     admin = await fetch_admin(request)
-    return _show(request, admin, build_role_form(request, admin))
-
-
-def _show(request: PageRequest, admin: Mapping[str, Any], form: Form) -> Response:
+    form = form or build_role_form(request, admin)
     title = say("The role of {name}", name=isolate(admin["name"]))
     return request.page("administrators/role.html", status=form.status, title=title, admin=admin, form=form)
 
@@ -58,7 +55,7 @@ async def give(request: PageRequest) -> Response:
     try:
         result = await request.perform("admins.set_role", form.raw(), admin["id"])
     except Refused as refused:
-        return _show(request, admin, form.add_refusal(refused))
+        return await show(request, form.add_refusal(refused))
     name, title = isolate(admin["name"]), say(find_role(result.value["role"]).word)
     told = say("The role of {name} is {title} as of the next request.", name=name, title=title)
     own = admin["id"] == request.signed_in.id

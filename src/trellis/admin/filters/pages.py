@@ -68,17 +68,19 @@ def _form(request: PageRequest, values: Mapping[str, Any] | None = None) -> Form
     return Form(_FIELDS, request.form if values is None else values, labels=_LABELS, help=_HELP)
 
 
-async def edit(request: PageRequest) -> Response:
+async def edit(request: PageRequest, form: Form | None = None) -> Response:
     """Show the form that renames a filter, shares it, or deletes it."""
     saved = await _fetch(request)
-    return _show(request, saved, _form(request, saved))
-
-
-def _show(request: PageRequest, saved: Mapping[str, Any], form: Form) -> Response:
-    to = f"{_HERE}/{saved['id']}/edit"
-    title = say("Change a saved filter")
+    form = form or _form(request, saved)
     return request.page(
-        "filters/form.html", status=form.status, title=title, form=form, hidden={}, to=to, saved=saved, back="filters"
+        "filters/form.html",
+        status=form.status,
+        title=say("Change a saved filter"),
+        form=form,
+        hidden={},
+        to=f"{_HERE}/{saved['id']}/edit",
+        saved=saved,
+        back="filters",
     )
 
 
@@ -89,7 +91,7 @@ async def update(request: PageRequest) -> Response:
     try:
         await request.perform("filters.update", raw, saved["id"])
     except Refused as refused:
-        return _show(request, saved, _form(request).add_refusal(refused))
+        return await edit(request, _form(request).add_refusal(refused))
     return request.redirect(f"{_HERE}/{saved['id']}" if "query" in raw else _HERE, say("The filter was saved."))
 
 

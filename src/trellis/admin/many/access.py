@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import read_ids, split_values
-from trellis.admin.many.plan import FROM, Plan, Step, find_done, find_way_back, plan_steps, settle
+from trellis.admin.many.plan import FROM, Bodies, Plan, find_done, find_way_back, plan_batch, settle
 from trellis.admin.nodes import describe_state, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import StaleForm
@@ -45,7 +45,8 @@ async def run(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) ->
     async def make_plan() -> Plan:
         if describe_state(about, found, group["id"]) != form.get(_SEEN, ""):
             raise Refused("PRECONDITION_FAILED", _CHANGED)
-        return await plan_steps(request, about, _build_steps(about, request, found, group["id"]), await fetch_groups(request))
+        bodies = _build_bodies(about, request, found, group["id"])
+        return await plan_batch(request, about, "update", bodies, await fetch_groups(request))
 
     context = {
         "title": say("Rights of {name}", name=isolate(group["name"])),
@@ -57,10 +58,10 @@ async def run(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) ->
     return await settle(request, make_plan, describe, back, "many/access.html", context)
 
 
-def _build_steps(kind: NodeKind, request: PageRequest, records: Sequence[Mapping[str, Any]], group: int) -> list[Step]:
-    """Return a step for each node whose ticks differ from the group's rights there. Rights of every group stay as they are."""
+def _build_bodies(kind: NodeKind, request: PageRequest, records: Sequence[Mapping[str, Any]], group: int) -> Bodies:
+    """Return what to change in nodes whose ticks differ from the group's rights there. Rights of every group stay as they are."""
     ticked = {option: set(split_values(request.form.all(_MAY + option))) for option in kind.options}
-    steps = []
+    bodies = []
     for record in records:
         changed: dict[str, Any] = {}
         for option in kind.options:
@@ -69,8 +70,8 @@ def _build_steps(kind: NodeKind, request: PageRequest, records: Sequence[Mapping
             if held != EVERYONE and wanted != (group in held):
                 changed[option] = sorted({*held, group}) if wanted else [one for one in held if one != group]
         if changed:
-            steps.append(Step(kind.operation("update"), record, {"permissions": changed}))
-    return steps
+            bodies.append((record, {"permissions": changed}))
+    return bodies
 
 
 def _carry(kind: NodeKind, request: PageRequest) -> list[tuple[str, str]]:

@@ -1,11 +1,11 @@
-"""The actions on many nodes: a row of data for each action, and a function that builds its steps."""
+"""The actions on many nodes: a row of data for each action, and a function that finds what its operation is sent for each node."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.forms import Form, read_id, read_ids, split_values
-from trellis.admin.many.plan import Record, Step, fetch_below, leave_out_nested, require_few
+from trellis.admin.many.plan import Bodies, Record, fetch_below, leave_out_nested, require_few
 from trellis.admin.nodes import GroupNames, describe_field, list_choices
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
@@ -20,13 +20,13 @@ _ALONG: Final = "withChildren"
 SET: Final = "_set."  # before the name of a field that is to be set
 _LAST: Final = 2**31 - 1
 
-BuildSteps = Callable[[PageRequest, NodeKind, Sequence[Record], GroupNames], Awaitable[Sequence[Step]]]
+BuildBodies = Callable[[PageRequest, NodeKind, Sequence[Record], GroupNames], Awaitable[Bodies]]
 PickerRow = tuple[str, str, str, bool]  # name, label, label of the choice of no node, and whether only parents are offered
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action on many nodes, which runs the operation with the verb `verb` on each of them.
+    """An action on many nodes, which runs the operation with the verb `verb` on each, with the body that `build_bodies` returns.
 
     `asks`: its form has choices to make before anything can be planned. `takes_along`: the nodes below a node go along with it;
     `along` is the name of the checkbox that decides this, if there is one. `moves`: the target cannot be one of the nodes, or below
@@ -37,7 +37,7 @@ class Action:
     verb: str
     button: str
     icon: str
-    build_steps: BuildSteps
+    build_bodies: BuildBodies
     done: tuple[str, str]
     title: str
     asks: bool = True
@@ -67,29 +67,23 @@ class Action:
         return say_many(count, *self.done, nodes=kind.counted(count), along=self.tell_along(kind, form))
 
 
-async def _delete(_request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Sequence[Step]:
+async def _delete(_request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Bodies:
     body = {"deleteChildrenOrMove": -1} if kind.tree else {}
-    return [Step(kind.operation("delete"), record, body) for record in records]
+    return [(record, body) for record in records]
 
 
-async def _move(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Sequence[Step]:
+async def _move(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Bodies:
     is_first = request.form.get("place") == "first"
     parent = _find_parent(kind, request.form)
-    return [
-        Step(kind.operation("update"), record, parent | {"position": place if is_first else _LAST})
-        for place, record in enumerate(records)
-    ]
+    return [(record, parent | {"position": place if is_first else _LAST}) for place, record in enumerate(records)]
 
 
-async def _copy(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Sequence[Step]:
+async def _copy(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Bodies:
     is_beside = request.form.get("where") != "there"
     body: dict[str, Any] = {} if is_beside else _find_parent(kind, request.form)
     if kind.tree:
         body[_ALONG] = request.form.get(_ALONG) == "1"
-    return [
-        Step(kind.operation("copy"), record, body | ({"name": f"{record['name'][:240]} (copy)"} if is_beside else {}))
-        for record in records
-    ]
+    return [(record, body | ({"name": f"{record['name'][:240]} (copy)"} if is_beside else {})) for record in records]
 
 
 def _find_parent(kind: NodeKind, form: Submitted) -> dict[str, Any]:
@@ -112,7 +106,7 @@ async def _find_permitted(request: PageRequest, kind: NodeKind, records: Sequenc
     return tuple(found.values())
 
 
-async def _permit(request: PageRequest, kind: NodeKind, records: Sequence[Record], groups: GroupNames) -> Sequence[Step]:
+async def _permit(request: PageRequest, kind: NodeKind, records: Sequence[Record], groups: GroupNames) -> Bodies:
     form, how = request.form, request.form.get("how", "give")
     records = await _find_permitted(request, kind, records)
     if how == "same":
@@ -121,19 +115,19 @@ async def _permit(request: PageRequest, kind: NodeKind, records: Sequence[Record
                 Fault(SOURCE, "MISSING_VALUE", say("Choose the {singular} to copy the permissions from.", singular=kind.singular))
             )
         wanted = (await request.fetch(kind.operation("get"), target=source))["permissions"]
-        return [Step(kind.operation("update"), record, {"permissions": wanted}) for record in records]
+        return [(record, {"permissions": wanted}) for record in records]
     options, who = (frozenset(filter(None, split_values(form.all(name)))) for name in ("options", "groups"))
     if not options or not who:
         raise refuse_faults(Fault("options", "MISSING_VALUE", say("Tick at least one right and one group.")))
     if len(who) > len(groups) + 1:  # more than there are, with every group as one
         raise refuse_faults(Fault("groups", "INVALID_VALUE", say("Some of these groups no longer exist. Reload the page.")))
     change = _give if how == "give" else _take
-    steps = []
+    bodies = []
     for record in records:
         held = record["permissions"]
         changed = {option: change(held.get(option, []), who, groups) for option in kind.options if option in options}
-        steps.append(Step(kind.operation("update"), record, {"permissions": changed}))
-    return steps
+        bodies.append((record, {"permissions": changed}))
+    return bodies
 
 
 def _give(held: Any, who: frozenset[str], _groups: GroupNames) -> Any:
@@ -170,12 +164,12 @@ def _find_common(records: Sequence[Record], names: Iterable[str]) -> dict[str, A
     return {name: records[0][name] for name in names if all(one[name] == records[0][name] for one in records)}
 
 
-async def _set_fields(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Sequence[Step]:
+async def _set_fields(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Bodies:
     typed = build_fields(kind, request.form, records).raw()
     wanted = {name: value for name, value in typed.items() if request.form.get(f"{SET}{name}") == "1"}
     if not wanted:
         raise refuse_faults(Fault("fields", "MISSING_VALUE", say("Tick at least one field to set.")))
-    return [Step(kind.operation("update"), record, wanted) for record in records]
+    return [(record, wanted) for record in records]
 
 
 _TARGET: Final[PickerRow] = (PARENT, say("Under"), say("The top level"), True)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.many.plan import Plan, Step, fetch_below, find_done, plan_steps, settle
+from trellis.admin.many.plan import Plan, fetch_below, find_done, plan_batch, settle
 from trellis.admin.nodes import NodeForm, build_form, content_version, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import CSRF
@@ -71,10 +71,8 @@ async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any],
     wanted = _resolve(record, given.values)
     below = [one for one in await fetch_below(request, kind, record["id"]) if _resolve(one, {}) != wanted]
     permissions = {option: EVERYONE if who == EVERYONE else sorted(who) for option, who in wanted.items()}
-    steps = [Step(kind.operation("update"), one, {_PERMISSIONS: permissions}) for one in below]
-    return await plan_steps(
-        request, kind, [Step(kind.operation("update"), record, raw), *steps], await fetch_groups(request), record_version(record)
-    )
+    bodies = [(record, raw), *((one, {_PERMISSIONS: permissions}) for one in below)]
+    return await plan_batch(request, kind, "update", bodies, await fetch_groups(request), record_version(record))
 
 
 def _resolve(record: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:

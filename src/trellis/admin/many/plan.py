@@ -39,6 +39,7 @@ _DELETED: Final = ("deleted", "changed")  # in the result of a delete: the nodes
 _NAMED: Final = 4  # groups that are named in one difference
 
 Record = Mapping[str, Any]
+Bodies = Sequence[tuple[Record, Mapping[str, Any]]]  # nodes, each with the body of the operation that runs on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +133,15 @@ def _serialize_steps(steps: Sequence[Step]) -> dict[str, Any]:
     return {"operations": [*(step.serialize() for step in steps), *moved]}
 
 
-async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step], groups: GroupNames, seen: str = "") -> Plan:
-    """Return what steps would change, from a dry run as one batch. Raises Refused. `seen` is part of the plan's version."""
-    require_few(kind, len(steps))
-    if not steps:
+async def plan_batch(request: PageRequest, kind: NodeKind, verb: str, bodies: Bodies, groups: GroupNames, seen: str = "") -> Plan:
+    """Return what the operation with a verb would change if it ran on some nodes, from a dry run as one batch. Raises Refused.
+
+    `seen` is part of the plan's version.
+    """
+    require_few(kind, len(bodies))
+    if not bodies:
         return Plan((), (), 0, 0, "")
+    steps = [Step(kind.operation(verb), record, body) for record, body in bodies]
     results = (await request.dry_run(BATCH, _serialize_steps(steps)))["results"]
     plan = await asyncio.to_thread(_build_plan, kind, steps, results, groups, seen)
     require_few(kind, plan.all_count)

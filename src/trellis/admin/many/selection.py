@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.many.actions import ACTIONS, Action, build_fields
-from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle, tell_limit
+from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_batch, settle, tell_limit
 from trellis.admin.nodes import Picker, build_picker, fetch_groups, has_new_search
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION, StaleForm
@@ -77,8 +77,8 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     async def make_plan() -> Plan | None:
         if not is_planned:
             return None
-        steps = await action.build_steps(request, kind, chosen.records, groups)
-        return replace(await plan_steps(request, kind, steps, groups), reason=request.reason)
+        bodies = await action.build_bodies(request, kind, chosen.records, groups)
+        return replace(await plan_batch(request, kind, action.verb, bodies, groups), reason=request.reason)
 
     context = {
         "title": say(action.title, nodes=kind.counted(len(chosen.records))),

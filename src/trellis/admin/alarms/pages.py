@@ -5,6 +5,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins import device_name
+from trellis.admin.forms import read_id
 from trellis.admin.page import Page, PageRequest
 from trellis.core.alarms import mark_read
 from trellis.sentences import say
@@ -12,7 +13,6 @@ from trellis.sentences import say
 _HERE: Final = "/alarms"
 _NEEDS: Final = ("alarms.view",)
 _MOST_UNREAD: Final = 5  # on the overview
-_LONGEST: Final = 15  # digits of an event number
 
 
 async def show(request: PageRequest) -> Response:
@@ -37,9 +37,8 @@ def _describe(alarms: list[dict[str, Any]]) -> list[dict[str, Any]]:
 async def read(request: PageRequest) -> Response:
     """Mark the alarms that were shown as read."""
     request.require_fresh_form()
-    until = request.form.get("until", "")
-    if until.isascii() and until.isdigit() and len(until) <= _LONGEST:
-        await request.write(mark_read, request.signed_in.id, int(until))
+    if (until := read_id(request.form.get("until", ""))) is not None:
+        await request.write(mark_read, request.signed_in.id, until)
     return request.redirect(_HERE, say("All alarms were marked as read."))
 
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
 from itertools import groupby, takewhile
 from operator import itemgetter
@@ -113,11 +113,13 @@ def compare_states(
     titles = _titles(kind)
     found: list[Change] = []
     for name in names:
+        label, old, new = titles.get(name, _label(name)), before.get(name), after.get(name)
         if name not in before and name not in after:
-            found.append(Change(titles.get(name, _label(name))))
-        else:
-            change = _change(name, before.get(name), after.get(name), groups if name in group_fields else None, groups, effort)
-            found += [] if change.secret else [replace(change, label=titles.get(name, change.label))]
+            found.append(Change(label))
+            continue
+        is_of_groups = name in group_fields
+        change = _diff_groups(label, old, new, groups) if is_of_groups else _change(label, name, old, new, groups, effort)
+        found += [] if change.secret else [change]
     return tuple(found)
 
 
@@ -131,25 +133,21 @@ def shown_members(event: Mapping[str, Any]) -> list[str]:
     return [name for name, value in record.items() if name not in _HIDDEN | {"path"} and value not in (None, "", [], {}, False)]
 
 
-def _change(
-    name: str, old: Any, new: Any, own_groups: Mapping[int, str] | None, groups: Mapping[int, str], effort: Effort
-) -> Change:
-    label = _label(name)
+def _change(label: str, name: str, old: Any, new: Any, groups: Mapping[int, str], effort: Effort) -> Change:
     if name == "permissions":
         old, new = old or {}, new or {}
         options = [option for option in {**old, **new} if old.get(option, []) != new.get(option, [])]
-        rows = (
-            _diff_lists(say(option.capitalize()), _group_names(old.get(option), groups), _group_names(new.get(option), groups))
-            for option in options
-        )
+        rows = (_diff_groups(say(option.capitalize()), old.get(option), new.get(option), groups) for option in options)
         return Change(label, rows=tuple(rows))
-    if own_groups is not None:
-        return _diff_lists(label, _group_names(old, own_groups), _group_names(new, own_groups))
     if name == _BOUNDS and not isinstance(old, list) and not isinstance(new, list):
         old, new = list_bounds(old or {}), list_bounds(new or {})
     if isinstance(old, list) or isinstance(new, list):
         return _diff_lists(label, [_format(one) for one in old or ()], [_format(one) for one in new or ()])
     return Change(label, parts=diff_texts(_format(old), _format(new), effort))
+
+
+def _diff_groups(label: str, old: Any, new: Any, groups: Mapping[int, str]) -> Change:
+    return _diff_lists(label, _group_names(old, groups), _group_names(new, groups))
 
 
 def _diff_lists(label: str, old: Sequence[str], new: Sequence[str]) -> Change:

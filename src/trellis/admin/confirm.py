@@ -91,7 +91,6 @@ class Confirmation:
     def _show(self, request: PageRequest, record: Mapping[str, Any], form: Form) -> Response:
         return request.page(
             f"{self.section}/{self.action}.html",
-            status=form.status,
             title=say(self.title, name=isolate(record["name"])),
             record=record,
             form=form,

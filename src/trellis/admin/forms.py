@@ -4,7 +4,7 @@
     form = Form(fields, record)                      # filled in from a record
     form = Form(fields, request.form)                # with the typed values
     form.raw()                                       # what to pass to request.perform
-    return request.page(…, status=form.status, form=form)      # after form.add_refusal(refused): with faults at their fields
+    return request.page(…, form=form.add_refusal(refused))      # with the typed values, and faults at their fields
 
 A template shows all of it with `{{ ui.form_fields(form) }}`, or one control at a time with `{{ ui.control(form["name"]) }}`; put
 `{{ ui.faults(form) }}` above. `choices` turns a field into a list to choose from (`{"parentId": (("", "Top level"), …)}`),
@@ -91,7 +91,7 @@ class Form:
         self.title = ""  # shown above the faults
         self.faults: tuple[Fault, ...] = ()
         self.more_faults = 0  # how many others are not listed
-        self.status = 200  # of a page that shows it
+        self.status = 200  # of the page that shows it
         self._typed = values if isinstance(values, Submitted) else None
         self._values = values
         self._choices = {name: tuple((str(v), t) for v, t in pairs) for name, pairs in (choices or {}).items()}

@@ -11,8 +11,7 @@ A new page is a function and one line in its module's PAGES:
         try:
             await request.perform("blogs.update", form.raw(), target=request.number("id"))
         except Refused as refused:
-            form.add_refusal(refused)
-            return request.page("blogs/edit.html", status=form.status, title=say("Rename"), form=form)
+            return request.page("blogs/edit.html", title=say("Rename"), form=form.add_refusal(refused))
         return request.redirect("/blogs", say("Renamed."))
 
     PAGES = (
@@ -38,6 +37,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from trellis.admin import PREFIX
+from trellis.admin.forms import Form
 from trellis.admin.live import Watcher
 from trellis.admin.runner import PasswordNeeded, Runner
 from trellis.admin.sessions import csrf_token, cut_to_cookie, read_cookie, seal, unseal
@@ -322,11 +322,13 @@ class PageRequest:
 
     # --- responses ------------------------------------------------------------------------------------------------
 
-    def page(self, template: str, *, status: int = 200, **context: Any) -> Response:
-        """Respond with a template; see templates/layout.html for its context."""
+    def page(self, template: str, *, status: int | None = None, **context: Any) -> Response:
+        """Respond with a template; see templates/layout.html for its context. Unless given, the status is that of its `form`."""
+        form = context.get("form")
+        status = status or (form.status if isinstance(form, Form) else 200)
         return Response(self.view.render(template, self, context), status, media_type="text/html")
 
-    async def large_page(self, template: str, *, status: int = 200, **context: Any) -> Response:
+    async def large_page(self, template: str, *, status: int | None = None, **context: Any) -> Response:
         """Respond with a template that may take long to render: other requests do not wait for it."""
         return await asyncio.to_thread(self.page, template, status=status, **context)
 
@@ -373,9 +375,6 @@ class PageRequest:
         return read_cookie(self.http.headers, self.cookie(name))
 
 
-Handler = Callable[[PageRequest], Awaitable[Response]]
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked.
@@ -389,7 +388,7 @@ class Page:
 
     method: str
     path: str
-    run: Handler
+    run: Callable[[PageRequest], Awaitable[Response]]
     section: str = ""
     open: bool = False
     before: Collection[str] = ()

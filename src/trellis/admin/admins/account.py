@@ -133,7 +133,7 @@ async def new_password(request: PageRequest, form: Form | None = None) -> Respon
         return request.redirect("")
     request.require_recent_password()
     form = form or _new_form()
-    return request.page("new_password.html", status=form.status, title=say("Choose your own password"), form=form)
+    return request.page("new_password.html", title=say("Choose your own password"), form=form)
 
 
 async def set_new_password(request: PageRequest) -> Response:

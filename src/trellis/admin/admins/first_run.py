@@ -38,7 +38,7 @@ async def create(request: PageRequest) -> Response:
     except Refused as refused:
         if refused.status == 409:
             return request.page("link_spent.html", status=409, title=_SPENT)
-        return request.page("first_run.html", status=400, title=_TITLE, form=form.add_refusal(refused))
+        return request.page("first_run.html", title=_TITLE, form=form.add_refusal(refused))
     await start_session(request, Proven(admin["id"], admin["passwordMark"]), admin["login"], Evidence())
     return request.redirect("", say("Welcome, {name}. You are the first administrator.", name=isolate(admin["name"])))
 

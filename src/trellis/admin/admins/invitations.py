@@ -43,7 +43,7 @@ _LONGEST: Final = 100  # characters of a link
 async def new(request: PageRequest, form: Form | None = None) -> Response:
     """Show the form that invites somebody."""
     form = form or _build_new(request, {"role": LEAST})
-    return request.page("administrators/new.html", status=form.status, title=say("Invite an administrator"), form=form)
+    return request.page("administrators/new.html", title=say("Invite an administrator"), form=form)
 
 
 def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
@@ -105,8 +105,7 @@ async def show(request: PageRequest, form: Form | None = None) -> Response:
     is_owner, policy = invited.actor.permit is None, request.gate.environment.sign_on
     by_password = is_owner or not policy.owners_only
     title = say("Choose your password") if by_password else say("Sign in")
-    about = {"invited": invited, "form": form, "link": _link(request), "by_password": by_password}
-    return request.page("invitation.html", status=form.status, title=title, **about)
+    return request.page("invitation.html", title=title, invited=invited, form=form, link=_link(request), by_password=by_password)
 
 
 async def accept(request: PageRequest) -> Response:

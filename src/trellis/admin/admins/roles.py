@@ -45,7 +45,7 @@ async def show(request: PageRequest, form: Form | None = None) -> Response:
     admin = await fetch_admin(request)
     form = form or build_role_form(request, admin)
     title = say("The role of {name}", name=isolate(admin["name"]))
-    return request.page("administrators/role.html", status=form.status, title=title, admin=admin, form=form)
+    return request.page("administrators/role.html", title=title, admin=admin, form=form)
 
 
 async def give(request: PageRequest) -> Response:

@@ -29,7 +29,6 @@ async def new(request: PageRequest, form: Form | None = None) -> Response:
     setup = await request.runner.read(set_up_app, me.id, me.login, request.form.get(_SALT, ""))
     return request.page(
         "factors/app.html",
-        status=form.status,
         title=say("Set up an authenticator app"),
         form=form,
         salt=setup.salt,

@@ -22,7 +22,7 @@ _ANSWER: Final = "passkey"  # the field in which a script adds the new passkey t
 async def new(request: PageRequest, form: Form | None = None) -> Response:
     """Ask for a name; a script asks the browser for the passkey."""
     form = form or Form((PASSKEY_NAME,))
-    return request.page("factors/new_passkey.html", status=form.status, title=say("Add a passkey"), form=form)
+    return request.page("factors/new_passkey.html", title=say("Add a passkey"), form=form)
 
 
 async def options(request: PageRequest) -> Response:
@@ -56,7 +56,7 @@ async def show(request: PageRequest, form: Form | None = None) -> Response:
     """Show a passkey, with a form for its name."""
     passkey = await _fetch(request)
     form = form or Form((PASSKEY_NAME,), passkey)
-    return request.page("factors/passkey.html", status=form.status, title=passkey["name"], passkey=passkey, form=form)
+    return request.page("factors/passkey.html", title=passkey["name"], passkey=passkey, form=form)
 
 
 async def _fetch(request: PageRequest) -> dict[str, Any]:

@@ -50,12 +50,10 @@ async def create(request: PageRequest) -> Response:
     try:
         saved = (await request.perform_once("filters.create", raw | {"shared": raw["shared"] or "0"})).value
     except Refused as refused:
-        form = _form(request).add_refusal(refused)
         return request.page(
             "filters/form.html",
-            status=form.status,
             title=say("Save a filter"),
-            form=form,
+            form=_form(request).add_refusal(refused),
             hidden={name: raw[name] for name in ("list", "query")},
             to=_HERE,
             saved=None,
@@ -74,7 +72,6 @@ async def edit(request: PageRequest, form: Form | None = None) -> Response:
     form = form or _form(request, saved)
     return request.page(
         "filters/form.html",
-        status=form.status,
         title=say("Change a saved filter"),
         form=form,
         hidden={},

@@ -98,7 +98,6 @@ async def create(request: PageRequest) -> Response:
 async def _show_form(request: PageRequest, form: KeyForm, begun: str) -> Response:
     return request.page(
         "keys/new.html",
-        status=form.status,
         title=say("Create an API key"),
         form=form,
         recipes=RECIPES,

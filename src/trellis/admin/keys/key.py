@@ -224,7 +224,7 @@ def _show_form(
 ) -> Response:
     return request.page(
         "keys/edit.html",
-        status=form.status if theirs is None else 409,
+        status=None if theirs is None else 409,
         title=say("Change {name}", name=isolate(key["name"])),
         key=key,
         form=form,

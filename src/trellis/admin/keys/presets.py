@@ -33,7 +33,6 @@ async def ask(request: PageRequest, form: Form | None = None) -> Response:
     named: list[Any] = [await request.fetch("keys.get", target=number) for number in plan["keys"][:_SHOWN]]
     return request.page(
         "keys/pause_preset.html",
-        status=form.status,
         title=PRESETS[preset].pause,
         form=form,
         count=plan["count"],

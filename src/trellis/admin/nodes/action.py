@@ -41,7 +41,6 @@ async def show(
     form = form or Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS, help=_HELP)
     return request.page(
         "nodes/action.html",
-        status=form.status,
         title=say("{button} {name}", button=say(action.verb.button), name=isolate(record["name"])),
         kind=kind,
         verb=action.verb,

@@ -54,7 +54,7 @@ async def show(
     request: PageRequest,
     form: Form | None = None,
     *,
-    status: int = 200,
+    status: int | None = None,
     plan: Mapping[str, Any] | None = None,
     refused: Refused | None = None,
     outdated: Refused | None = None,
@@ -122,7 +122,7 @@ async def submit(request: PageRequest) -> Response:
         raw = await run_by_size(request.form.size, form.raw)
         reason = tidy_reason(raw.pop(_REASON.name, ""))
     except Refused as refused:
-        return await show(request, form, status=400, refused=refused)
+        return await show(request, form, refused=refused)
     token = request.form.get(_TOKEN, "")
     if request.form.get(ACTION) != "apply" or not token:
         return await _show_plan(request, form, raw)
@@ -138,7 +138,7 @@ async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reaso
         result = await request.perform(_APPLY, raw, reason=reason)
     except Refused as refused:
         if refused.faults or request.stale:
-            return await show(request, form, status=400, refused=refused)
+            return await show(request, form, refused=refused)
         return await _show_plan(request, form, {name: value for name, value in raw.items() if name != "plan"}, refused)
     if result.event is None:
         return request.redirect(_HERE, say("Nothing was changed: the community already matches the document."), "note")
@@ -175,13 +175,13 @@ async def _show_plan(request: PageRequest, form: Form, raw: Mapping[str, Any], o
     try:
         result = (await request.perform(_PLAN, raw)).value
     except Refused as refused:
-        return await show(request, form, status=400, refused=refused, outdated=outdated)
+        return await show(request, form, refused=refused, outdated=outdated)
     if outdated is not None and not result["changes"] and (change_set := await _find_applied(request, outdated)) is not None:
         return request.redirect(f"/events?changeSet={change_set}", _tell_applied(request, result["name"], outdated))
     if any(kind not in {one.name for one in request.kinds} for kind in {change["resource"] for change in result["changes"]}):
         request.require_recent_password()
     plan = await describe_plan(request, result)
-    return await show(request, form, status=200 if outdated is None else 409, plan=plan, outdated=outdated)
+    return await show(request, form, status=None if outdated is None else 409, plan=plan, outdated=outdated)
 
 
 async def _find_applied(request: PageRequest, outdated: Refused) -> int | None:

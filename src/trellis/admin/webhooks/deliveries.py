@@ -98,7 +98,6 @@ async def _show_count(request: PageRequest, webhook: dict[str, Any], typed: Subm
         form.add_refusal(refused)
     return request.page(
         "deliveries/resend.html",
-        status=form.status,
         title=say("Send failed deliveries again"),
         webhook=webhook,
         form=form,

@@ -31,7 +31,7 @@ async def index(request: PageRequest) -> Response:
 async def new(request: PageRequest, form: WebhookForm | None = None) -> Response:
     """Show the form for a new webhook."""
     form = form or WebhookForm(request.gate.environment)
-    return request.page("webhooks/new.html", status=form.status, title=say("Create a webhook"), form=form)
+    return request.page("webhooks/new.html", title=say("Create a webhook"), form=form)
 
 
 async def create(request: PageRequest) -> Response:

@@ -87,7 +87,7 @@ def _show_form(
 ) -> Response:
     return request.page(
         "webhooks/edit.html",
-        status=form.status if theirs is None else 409,
+        status=None if theirs is None else 409,
         title=say("Change {name}", name=isolate(webhook["name"])),
         webhook=webhook,
         form=form,

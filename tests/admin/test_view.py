@@ -45,14 +45,17 @@ def test_every_section_of_the_pages_is_in_the_menu() -> None:
 
 
 def test_a_chart_knows_its_highest_bar() -> None:
-    spans = [{"2xx": 1}, {"2xx": 2, "4xx": 1}, {}]
+    span: dict[str, Any] = {"at": "2026-01-01T00:00:00.000Z", "to": "2026-01-02T00:00:00.000Z"}
+    spans = [span | {"2xx": 1}, span | {"2xx": 2, "4xx": 1}, span]
     chart = build_chart(spans, [("a", "A"), ("b", "B"), ("c", "C")])
     assert (chart.most, chart.top) == (3, 5)
     assert chart.scale == (5, 0)
 
 
 def test_a_chart_has_a_scale_and_an_axis_and_knows_when_each_bar_is() -> None:
-    spans = [{"at": f"2026-01-{day:02}T00:00:00.000Z", "2xx": day} for day in range(1, 31)]
+    spans = [
+        {"at": f"2026-01-{day:02}T00:00:00.000Z", "to": f"2026-01-{day + 1:02}T00:00:00.000Z", "2xx": day} for day in range(1, 31)
+    ]
     chart = build_chart(spans, [(f"{day} Jan", f"{day} Jan 2026") for day in range(1, 31)])
     assert chart.scale == (50, 25, 0)
     assert [stack.label for stack in chart.ticks] == ["1 Jan", "6 Jan", "11 Jan", "16 Jan", "21 Jan", "26 Jan"]

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
-from trellis.core.fields import format_timestamp
 from trellis.core.requests import CLASSES
 
 WIDTH: Final = 720
@@ -67,14 +65,17 @@ class Chart:
 
 
 def build_chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> Chart:
-    """Lay out spans, each with a count for every class; `labels` are the short label and the full title of each span."""
+    """Lay out spans, each with its beginning (`at`), its end (`to`) and a count for every class.
+
+    `labels` are the short label and the full title of each span.
+    """
     counts = [{name: int(span.get(name, 0)) for name in CLASSES} for span in spans]
     most = max((sum(one.values()) for one in counts), default=0)
     top = _round_up(most)
     width = WIDTH / max(1, len(counts))
     stacks = tuple(
-        _stack(number * width, width - _GAP, one, label, top, span)
-        for number, (one, label, span) in enumerate(zip(counts, labels, _find_spans(spans), strict=True))
+        _stack(number * width, width - _GAP, one, label, top, {"from": span["at"], "to": span["to"]})
+        for number, (one, label, span) in enumerate(zip(counts, labels, spans, strict=True))
     )
     totals = {name: sum(one[name] for one in counts) for name in CLASSES}
     return Chart(stacks, top, most, sum(totals.values()), totals)
@@ -102,16 +103,6 @@ def build_use_line(counts: Sequence[int]) -> UseLine:
         for number, height in enumerate(heights)
     )
     return UseLine(bars, sum(counts), counts[-1] if counts else 0)
-
-
-def _find_spans(spans: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str]]:
-    """Return the beginning and the end of each span as timestamps. Spans without a `to` are as long as the first one."""
-    begins = [datetime.fromisoformat(span["at"]) if "at" in span else None for span in spans]
-    if len(begins) < 2 or begins[0] is None or begins[1] is None:  # their length is unknown
-        return [{}] * len(spans)
-    length = begins[1] - begins[0]
-    ends = [span.get("to") or (format_timestamp(at + length) if at else "") for span, at in zip(spans, begins, strict=True)]
-    return [{"from": format_timestamp(at), "to": end} if at else {} for at, end in zip(begins, ends, strict=True)]
 
 
 def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, str], top: int, span: Mapping[str, str]) -> Stack:

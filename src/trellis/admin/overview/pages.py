@@ -1,5 +1,6 @@
 """The overview: counts, requests, the latest events, and what needs attention; and the check of the database."""
 
+from datetime import timedelta
 from typing import Final
 
 from starlette.responses import Response
@@ -9,6 +10,7 @@ from trellis.admin.chart import build_chart
 from trellis.admin.overview.concerns import find_concerns
 from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import lacks_local_owner
+from trellis.core.fields import shift_timestamp
 from trellis.sentences import say, say_many
 
 _MAX_EVENTS: Final = 8
@@ -19,7 +21,7 @@ async def show(request: PageRequest) -> Response:
     found = await request.fetch("overview.get", slow=True)
     found |= {"lacksLocalOwner": request.signed_in.permit is None and await request.runner.read(lacks_local_owner)}
     events = await request.fetch("events.search", {"limit": _MAX_EVENTS}, slow=True)  # a role may see only a few of very many
-    counted = found["hours"] or ()
+    counted = [{**hour, "to": shift_timestamp(hour["at"], timedelta(hours=1))} for hour in found["hours"] or ()]
     labels = [(f"{request.clock.at(hour['at']):%H:%M}", request.clock.full(hour["at"])) for hour in counted]
     return request.page(
         "overview.html",

@@ -58,11 +58,6 @@ class Chart:
         """The values beside the chart, from the upper edge down: whole numbers only."""
         return (self.top, self.top // 2, 0) if self.top % 2 == 0 else (self.top, 0)
 
-    @property
-    def present(self) -> tuple[str, ...]:
-        """The classes that occur, in their order."""
-        return tuple(name for name in CLASSES if self.totals[name])
-
 
 def build_chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> Chart:
     """Lay out spans, each with its beginning (`at`), its end (`to`) and a count for every class.

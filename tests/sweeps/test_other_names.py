@@ -1,10 +1,10 @@
 """What is outside of a key's bounds makes no difference to it: in two communities that differ only there, all is answered alike.
 
 The same calls, made up at random, are made by a key with bounds in two communities in which the nodes outside have other names,
-texts, external ids and permissions, and are changed and moved outside meanwhile. What the key is told must be the same.
+texts, external ids and permissions, and are changed and moved outside meanwhile. A stranger, which is a key without bounds, changes
+them too, proposes changes, and sends the same Idempotency-Keys with other requests. What the key is told must be the same.
 """
 
-import json
 import random
 import re
 from collections.abc import Iterator
@@ -57,12 +57,14 @@ class Community:
             roots = made[:1] if kind in TREES else [made[number] for number, (name, _) in enumerate(NODES) if name[0] == "I"]
             under[kind] = [f"{kind}:{root}" for root in roots]
         names = [name for kind in PATHS for verb in VERBS if (name := f"{kind}.{verb}") in self.gate.environment.grantable]
+        self.stranger = self.run(
+            "keys.create", name=f"{outside} bot", grants=names, bounds={"calendars.update": {"level": "propose"}}
+        )
         bounds: dict[str, Any] = {name: {"under": under[name.partition(".")[0]]} for name in names}
         bounds |= {name: {"under": [one for some in under.values() for one in some]} for name in ABOUT_ALL}
         bounds["categories.update"] |= {"level": "propose"}
-        self.api = ApiClient(
-            Application(self.settings, self.gate), self.run("keys.create", name="Bot", grants=list(bounds), bounds=bounds)["key"]
-        )
+        self.key = self.run("keys.create", name="Bot", grants=list(bounds), bounds=bounds)
+        self.api = ApiClient(Application(self.settings, self.gate), self.key["key"])
         self.agent = AgentClient(self.api)
 
     def perform(self, call: tuple[Any, ...]) -> Any:
@@ -71,15 +73,29 @@ class Community:
         door, *about = call
         if door == "administrator":
             operation, target, raw = about
-            named = {name: value.format(self.outside) if isinstance(value, str) else value for name, value in raw.items()}
-            return self.run(operation, target, **named) and None
-        if door == "tool":
-            answer = self.agent.send("tools/call", {"name": about[0], "arguments": about[1]})
-            return answer.status_code, UNLIKE.sub("…", json.dumps(answer.json()["result"]))
+            return self.run(operation, target, **self.name(raw)) and None
+        if door == "stranger":
+            method, path, more = about
+            self.api(method, path, key=self.stranger["key"], **self.name(more))
+            return None
+        if door == "dialect":
+            self.run("keys.update", self.key["id"], dialect=about[0])
+            return None
+        if door == "agent":
+            answer = self.agent.send(*about)
+            return answer.status_code, UNLIKE.sub("…", answer.text)
         method, path, more = about
         answer = self.api(method, path, **more)
         told = [UNLIKE.sub("…", answer.headers.get(name, "")) for name in HEADERS]
         return answer.status_code, told, UNLIKE.sub("…", answer.text)
+
+    def name(self, value: Any) -> Any:
+        """Fill in what the names outside begin with."""
+        if isinstance(value, dict):
+            return {name: self.name(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self.name(one) for one in value]
+        return value.format(self.outside) if isinstance(value, str) else value
 
     def close(self) -> None:
         self.api.close()
@@ -174,21 +190,70 @@ class Calls:
             ("GET", "/core/structure", {"params": {"sections": kind, **self.some({"under": self.external_id(kind)}, 1)}}),
             ("POST", "/core/structure/plan", {"json": self.document(kind)}),
             ("POST", "/core/structure/apply", {"json": self.document(kind)}),
+            ("GET", "/core/events", {"params": self.about_others(), "headers": self.some({"Accept": "application/x-ndjson"}, 1)}),
             ("GET", "/core/hello", {}),
+            ("GET", "/openapi.json", {}),
+            ("GET", "/core/proposals", {"params": self.some({"state": "open", "keyId": f"{self.number(2)}", "perPage": "2"}, 2)}),
             ("GET", f"/core/proposals/{self.number(3)}", {}),
+            ("POST", f"/core/proposals/{self.number(3)}/withdraw", {"json": {}}),
             ("POST", "/core/batch", {"json": self.steps(kind)}),
         ]
         return self.draw.choice(requests)
 
+    def token(self) -> str:
+        return f"token-{self.number(3)}"
+
+    def about_others(self) -> dict[str, str]:
+        actor = {"actor": self.pick("key:1", "key:2", "key", "terminal"), "since": "2026-01-01", "until": "2030-01-01"}
+        return self.some({**actor, "type": "forum.updated", "changeSet": "1", "reason": "Rose", "requestId": "Rose-1"}, 2)
+
+    def message(self, kind: str) -> tuple[str, dict[str, Any]]:
+        """Make up what an agent sends."""
+        tools = {
+            f"{kind}.list": self.query(kind),
+            f"{kind}.get": {"id": self.number()},
+            "structure.plan": self.document(kind),
+            "events.list": {"order": "newest", **self.about_others()},
+        }
+        name = self.pick(*tools)
+        uri = f"trellis://{self.pick('tree/forums', 'tree/categories', 'events')}"
+        messages: list[tuple[str, dict[str, Any]]] = [
+            *[("tools/call", {"name": name, "arguments": tools[name]})] * 3,
+            ("tools/list", {}),
+            ("resources/list", {}),
+            ("resources/read", {"uri": uri}),
+        ]
+        return self.draw.choice(messages)
+
+    def of_stranger(self) -> tuple[str, str, dict[str, Any]]:
+        """Make up a request of the key without bounds. It stays outside, and sends the Idempotency-Keys that the other may send."""
+        kind, target = self.pick(*TREES), self.pick(*OUTSIDE)
+        headers = {"Idempotency-Key": self.token(), "X-Audit-Log-Reason": "{}", "X-Request-Id": "{}-1"}
+        headers |= self.some({"Change-Set": f"{self.number(4)}"}, 1)
+        make = {"name": "{} new", "parentId": self.pick(*OUTSIDE)}
+        steps = [{"operation": f"{kind}.update", "id": target, "body": {"name": "{} batch"}}]
+        requests: list[tuple[str, str, dict[str, Any]]] = [
+            ("POST", PATHS[kind], {"json": make, "headers": headers}),
+            ("POST", f"{PATHS[kind]}/{target}", {"json": {"name": "{} other"}, "headers": headers}),
+            ("POST", f"{PATHS['calendars']}/{target}", {"json": {"name": "{} day"}, "headers": headers}),
+            ("POST", "/core/batch", {"json": {"operations": steps}, "headers": headers}),
+        ]
+        return self.draw.choice(requests)
+
     def call(self) -> tuple[Any, ...]:
-        """Make up a call: by the key, or by an administrator, who changes or moves something that stays outside."""
+        """Make up a call: by the key, or by somebody else who changes or moves something that stays outside."""
         kind = self.pick(*PATHS)
-        door = self.pick("administrator", "tool", *["rest"] * 8)
+        door = self.pick("administrator", "agent", "stranger", "dialect", *["rest"] * 10)
         if door == "rest":
-            return door, *self.request(kind)
-        if door == "tool":
-            listing, getting = (f"{kind}.list", self.query(kind)), (f"{kind}.get", {"id": self.number()})
-            return door, *self.pick(listing, getting, ("structure.plan", self.document(kind)))
+            method, path, more = self.request(kind)
+            once = {} if method == "GET" else self.some({"Idempotency-Key": self.token(), "Change-Set": f"{self.number(4)}"}, 1)
+            return door, method, path, more | {"headers": more.get("headers", {}) | once}
+        if door == "agent":
+            return door, *self.message(kind)
+        if door == "stranger":
+            return door, *self.of_stranger()
+        if door == "dialect":
+            return door, self.pick("invision", "trellis", "trellis")
         change = self.pick({"name": "{} new"}, {"description": "{} text"}, {"parentId": self.pick(None, OUTSIDE[0])})
         return door, f"{self.pick(*TREES)}.update", self.pick(*OUTSIDE[1:]), change
 

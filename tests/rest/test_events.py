@@ -1,6 +1,8 @@
 """The feed and undo over REST: who may, what is answered, and what is refused."""
 
+import threading
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,6 +13,7 @@ from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey, Run
 from trellis.core.actor import Actor
+from trellis.core.events.event import show_event
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -26,6 +29,27 @@ def newest(api: ApiClient) -> int:
 
 
 # --- the feed -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_a_filter_that_takes_long_does_not_hold_the_event_loop(
+    api: ApiClient, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    where = list[bool]()
+
+    def note_thread(*given: Any) -> Any:
+        where.append(threading.current_thread() is threading.main_thread())
+        return show_event(*given)
+
+    monkeypatch.setattr("trellis.core.events.feed.show_event", note_thread)
+    monkeypatch.setattr("trellis.store.engine.store.BRIEFLY", seconds)
+    monkeypatch.setattr("trellis.store.sqlite._STEPS", 100)  # instead of hundreds of thousands of events
+    for number in range(20):
+        run("calendars.create", name=f"Day {number}")
+    gate.store.close_reader()  # the next one counts these steps
+    (found,) = api.get(f"{FEED}?resourceId=20&actor=terminal").json()["results"]
+    assert found["after"]["name"] == "Day 19"
+    assert where == [gate.store.reads_inline and seconds > 0]
 
 
 def test_following_the_next_link_leads_through_every_event_once(api: ApiClient, community: Community) -> None:

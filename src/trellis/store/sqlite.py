@@ -30,6 +30,7 @@ except ImportError:  # APSW has no wheel for this machine: see pyproject.toml
     HAS_APSW: Final = False  # type: ignore[misc]  # only one of the two assignments runs
 
 _CACHED_STATEMENTS: Final = 512  # per connection
+_STEPS: Final = 20_000  # of SQLite's virtual machine, which runs them in a few milliseconds
 _TRY: Final = 50  # milliseconds of one try to empty the write-ahead log
 _BUSY_TIMEOUT: Final = 5  # seconds that a statement waits for the locks of other connections, unless a pragma sets another time
 
@@ -113,6 +114,20 @@ def add_is_utf8(connection: Any) -> None:
         connection.create_scalar_function("is_utf8", _is_utf8, 1, deterministic=True)
     else:
         connection.create_function("is_utf8", 1, _is_utf8, deterministic=True)
+
+
+def call_often(connection: Any, function: Callable[[], None]) -> None:
+    """Call a function every few milliseconds while a statement of a connection runs; what it raises ends the statement.
+
+    The interpreter's library would lose what the function raises: with it, nothing is called.
+    """
+
+    def go_on() -> bool:
+        function()
+        return False  # the statement is not to be ended
+
+    if HAS_APSW:
+        connection.set_progress_handler(go_on, _STEPS)
 
 
 def _is_utf8(value: bytes | None) -> bool:

@@ -27,7 +27,7 @@ from trellis.store.engine.file_lock import FileLock
 from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
 from trellis.store.engine.outage import Outage, refuse_busy
-from trellis.store.engine.transaction import QueryCache, Statement, Transaction
+from trellis.store.engine.transaction import BRIEFLY, QueryCache, Statement, Transaction
 from trellis.store.engine.writer import QueueLimits, Writer
 from trellis.store.tables import counters
 
@@ -131,10 +131,7 @@ class Store:
         return version is None or version.changes.has_changed(shown, since, but_total=but_total)
 
     def reading(self, *, snapshot: bool = True) -> "Reading":
-        """Return a context for reading in this thread: in a snapshot, or, for a single statement, without one.
-
-        It raises Refused (BUSY) if the database cannot be reached.
-        """
+        """Return a context for reading here: in a snapshot, or without one for a single statement. It may raise Refused (BUSY)."""
         return Reading(self, snapshot=snapshot)
 
     def read_single(self, work: Callable[[Transaction], T]) -> T:
@@ -159,20 +156,21 @@ class Store:
             tx = self._local.reader = self._open_for_reading()
             tx.raw.execute("PRAGMA query_only=ON")
             self._local.checked_at = 0.0
+            sqlite.call_often(tx.raw, tx.check_time)
         if (now := monotonic()) - self._local.checked_at > _CHECK_EVERY:
             tx.check_file()
             self._local.checked_at = now
-        tx.is_brief = getattr(self._local, "is_brief", False)
+        tx.brief_until = getattr(self._local, "brief_until", None)
         return tx
 
     @contextmanager
     def reading_briefly(self) -> Iterator[None]:
-        """Let reads in this thread, that of an event loop, raise LongRead when they have found much."""
-        self._local.is_brief = True
+        """Let reads in this thread, that of an event loop, raise LongRead when they have found much, or take long."""
+        self._local.brief_until = monotonic() + BRIEFLY
         try:
             yield
         finally:
-            self._local.is_brief = False
+            self._local.brief_until = None
 
     def release_reader(self, tx: Transaction) -> None:
         """Release a connection that `acquire_reader` returned. SQLite's stays open for the thread's next read."""

@@ -5,6 +5,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -99,6 +100,7 @@ class QueryCache:
 
 
 _BRIEF: Final = 512 * 1024  # bytes of records that are read and encoded in about four milliseconds
+BRIEFLY: Final = 0.05  # seconds for which a read may keep an event loop; longer than one search of a log, see search_time
 
 
 @dataclass(slots=True)
@@ -124,8 +126,18 @@ class Transaction:
     block_changes: Counter[Any] = field(
         default_factory=Counter
     )  # how often the siblings in a block were changed; see store.siblings
-    is_brief: bool = False  # whether it reads on an event loop; see Store.reading_briefly
+    brief_until: float | None = None  # by the monotonic clock, if it reads on an event loop; see Store.reading_briefly
     cursor: Any = None  # on PostgreSQL, from the first statement on; see `_open_cursor`
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it reads on an event loop."""
+        return self.brief_until is not None
+
+    def check_time(self) -> None:
+        """Raise LongRead if a read on an event loop has taken longer than it may."""
+        if self.brief_until is not None and monotonic() > self.brief_until:
+            raise LongRead
 
     def check_brief(self, size: int) -> None:
         """Raise LongRead if a read on an event loop has found more bytes of records than may be read there."""

@@ -229,6 +229,28 @@ def find_unreadable(tx: Transaction) -> Iterator[Unreadable]:
                     yield one
 
 
+def find_broken_json(tx: Transaction) -> Iterator[Unreadable]:
+    """Find values that are not JSON in columns with JSON that the check does not read, such as those of events, on SQLite.
+
+    PostgreSQL stores nothing else there. What reads such a value fails, but no other check does.
+    """
+    for table in METADATA.sorted_tables if tx.sqlite else ():
+        if table is nodes or table in _DOCUMENTS:
+            continue
+        names, statement = _broken_json(table)
+        for number, _, *wrong in tx.fetch(statement) if names else ():
+            yield from (Unreadable(table.name, None, number, name) for name, is_wrong in zip(names, wrong, strict=True) if is_wrong)
+
+
+@cache
+def _broken_json(table: sa.Table) -> tuple[tuple[str, ...], Statement]:
+    """Return the columns of a table with JSON, and a statement that selects id, kind, and whether each has something else."""
+    columns = [column for column in table.columns if isinstance(column.type, type(JSON))]
+    wrong = [sa.and_(sa.func.json_valid(column) == 0, ~_is_broken(column)) for column in columns]
+    selected = sa.select(*_name_row(table, on_sqlite=True), *wrong).where(sa.or_(sa.false(), *wrong))
+    return tuple(column.name for column in columns), Statement(selected)
+
+
 @cache
 def _wrong_values(table: sa.Table, *, on_sqlite: bool) -> tuple[tuple[str, ...], Statement]:
     """Return the columns of a table that can have wrong values, and a statement that selects id, kind, and whether each has one."""

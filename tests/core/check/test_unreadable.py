@@ -62,7 +62,9 @@ def _is_unreadable(column: sa.Column[Any], value: str) -> bool:
     if value == _NOT_UTF8:
         return True
     if isinstance(column.type, type(JSON)):
-        return column.table in {keys, webhooks} and value != "NULL"  # that of nodes is told as a field or permission, and repaired
+        if column.table is nodes:
+            return False  # it is told as a field or permission, and repaired
+        return value != "NULL" if column.table in {keys, webhooks} else value in {"'x'", "x'00ff'"}
     return value in {_HUGE, "x'00ff'"} or (value == "'x'" and not isinstance(column.type, sa.Text))
 
 

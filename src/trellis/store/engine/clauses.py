@@ -1,7 +1,7 @@
 """SQL expressions that the two engines spell differently."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
@@ -30,41 +30,52 @@ def _in_order(element: InOrder, compiler: Any, **kw: Any) -> str:
     return " CROSS JOIN ".join(compiler.process(side, **kw) for side in (element.left, element.right))
 
 
-class IdIn(ColumnElement[bool]):
-    """Whether a number is in a list given as one parameter (see Transaction.id_list)."""
+class _Spelled(ColumnElement[Any]):
+    """An expression with a template for each engine, in which `{name}` stands for one of its `parts`: an expression, or a text."""
 
-    inherit_cache = False
+    sqlite: ClassVar[str]
+    postgresql: ClassVar[str]
     type = _UNTYPED
 
-    def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
-        self.column = column
-        self.given = sa.bindparam(parameter, type_=sa.types.NullType())
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.inherit_cache = False  # SQLAlchemy asks each class for itself, and warns if it does not say
+
+    def __init__(self, **parts: ColumnElement[Any] | str) -> None:
+        self.parts = parts
 
 
-@compiles(IdIn, "sqlite")
-def _id_in_sqlite(element: IdIn, compiler: Any, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(element.given, **kw)}))"  # noqa: S608  # SQLAlchemy's own text
+@compiles(_Spelled)
+def _spell(element: _Spelled, compiler: Any, **kw: Any) -> str:
+    parts = {name: part if isinstance(part, str) else compiler.process(part, **kw) for name, part in element.parts.items()}
+    template = element.sqlite if compiler.dialect.name == "sqlite" else element.postgresql
+    return template.format_map(parts)
 
 
-@compiles(IdIn, "postgresql")
-def _id_in_postgresql(element: IdIn, compiler: Any, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} = ANY(CAST({compiler.process(element.given, **kw)} AS BIGINT[]))"
+class IdIn(_Spelled):
+    """Whether a number is in a list given as one parameter (see Transaction.id_list)."""
+
+    sqlite = "{column} IN (SELECT value FROM json_each({given}))"
+    postgresql = "{column} = ANY(CAST({given} AS BIGINT[]))"
+
+    def __init__(self, column: ColumnElement[Any], parameter: str, **more: ColumnElement[Any]) -> None:
+        super().__init__(column=column, given=sa.bindparam(parameter, type_=_UNTYPED), **more)
 
 
-class ListedId(IdIn):
+class TextIn(IdIn):
+    """Whether a text is in a list given as one parameter."""
+
+    postgresql = "{column} = ANY(CAST({given} AS TEXT[]))"
+
+
+class ListedId(_Spelled):
     """Whether a number is in a long list. PostgreSQL can look each row up in a hash table of the list."""
 
-    inherit_cache = False
+    sqlite = IdIn.sqlite
+    postgresql = "{column} IN (SELECT unnest(CAST({given} AS BIGINT[])))"
 
     def __init__(self, column: ColumnElement[Any], parameter: str, given: Any) -> None:
-        super().__init__(column, parameter)
-        self.given = sa.bindparam(parameter, given, type_=_UNTYPED)
-
-
-@compiles(ListedId, "postgresql")
-def _listed_id_postgresql(element: ListedId, compiler: Any, **kw: Any) -> str:
-    given = compiler.process(element.given, **kw)
-    return f"{compiler.process(element.column, **kw)} IN (SELECT unnest(CAST({given} AS BIGINT[])))"  # SQLAlchemy's own text
+        super().__init__(column=column, given=sa.bindparam(parameter, given, type_=_UNTYPED))
 
 
 class NodeIdIn(IdIn):
@@ -74,128 +85,60 @@ class NodeIdIn(IdIn):
     expects so few nodes of each kind that it reads all nodes of the kind to find twenty ids among them.
     """
 
-    inherit_cache = False
-
-    def spell(self, compiler: Any, ids: str, **kw: Any) -> str:
-        """Return the condition as SQL. `ids` is the rest of a SELECT that yields the ids."""
-        kind = compiler.process(sa.bindparam("kind", type_=_UNTYPED), **kw)
-        # The casts give the values the affinity of the columns; without it SQLite does not use the index on both.
-        return f"(kind, {compiler.process(self.column, **kw)}) IN (SELECT CAST({kind} AS TEXT), {ids})"
-
-
-@compiles(NodeIdIn, "sqlite")
-def _node_id_in_sqlite(element: NodeIdIn, compiler: Any, **kw: Any) -> str:
-    given = compiler.process(element.given, **kw)
-    return element.spell(compiler, f"CAST(value AS INTEGER) FROM json_each({given})", **kw)
-
-
-@compiles(NodeIdIn, "postgresql")
-def _node_id_in_postgresql(element: NodeIdIn, compiler: Any, **kw: Any) -> str:
-    given = compiler.process(element.given, **kw)
-    return element.spell(compiler, f"unnest(CAST({given} AS BIGINT[]))", **kw)
-
-
-class TextIn(IdIn):
-    """Whether a text is in a list given as one parameter."""
-
-    inherit_cache = False
-
-
-@compiles(TextIn, "postgresql")
-def _text_in_postgresql(element: TextIn, compiler: Any, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} = ANY(CAST({compiler.process(element.given, **kw)} AS TEXT[]))"
-
-
-class Contains(ColumnElement[bool]):
-    """Whether a text contains another, byte for byte: the value of a parameter with this name, or an element."""
-
-    inherit_cache = False
-    type = _UNTYPED
-
-    def __init__(self, column: ColumnElement[Any], given: str | ColumnElement[str]) -> None:
-        self.column = column
-        self.given = sa.bindparam(given, type_=sa.Text()) if isinstance(given, str) else given
-
-
-@compiles(Contains, "sqlite")
-def _contains_sqlite(element: Contains, compiler: Any, **kw: Any) -> str:
-    return f"instr({compiler.process(element.column, **kw)}, {compiler.process(element.given, **kw)}) > 0"
-
-
-@compiles(Contains, "postgresql")
-def _contains_postgresql(element: Contains, compiler: Any, **kw: Any) -> str:
-    return f"strpos({compiler.process(element.column, **kw)}, {compiler.process(element.given, **kw)}) > 0"
-
-
-class MentionsNumber(ColumnElement[bool]):
-    """Whether a JSON document contains a number anywhere."""
-
-    inherit_cache = False
-    type = _UNTYPED
+    # The casts give the values the affinity of the columns; without it SQLite does not use the index on both.
+    sqlite = "(kind, {column}) IN (SELECT CAST({kind} AS TEXT), CAST(value AS INTEGER) FROM json_each({given}))"
+    postgresql = "(kind, {column}) IN (SELECT CAST({kind} AS TEXT), unnest(CAST({given} AS BIGINT[])))"
 
     def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
-        self.column = column
-        self.given = sa.bindparam(parameter, type_=sa.BigInteger())
+        super().__init__(column, parameter, kind=sa.bindparam("kind", type_=_UNTYPED))
 
 
-@compiles(MentionsNumber, "sqlite")
-def _mentions_number_sqlite(element: MentionsNumber, compiler: Any, **kw: Any) -> str:
-    column, given = compiler.process(element.column, **kw), compiler.process(element.given, **kw)
+class Contains(_Spelled):
+    """Whether a text contains another, byte for byte: the value of a parameter with this name, or an element."""
+
+    sqlite = "instr({column}, {given}) > 0"
+    postgresql = "strpos({column}, {given}) > 0"
+
+    def __init__(self, column: ColumnElement[Any], given: str | ColumnElement[str]) -> None:
+        super().__init__(column=column, given=sa.bindparam(given, type_=sa.Text()) if isinstance(given, str) else given)
+
+
+class MentionsNumber(_Spelled):
+    """Whether a JSON document contains a number anywhere."""
+
     # Looking for the digits first saves parsing the JSON of most rows.
-    found = f"EXISTS (SELECT 1 FROM json_tree({column}) AS part WHERE part.type = 'integer' AND part.atom = {given})"  # noqa: S608  # SQLAlchemy's own text
-    return f"(instr({column}, CAST({given} AS TEXT)) > 0 AND {found})"
+    sqlite = (
+        "(instr({column}, CAST({given} AS TEXT)) > 0 "
+        "AND EXISTS (SELECT 1 FROM json_tree({column}) AS part WHERE part.type = 'integer' AND part.atom = {given}))"
+    )
+    postgresql = "jsonb_path_exists({column}, '$.** ? (@ == $number)', jsonb_build_object('number', {given}))"
+
+    def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
+        super().__init__(column=column, given=sa.bindparam(parameter, type_=sa.BigInteger()))
 
 
-@compiles(MentionsNumber, "postgresql")
-def _mentions_number_postgresql(element: MentionsNumber, compiler: Any, **kw: Any) -> str:
-    column, given = compiler.process(element.column, **kw), compiler.process(element.given, **kw)
-    return f"jsonb_path_exists({column}, '$.** ? (@ == $number)', jsonb_build_object('number', {given}))"
-
-
-class JsonMember(ColumnElement[str]):
+class JsonMember(_Spelled):
     """A member of a JSON object, as text."""
 
-    inherit_cache = False
+    # Invalid JSON, which `trellis check` reports, must not make lists or indexes fail. nodes_by_type indexes this very expression.
+    sqlite = "CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{name}') END"
+    postgresql = "({column} ->> '{name}')"
     type = sa.Text()
 
     def __init__(self, column: ColumnElement[Any], name: str) -> None:
-        self.column = column
-        self.name = name
+        super().__init__(column=column, name=_plain(name))
 
 
-@compiles(JsonMember, "sqlite")
-def _json_member_sqlite(element: JsonMember, compiler: Any, **kw: Any) -> str:
-    column = compiler.process(element.column, **kw)
-    # Invalid JSON, which `trellis check` reports, must not make lists or indexes fail. nodes_by_type indexes this very expression.
-    return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{_plain(element.name)}') END"
-
-
-@compiles(JsonMember, "postgresql")
-def _json_member_postgresql(element: JsonMember, compiler: Any, **kw: Any) -> str:
-    return f"({compiler.process(element.column, **kw)} ->> '{_plain(element.name)}')"
-
-
-class ListedAmong(ColumnElement[bool]):
+class ListedAmong(_Spelled):
     """Whether a JSON list of names is not empty and contains none but the given names."""
 
-    inherit_cache = False
-    type = _UNTYPED
+    sqlite = "({column} <> '[]' AND NOT EXISTS (SELECT 1 FROM json_each({column}) AS one WHERE one.value NOT IN ({texts})))"
+    postgresql = "({column} <> '[]' AND {column} <@ '[{members}]')"
 
     def __init__(self, column: ColumnElement[Any], names: Iterable[str]) -> None:
-        self.column = column
-        self.names = sorted(_plain(name) for name in names)
-
-
-@compiles(ListedAmong, "sqlite")
-def _listed_among_sqlite(element: ListedAmong, compiler: Any, **kw: Any) -> str:
-    column, names = compiler.process(element.column, **kw), ", ".join(f"'{name}'" for name in element.names)
-    return f"({column} <> '[]' AND NOT EXISTS (SELECT 1 FROM json_each({column}) AS one WHERE one.value NOT IN ({names})))"  # noqa: S608  # names of fields
-
-
-@compiles(ListedAmong, "postgresql")
-def _listed_among_postgresql(element: ListedAmong, compiler: Any, **kw: Any) -> str:
-    column, names = compiler.process(element.column, **kw), ", ".join(f'"{name}"' for name in element.names)
-    return f"({column} <> '[]' AND {column} <@ '[{names}]')"
+        plain = sorted(_plain(name) for name in names)
+        texts, members = (", ".join(f"{quote}{name}{quote}" for name in plain) for quote in "'\"")
+        super().__init__(column=column, texts=texts, members=members)
 
 
 def _plain(name: str) -> str:
@@ -204,56 +147,34 @@ def _plain(name: str) -> str:
     return name
 
 
-class Rare(ColumnElement[bool]):
+class Rare(_Spelled):
     """A condition that few rows satisfy: SQLite, which has no statistics, prefers an index for it to other indexes."""
 
-    inherit_cache = False
-    type = _UNTYPED
+    sqlite = "unlikely({condition})"
+    postgresql = "{condition}"
 
     def __init__(self, condition: ColumnElement[bool]) -> None:
-        self.condition = condition
+        super().__init__(condition=condition)
 
 
-@compiles(Rare, "sqlite")
-def _rare_sqlite(element: Rare, compiler: Any, **kw: Any) -> str:
-    return f"unlikely({compiler.process(element.condition, **kw)})"
-
-
-@compiles(Rare, "postgresql")
-def _rare_postgresql(element: Rare, compiler: Any, **kw: Any) -> str:
-    return str(compiler.process(element.condition, **kw))
-
-
-class WithoutIndex(ColumnElement[Any]):
+class WithoutIndex(_Spelled):
     """A column for which SQLite must not use an index. Without statistics, it would use any index that exists."""
 
-    inherit_cache = False
+    sqlite = "+{column}"
+    postgresql = "{column}"
 
-    def __init__(self, column: ColumnElement[Any]) -> None:
-        self.column = column
+    def __init__(self, column: ColumnElement[Any], **more: str) -> None:
+        super().__init__(column=column, **more)
         self.type = column.type
-
-
-@compiles(WithoutIndex, "sqlite")
-def _without_index_sqlite(element: WithoutIndex, compiler: Any, **kw: Any) -> str:
-    return f"+{compiler.process(element.column, **kw)}"
-
-
-@compiles(WithoutIndex, "postgresql")
-def _without_index_postgresql(element: WithoutIndex, compiler: Any, **kw: Any) -> str:
-    return str(compiler.process(element.column, **kw))
 
 
 class WithoutIndexOrder(WithoutIndex):
     """A column to sort by without scanning an index in its order: if few rows match, sorting them costs less."""
 
-    inherit_cache = False
+    postgresql = "({column} {unchanged})"
 
-
-@compiles(WithoutIndexOrder, "postgresql")
-def _without_index_order_postgresql(element: WithoutIndexOrder, compiler: Any, **kw: Any) -> str:
-    column = compiler.process(element.column, **kw)
-    return f"({column} || '')" if isinstance(element.type, sa.Text) else f"({column} + 0)"
+    def __init__(self, column: ColumnElement[Any]) -> None:
+        super().__init__(column, unchanged="|| ''" if isinstance(column.type, sa.Text) else "+ 0")
 
 
 class OfRows(sa.ClauseElement):

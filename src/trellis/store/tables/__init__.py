@@ -1,15 +1,17 @@
 """The tables, declared with SQLAlchemy Core. The migrations create them, and a test checks that both agree."""
 
-from trellis.store.tables.factors import authenticators, passkeys, recovery_codes
-from trellis.store.tables.mail import mails
 from trellis.store.tables.metadata import METADATA
 from trellis.store.tables.panel import (
     administrators,
     alarms,
+    authenticators,
     failed_sign_ins,
     first_run_links,
     identities,
     invitations,
+    mails,
+    passkeys,
+    recovery_codes,
     saved_filters,
     sessions,
     sign_in_attempts,
@@ -24,12 +26,12 @@ from trellis.store.tables.programs import (
     key_uses,
     keyless_requests,
     keys,
+    proposals,
     request_hours,
     request_shapes,
     requests,
     snapshots,
 )
-from trellis.store.tables.proposals import proposals
 from trellis.store.tables.structure import counters, deleted_id_counts, node_changes, nodes, search_names, sibling_blocks
 from trellis.store.tables.webhooks import attempts, deliveries, webhooks
 

@@ -1,10 +1,15 @@
-"""The metadata in which all tables are registered, and a function that declares partial indexes."""
+"""The metadata in which all tables are registered, and the functions that declare tables and partial indexes."""
 
 from typing import Any
 
 import sqlalchemy as sa
 
 METADATA = sa.MetaData()
+
+
+def declare_table(name: str, *parts: sa.schema.SchemaItem) -> sa.Table:
+    """Declare a table with its columns, constraints and indexes."""
+    return sa.Table(name, METADATA, *parts)
 
 
 def partial_index(name: str, *columns: sa.ColumnElement[Any], where: str, unique: bool = False) -> None:

@@ -1,13 +1,15 @@
-"""The tables of administrators: how they sign in, their filters and alarms, and the keys with which the service signs data."""
+"""The tables of administrators: how they sign in, their second factors, filters, alarms and mail.
+
+One more contains the keys with which the service signs data.
+"""
 
 import sqlalchemy as sa
 
 from trellis.store.column_types import NUMBER, PLAIN
-from trellis.store.tables.metadata import METADATA
+from trellis.store.tables.metadata import declare_table
 
-administrators = sa.Table(
+administrators = declare_table(
     "administrators",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("login", sa.Text, nullable=False),
@@ -31,9 +33,8 @@ administrators = sa.Table(
 )
 
 # Filters of lists that administrators have saved under a name, as query strings.
-saved_filters = sa.Table(
+saved_filters = declare_table(
     "saved_filters",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("admin_id", NUMBER, nullable=False),  # its administrator; 0 for the terminal
     sa.Column("list", PLAIN, nullable=False),
@@ -46,18 +47,16 @@ saved_filters = sa.Table(
 )
 
 # One-time links of administrators who have been invited and have not chosen a password yet.
-invitations = sa.Table(
+invitations = declare_table(
     "invitations",
-    METADATA,
     sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="invitations_admin"), primary_key=True),
     sa.Column("digest", PLAIN, nullable=False, unique=True),  # SHA-256 of the link's secret, in hex
     sa.Column("expires_at", PLAIN, nullable=False),
 )
 
 # The accounts of administrators at OpenID providers. A subject is never assigned to anybody else (OpenID Connect Core, 5.7).
-identities = sa.Table(
+identities = declare_table(
     "identities",
-    METADATA,
     sa.Column("issuer", PLAIN, primary_key=True),
     sa.Column("subject", PLAIN, primary_key=True),
     sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="identities_admin"), nullable=False),
@@ -69,9 +68,8 @@ identities = sa.Table(
 )
 
 # Marks of events that somebody should look at; the events contain the details.
-alarms = sa.Table(
+alarms = declare_table(
     "alarms",
-    METADATA,
     sa.Column("event", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("name", PLAIN, nullable=False),
     sa.Column("resource", PLAIN, nullable=False),
@@ -81,9 +79,8 @@ alarms = sa.Table(
     sa.Index("alarms_by_time", "at"),
 )
 
-sessions = sa.Table(
+sessions = declare_table(
     "sessions",
-    METADATA,
     sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the cookie, in hex
     sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="sessions_admin"), nullable=False),
     sa.Column("created_at", PLAIN, nullable=False),
@@ -98,9 +95,8 @@ sessions = sa.Table(
 )
 
 # Attempts to sign in: one row for each account, address, or browser that has signed in before.
-sign_in_attempts = sa.Table(
+sign_in_attempts = declare_table(
     "sign_in_attempts",
-    METADATA,
     sa.Column("subject", PLAIN, primary_key=True),
     sa.Column("failures", sa.Integer, nullable=False),
     sa.Column("at", PLAIN, nullable=False),
@@ -109,9 +105,8 @@ sign_in_attempts = sa.Table(
 )
 
 # Failed sign-ins, counted until their minute (`2026-01-31T09:30`, UTC) is over and an event reports them.
-failed_sign_ins = sa.Table(
+failed_sign_ins = declare_table(
     "failed_sign_ins",
-    METADATA,
     sa.Column("minute", PLAIN, primary_key=True),
     sa.Column("address", PLAIN, primary_key=True),
     sa.Column("admin_id", NUMBER, primary_key=True, autoincrement=False),  # whose login was typed; 0 for an unknown login
@@ -119,17 +114,69 @@ failed_sign_ins = sa.Table(
 )
 
 # One-time links for creating the first administrator.
-first_run_links = sa.Table(
+first_run_links = declare_table(
     "first_run_links",
-    METADATA,
     sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the link's secret, in hex
     sa.Column("expires_at", PLAIN, nullable=False),
 )
 
 # The keys with which the service signs data: 32 random bytes in hex for each purpose.
-signing_keys = sa.Table(
+signing_keys = declare_table(
     "signing_keys",
-    METADATA,
     sa.Column("purpose", PLAIN, primary_key=True),
     sa.Column("key", PLAIN, nullable=False),
+)
+
+# --- second factors --------------------------------------------------------------------------------------------------
+
+passkeys = declare_table(
+    "passkeys",
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="passkeys_admin"), nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("credential", PLAIN, nullable=False, unique=True),  # the credential id, in base64url
+    sa.Column("public_key", PLAIN, nullable=False),  # COSE, in base64url
+    sa.Column("uses", NUMBER, nullable=False),  # as the device counts them; 0 if it does not
+    sa.Column("challenge", PLAIN),  # the newest one that was accepted, in base64url
+    sa.Column("is_synced", sa.Boolean, nullable=False),  # stored in an account, and so available on several devices
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("used_at", PLAIN),
+    sa.Index("passkeys_by_admin", "admin_id"),
+)
+
+authenticators = declare_table(
+    "authenticators",
+    sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="authenticators_admin"), primary_key=True),
+    sa.Column("salt", PLAIN, nullable=False),  # the secret is derived from it and a signing key
+    sa.Column("step", NUMBER, nullable=False),  # the time step of the newest code that was accepted
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("used_at", PLAIN),
+)
+
+recovery_codes = declare_table(
+    "recovery_codes",
+    sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the administrator and a code of 118 random bits, in hex
+    sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="recovery_codes_admin"), nullable=False),
+    sa.Index("recovery_codes_by_admin", "admin_id"),
+)
+
+# --- mail -----------------------------------------------------------------------------------------------------------
+
+# The text of a mail is written only when it is sent, so that a link is not valid before, and nobody can read one in this table.
+mails = declare_table(
+    "mails",
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("kind", PLAIN, nullable=False),  # alarms, invitation, changed-address or fewer-alarms
+    sa.Column("admin_id", NUMBER, nullable=False),  # the administrator to whom it is sent
+    sa.Column("recipient", sa.Text),  # its address; null for the address of that administrator
+    sa.Column("first", NUMBER),  # it reports the alarms of the events after this one
+    sa.Column("last", NUMBER),  # and up to this one
+    sa.Column("state", PLAIN, nullable=False),  # waiting, sent or failed
+    sa.Column("attempts", NUMBER, nullable=False),
+    sa.Column("due_at", PLAIN, nullable=False),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("attempted_at", PLAIN),
+    sa.Column("error", sa.Text),  # what went wrong at the last attempt
+    sa.Index("mails_by_state", "state", "due_at"),
+    sa.Index("mails_by_admin", "admin_id", "id"),
 )

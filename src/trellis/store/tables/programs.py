@@ -1,13 +1,12 @@
-"""The tables of API keys, events with the snapshots for undo, requests, and counts of uses."""
+"""The tables of API keys, events with the snapshots for undo, requests, counts of uses, and proposals."""
 
 import sqlalchemy as sa
 
 from trellis.store.column_types import JSON, NUMBER, PLAIN
-from trellis.store.tables.metadata import METADATA, partial_index
+from trellis.store.tables.metadata import declare_table, partial_index
 
-keys = sa.Table(
+keys = declare_table(
     "api_keys",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("public", PLAIN, nullable=False, unique=True),
     sa.Column("name", sa.Text, nullable=False),
@@ -34,9 +33,8 @@ keys = sa.Table(
     sa.Column("last_used_at", PLAIN),
 )
 
-events = sa.Table(
+events = declare_table(
     "events",
-    METADATA,
     sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("at", PLAIN, nullable=False),
     sa.Column("operation", PLAIN, nullable=False),
@@ -61,9 +59,8 @@ events = sa.Table(
 partial_index("events_by_change_set", events.c.change_set, events.c.seq, where="change_set IS NOT NULL")
 
 # Sets of events that belong together: the events of one batch, or the events for which a caller sent the same name.
-change_sets = sa.Table(
+change_sets = declare_table(
     "change_sets",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("actor_type", PLAIN, nullable=False),
     sa.Column("actor_id", NUMBER, nullable=False),  # 0 for an actor without an id
@@ -76,9 +73,8 @@ partial_index("change_sets_by_name", *_owner, unique=True, where="name IS NOT NU
 partial_index("events_by_undone", events.c.undoes, where="undoes IS NOT NULL")
 
 # The rows that an event deleted or changed, as they were before it, including password hashes. No interface shows them.
-snapshots = sa.Table(
+snapshots = declare_table(
     "snapshots",
-    METADATA,
     sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
@@ -98,9 +94,8 @@ snapshots = sa.Table(
 )
 
 # The responses to creates with an Idempotency-Key, kept for a day.
-idempotent_responses = sa.Table(
+idempotent_responses = declare_table(
     "idempotent_responses",
-    METADATA,
     sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("token", PLAIN, primary_key=True),
     sa.Column("fingerprint", PLAIN, nullable=False),
@@ -110,9 +105,8 @@ idempotent_responses = sa.Table(
 )
 
 # What many requests have in common, stored once. A shape is deleted with the last request that has it.
-request_shapes = sa.Table(
+request_shapes = declare_table(
     "request_shapes",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("key_id", NUMBER, nullable=False),  # 0 if it is not known
     sa.Column("operation", PLAIN, nullable=False),  # "" for none
@@ -126,9 +120,8 @@ request_shapes = sa.Table(
     sa.Index("request_shapes_by_status", "status"),
 )
 
-requests = sa.Table(
+requests = declare_table(
     "logged_requests",  # `requests` is a view that joins both tables, for the release before the split
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("at", PLAIN, nullable=False),
     sa.Column("shape", NUMBER, nullable=False),
@@ -141,9 +134,8 @@ requests = sa.Table(
 )
 
 # How often a key ran an operation on a day (UTC), by status. These counts are kept longer than the requests themselves.
-key_uses = sa.Table(
+key_uses = declare_table(
     "key_uses",
-    METADATA,
     sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("day", PLAIN, primary_key=True),
     sa.Column("operation", PLAIN, primary_key=True),  # "" for a path without an operation
@@ -155,9 +147,8 @@ key_uses = sa.Table(
 
 # How many requests a key made in a quarter of an hour (`2026-01-31T09:15`, UTC), by first digit of the status. From quarters, the
 # days of any time zone can be added up, since all offsets from UTC are multiples of a quarter of an hour.
-key_quarters = sa.Table(
+key_quarters = declare_table(
     "key_quarters",
-    METADATA,
     sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("quarter", PLAIN, primary_key=True),
     sa.Column("digit", sa.Integer, primary_key=True, autoincrement=False),
@@ -166,9 +157,8 @@ key_quarters = sa.Table(
 )
 
 # How often a key used a grant on a day (UTC), for grants with a limit per day.
-grant_uses = sa.Table(
+grant_uses = declare_table(
     "grant_uses",
-    METADATA,
     sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("operation", PLAIN, primary_key=True),
     sa.Column("day", PLAIN, primary_key=True),
@@ -176,21 +166,54 @@ grant_uses = sa.Table(
 )
 
 # The number of requests in an hour (`2026-01-31T09`, UTC), by first digit of the status.
-request_hours = sa.Table(
+request_hours = declare_table(
     "request_hours",
-    METADATA,
     sa.Column("hour", PLAIN, primary_key=True),
     sa.Column("digit", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("times", NUMBER, nullable=False),
 )
 
 # How many requests without a valid key an address sent in a minute (`2026-01-31T09:30`, UTC), by status and error.
-keyless_requests = sa.Table(
+keyless_requests = declare_table(
     "keyless_requests",
-    METADATA,
     sa.Column("minute", PLAIN, primary_key=True),
     sa.Column("address", PLAIN, primary_key=True),  # an address, a /64 network of IPv6, or "others"
     sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("error", PLAIN, primary_key=True),  # an errorCode; "" for none
     sa.Column("times", NUMBER, nullable=False),
+)
+
+# Calls that wait for approval, and calls whose approval has been decided.
+proposals = declare_table(
+    "proposals",
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("handle", PLAIN, nullable=False),  # an id that nobody can guess
+    sa.Column("state", PLAIN, nullable=False),  # open, approved, rejected, withdrawn or expired
+    sa.Column("actor_type", PLAIN, nullable=False),  # who proposed it
+    sa.Column("actor_id", NUMBER, nullable=False),  # 0 for an actor without an id
+    sa.Column("actor_name", sa.Text, nullable=False),
+    sa.Column("operation", PLAIN, nullable=False),
+    sa.Column("target", NUMBER),
+    sa.Column("about", sa.Text),  # the name of the record that the call would change
+    sa.Column("identity", PLAIN, nullable=False),  # a digest of the call: equal calls have equal digests
+    sa.Column("reason", sa.Text),
+    sa.Column("idempotency_key", PLAIN),
+    sa.Column("change_set", sa.Text),  # the name that the caller sent
+    sa.Column("etag", PLAIN),  # of that record
+    sa.Column("counts", JSON, nullable=False),
+    sa.Column("revision", NUMBER, nullable=False),  # the newest event when it was proposed
+    sa.Column("digest", PLAIN, nullable=False),  # of everything that the call would have changed then
+    sa.Column("content", sa.Text, nullable=False),  # JSON, as text: JSONB would not preserve the order of its members
+    sa.Column("size", NUMBER, nullable=False),  # of the content, in bytes
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("expires_at", PLAIN, nullable=False),
+    sa.Column("closed_at", PLAIN),
+    sa.Column("closed_by", JSON),
+    sa.Column("closed_because", sa.Text),
+    sa.Column("event", NUMBER),  # the last event that the call recorded
+    sa.Index("proposals_by_state", "state", "expires_at"),
+    sa.Index("proposals_by_actor", "actor_type", "actor_id", "state", "expires_at", "size"),
+    sa.Index("proposals_by_operation", "operation", "state", "expires_at"),
+    sa.Index("proposals_by_closing", "closed_at"),
+    sa.Index("proposals_by_identity", "identity"),
 )

@@ -3,11 +3,10 @@
 import sqlalchemy as sa
 
 from trellis.store.column_types import JSON, NUMBER, PLAIN
-from trellis.store.tables.metadata import METADATA, partial_index
+from trellis.store.tables.metadata import declare_table, partial_index
 
-nodes = sa.Table(
+nodes = declare_table(
     "nodes",
-    METADATA,
     sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("parent_id", NUMBER),
@@ -31,9 +30,8 @@ partial_index("nodes_by_external_id", nodes.c.kind, nodes.c.external_id, unique=
 partial_index("nodes_by_position", nodes.c.kind, nodes.c.block_offset, nodes.c.id, where="block = 0")
 
 # The blocks of a counted B-tree, which each parent with more than 64 children has: see `trellis.store.siblings`.
-sibling_blocks = sa.Table(
+sibling_blocks = declare_table(
     "sibling_blocks",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("kind", PLAIN, nullable=False),
     sa.Column("parent_id", NUMBER, nullable=False),  # the node whose children these are; 0 is the top level
@@ -46,9 +44,8 @@ sibling_blocks = sa.Table(
 partial_index("sibling_blocks_roots", sibling_blocks.c.kind, sibling_blocks.c.parent_id, unique=True, where="parent_block = 0")
 
 # One row per sequence (a kind, or `events`): the last number assigned, and the current number of rows.
-counters = sa.Table(
+counters = declare_table(
     "counters",
-    METADATA,
     sa.Column("name", PLAIN, primary_key=True),
     sa.Column("last", NUMBER, nullable=False),
     sa.Column("total", NUMBER, nullable=False),
@@ -57,9 +54,8 @@ counters = sa.Table(
 # --- derived from the nodes, so that no list has to read all nodes --------------------------------------------------
 
 # How many ids of a range belonged to deleted nodes: see `nodes.deleted_ids`. A range without deleted ids has no row.
-deleted_id_counts = sa.Table(
+deleted_id_counts = declare_table(
     "deleted_id_counts",
-    METADATA,
     sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("shift", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("prefix", NUMBER, primary_key=True, autoincrement=False),  # the range contains the ids with id >> shift = prefix
@@ -69,9 +65,8 @@ deleted_id_counts = sa.Table(
 # The change journal: the latest inserts, updates and deletes of nodes, written by triggers on `nodes`. The columns from `parent_id`
 # on contain the row before the change; for an insert, only its parent. An entry with id 0 records that children of `parent_id`
 # (0: the top level) have changed their positions: see `siblings.rows.note_order`.
-node_changes = sa.Table(
+node_changes = declare_table(
     "node_changes",
-    METADATA,
     sa.Column("seq", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("kind", PLAIN, nullable=False),
     sa.Column("id", NUMBER, nullable=False),
@@ -84,9 +79,8 @@ node_changes = sa.Table(
 )
 
 # The names in the search index, which is updated shortly after the nodes: see `lists.search`.
-search_names = sa.Table(
+search_names = declare_table(
     "search_names",
-    METADATA,
     sa.Column("document_id", NUMBER, primary_key=True, autoincrement=True),  # the rowid in SQLite's full-text index
     sa.Column("kind", PLAIN, nullable=False),
     sa.Column("id", NUMBER, nullable=False),

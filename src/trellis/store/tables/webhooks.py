@@ -3,11 +3,10 @@
 import sqlalchemy as sa
 
 from trellis.store.column_types import JSON, NUMBER, PLAIN
-from trellis.store.tables.metadata import METADATA
+from trellis.store.tables.metadata import declare_table
 
-webhooks = sa.Table(
+webhooks = declare_table(
     "webhooks",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("url", sa.Text, nullable=False),
     sa.Column("events", JSON, nullable=False),
@@ -33,9 +32,8 @@ webhooks = sa.Table(
 )
 
 # The outbox and its log: one row for each event and endpoint that subscribes to it.
-deliveries = sa.Table(
+deliveries = declare_table(
     "webhook_deliveries",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("webhook_id", NUMBER, nullable=False),
     sa.Column("seq", NUMBER),  # the event; null for a test
@@ -52,9 +50,8 @@ deliveries = sa.Table(
     sa.Index("webhook_deliveries_by_time", "created_at"),
 )
 
-attempts = sa.Table(
+attempts = declare_table(
     "webhook_attempts",
-    METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("delivery_id", NUMBER, nullable=False),
     sa.Column("at", PLAIN, nullable=False),

@@ -77,7 +77,9 @@ def test_advice_for_programs_is_left_out_in_any_language() -> None:
 
 
 def test_what_was_stored_of_a_sentence_is_found_again() -> None:
-    stored = Stored("There is no record with the id {id}.", "Nobody", "Tried: {why}")
+    stored = Stored()
+    for template in ("There is no record with the id {id}.", "Nobody", "Tried: {why}"):
+        assert stored.add(template) is template
     for sentence, german in (
         (say("There is no record with the id {id}.", id=7), "Es gibt keinen Datensatz mit der Nummer 7."),
         (say("Tried: {why}", why=say("Nobody")), "Tried: Niemand"),
@@ -92,5 +94,6 @@ def test_what_was_stored_of_a_sentence_is_found_again() -> None:
 
 
 def test_what_somebody_else_has_said_is_not_taken_apart_without_end() -> None:
-    stored, said = Stored("{host}: {error}"), ": ".join("a" * 2000)
+    stored, said = Stored(), ": ".join("a" * 2000)
+    stored.add("{host}: {error}")
     assert stored.read(said) == said

@@ -54,13 +54,18 @@ def mark_many(one: str, many: str, /) -> tuple[str, str]:
 
 
 class Stored:
-    """Recognises sentences that were stored in English, by matching a set of templates with any values.
+    """Recognises sentences that were stored in English, by matching the templates that were added with any values.
 
     A value may be another such sentence, which may contain a third one. A text that matches no template stays as it is.
     """
 
-    def __init__(self, *texts: str) -> None:
-        self._texts = texts
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> str:
+        """Add a template, and return it. Those that were added first are tried first."""
+        self._texts.append(text)
+        return text
 
     @cached_property
     def _forms(self) -> list[tuple[re.Pattern[str], str]]:

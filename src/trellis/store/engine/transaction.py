@@ -3,7 +3,7 @@
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -232,38 +232,28 @@ class Transaction:
     def savepoint(self) -> Iterator[None]:
         """Undo what is written inside if it raises; the transaction goes on, unless the error is a fault of the database."""
         self.raw.execute("SAVEPOINT step")
-        taken = self.taken.copy()
+        before = self.taken.copy(), self.newest_event_at
         try:
             yield
         except BaseException as error:
-            self._undo_step(error)
-            self.taken = taken
+            # After a fault, the writer rolls everything back. On a full disk, for example, SQLite has ended all savepoints by then.
+            if not is_fault(error):
+                self.raw.execute("ROLLBACK TO SAVEPOINT step")
+                self.raw.execute("RELEASE SAVEPOINT step")
+            self.taken, self.newest_event_at = before
             raise
         self.raw.execute("RELEASE SAVEPOINT step")
 
     @contextmanager
     def trial(self) -> Iterator[None]:
         """Undo what is written inside, whether it raises or not; the transaction goes on, unless the error is a fault."""
-        taken, newest = self.taken.copy(), self.newest_event_at
-        self.raw.execute("SAVEPOINT step")
-        error: BaseException | None = None
-        try:
+        with suppress(_TrialOver), self.savepoint():
             yield
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
-            self._undo_step(error)
-            self.taken, self.newest_event_at = taken, newest
+            raise _TrialOver
 
-    def _undo_step(self, error: BaseException | None) -> None:
-        """Roll back to the savepoint and release it, except after a fault, which the writer reports and rolls everything back for.
 
-        On a full disk, for example, SQLite has ended all savepoints by then.
-        """
-        if error is None or not is_fault(error):
-            self.raw.execute("ROLLBACK TO SAVEPOINT step")
-            self.raw.execute("RELEASE SAVEPOINT step")
+class _TrialOver(Exception):
+    """Undoes what was written in a trial that has not raised."""
 
 
 class Rollback(Exception):

@@ -21,7 +21,6 @@ from tests.wait import wait_in_loop_until
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.settings import Settings
-from trellis.store.engine.writer import QueueLimits
 
 FORUMS = "/forums/forums"
 BEHIND = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Host": "api.forum.example"}
@@ -189,7 +188,7 @@ def test_the_queue_of_writes_has_an_end(make_api: MakeApiClient) -> None:
     api = make_api()
     done = threading.Event()
     store = api.application.gate.store
-    store.writer._limits = QueueLimits(timeout=30, room=2)
+    store.writer._timeout, store.writer._room = 30, 2
     held = store.write(lambda _: done.wait(600))
 
     async def send_many() -> list[httpx.Response]:

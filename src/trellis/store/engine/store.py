@@ -28,7 +28,7 @@ from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
 from trellis.store.engine.outage import Outage, refuse_busy
 from trellis.store.engine.transaction import BRIEFLY, QueryCache, Statement, Transaction
-from trellis.store.engine.writer import QueueLimits, Writer
+from trellis.store.engine.writer import Writer
 from trellis.store.tables import counters
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Store:
             self._open_for_writing,
             self.failures,
             self.outage,
-            QueueLimits(settings.busy_timeout, settings.write_queue),
+            settings,
             self._listener,
             self._wait_for_other_processes,
             self.faults,

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
+from trellis.settings import Settings
 from trellis.store import sqlite
 from trellis.store.engine.faults import Faults, describe_lack, is_fault
-from trellis.store.engine.invalidation import Commit, InvalidationListener, announce_commit
+from trellis.store.engine.invalidation import InvalidationListener, announce_commit
 from trellis.store.engine.listeners import LEASE
 from trellis.store.engine.outage import Outage, Unacknowledged, refuse_busy, refuse_closed, refuse_full, refuse_late
 from trellis.store.engine.transaction import Rollback, Transaction
@@ -62,13 +63,6 @@ class _Job:
             self.future.set_exception(self.error)
 
 
-class QueueLimits(NamedTuple):
-    """How many writes may wait (`room`; quiet ones always may), and within how many seconds each must begin (`timeout`)."""
-
-    timeout: int
-    room: int
-
-
 @dataclass(slots=True)
 class WriterCounts:
     """What a writer counts for monitoring: commits, the writes in them, and seconds. Its thread counts; any thread may read."""
@@ -83,8 +77,8 @@ class Writer:
     """A thread with a connection of its own, which is opened for the first write.
 
     `open_connection` opens the connection. `failures` are the errors for a database that is busy or cannot be reached; `outage`
-    logs them, and `faults` records faults of the database. `limits` are those of the queue: a write waits in it behind others, and
-    for the lock that the writers of all processes share.
+    logs them, and `faults` records faults of the database. The settings limit how many writes may wait (quiet ones always may), and
+    within how many seconds each must begin: a write waits behind others, and for the lock that the writers of all processes share.
 
     On PostgreSQL, each commit that was not quiet is reported to `listener` before the writes in it are acknowledged.
     `wait_for_others` is called, in a thread of its own, with the data version of a commit that has changed keys and the time until
@@ -96,7 +90,7 @@ class Writer:
         open_connection: Callable[[], Transaction],
         failures: tuple[type[Exception], ...],
         outage: Outage,
-        limits: QueueLimits,
+        settings: Settings,
         listener: InvalidationListener,
         wait_for_others: Callable[[int, float], None],
         faults: Faults,
@@ -104,7 +98,8 @@ class Writer:
         self._open_connection = open_connection
         self._failures = failures
         self._outage = outage
-        self._limits = limits
+        self._timeout = settings.busy_timeout
+        self._room = settings.write_queue
         self._listener = listener
         self._wait_for_others = wait_for_others
         self._waiting = ThreadPoolExecutor(1, "trellis-acknowledgement")  # it starts its thread when needed
@@ -135,7 +130,7 @@ class Writer:
                     thread = threading.Thread(target=self._serve, name="trellis-writer", daemon=True)
                     thread.start()  # raises RuntimeError if the system has no room for another thread: the next write tries again
                     self._thread = thread
-                self._jobs.put(_Job(work, future, quiet, time.monotonic() + self._limits.timeout))
+                self._jobs.put(_Job(work, future, quiet, time.monotonic() + self._timeout))
         return future
 
     @property
@@ -150,7 +145,7 @@ class Writer:
 
     def is_full(self) -> bool:
         """Return whether as many writes are waiting as are allowed to."""
-        return self._jobs.qsize() >= self._limits.room
+        return self._jobs.qsize() >= self._room
 
     def check_room(self) -> None:
         """Raise Refused (BUSY) if a write would be refused because too many are waiting already."""
@@ -257,7 +252,8 @@ class Writer:
                     changes_data |= changes
                 job = self._take_another() if len(batch) < _TOGETHER and time.monotonic() - opened < _BATCH_SECONDS else None
             tx.write_taken()
-            commit = self._announce(tx, batch) if changes_data else None
+            keys = any(one.changes_keys for one in batch)
+            commit = announce_commit(tx, keys=keys, known=self._listener.known) if changes_data else None
             tx.check_file()
             if has_written:
                 self._commit(tx)
@@ -286,9 +282,6 @@ class Writer:
             if tx.sqlite:  # it has rolled back
                 raise
             raise Unacknowledged from error
-
-    def _announce(self, tx: Transaction, batch: list[_Job]) -> Commit | None:
-        return announce_commit(tx, keys=any(job.changes_keys for job in batch), known=self._listener.known)
 
     def _take_another(self) -> _Job | None:
         """Take the next job if one is waiting."""

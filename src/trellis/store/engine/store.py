@@ -368,6 +368,15 @@ def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
         lock.share()
         connection = connect(file.absolute(), create=create)
         lock.share()  # if `connect` has just created the file
+        for pragma in (
+            f"busy_timeout={settings.busy_timeout * 1000}",  # first: the others may have to wait
+            "journal_mode=WAL",
+            "synchronous=FULL",  # an acknowledged write survives a power cut
+            "foreign_keys=ON",
+            "temp_store=MEMORY",
+            "cache_size=-16384",
+        ):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
         return connection
 
     engine = sa.create_engine(
@@ -378,21 +387,5 @@ def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
         creator=open_connection,
         hide_parameters=True,  # as above
     )
-    sa.event.listen(engine, "connect", _prepare_sqlite(settings.busy_timeout * 1000))
     sa.event.listen(engine, "engine_disposed", lambda _engine: lock.release())
     return engine
-
-
-def _prepare_sqlite(busy_timeout: int) -> Callable[[Any, Any], None]:
-    def prepare(connection: Any, _record: Any) -> None:
-        for pragma in (
-            f"busy_timeout={busy_timeout}",  # first: the others may have to wait
-            "journal_mode=WAL",
-            "synchronous=FULL",  # an acknowledged write survives a power cut
-            "foreign_keys=ON",
-            "temp_store=MEMORY",
-            "cache_size=-16384",
-        ):
-            connection.execute(f"PRAGMA {pragma}").fetchall()
-
-    return prepare

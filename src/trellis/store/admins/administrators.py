@@ -81,7 +81,7 @@ def list_names(tx: Transaction) -> list[tuple[int, str]]:
 
 def count(tx: Transaction) -> int:
     """Count the administrators."""
-    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(administrators)).scalar_one())
+    return tx.count(administrators)
 
 
 HAS_PASSWORD: Final = sa.and_(_c.digest != "", _c.digest != NO_PASSWORD)  # the same as `Administrator.has_password`
@@ -94,8 +94,7 @@ def _at_provider(issuer: str) -> sa.ColumnElement[bool]:
 def count_others_enabled(tx: Transaction, admin: int, role: str, issuer: str) -> int:
     """Count the administrators with a role, other than `admin`, who can sign in with a password or at the provider `issuer`."""
     can = (_c.disabled_at.is_(None), _c.role == role, sa.or_(HAS_PASSWORD, _at_provider(issuer)))
-    others = sa.select(sa.func.count()).select_from(administrators).where(*can, _c.id != admin)
-    return int(tx.connection.execute(others).scalar_one())
+    return tx.count(administrators, *can, _c.id != admin)
 
 
 def any_can_sign_in(tx: Transaction, issuer: str, local: str | None) -> bool:

@@ -62,8 +62,7 @@ def trim_attempts(tx: Transaction, keep: str) -> None:
     """
     subjects = sign_in_attempts
     is_other = ~subjects.c.subject.startswith(keep)
-    count = tx.connection.execute(sa.select(sa.func.count()).select_from(subjects).where(is_other)).scalar_one()
-    if count > _MOST_SUBJECTS:
+    if (count := tx.count(subjects, is_other)) > _MOST_SUBJECTS:
         others = sa.select(subjects.c.subject).where(is_other).order_by(subjects.c.failures, subjects.c.at)
         oldest = others.limit(count - _MOST_SUBJECTS * 9 // 10)
         tx.connection.execute(sa.delete(subjects).where(subjects.c.subject.in_(oldest)))
@@ -97,8 +96,7 @@ def count_failed(tx: Transaction, minute: str, address: str, admin: int) -> None
     """Count a failed sign-in. Once a minute has 20 rows, all other addresses and accounts share one more row."""
     if _add(tx, minute, address, admin):
         return
-    rows = tx.connection.execute(sa.select(sa.func.count()).select_from(failed_sign_ins).where(_f.minute == minute)).scalar_one()
-    if rows >= _MOST_FAILED:
+    if tx.count(failed_sign_ins, _f.minute == minute) >= _MOST_FAILED:
         address, admin = _OTHERS, 0
         if _add(tx, minute, address, admin):
             return

@@ -167,6 +167,10 @@ class Transaction:
         cursor = self._run(statement, params)
         return sqlite.changed_rows(cursor) if self.sqlite else int(cursor.rowcount)
 
+    def count(self, table: sa.FromClause, *where: sa.ColumnElement[bool]) -> int:
+        """Count the rows of a table, or of a selection, that satisfy all conditions."""
+        return int(self.connection.execute(sa.select(sa.func.count()).select_from(table).where(*where)).scalar_one())
+
     def execute_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
         """Run a statement that returns no rows, once for each set of parameters in `rows`."""
         sql, own, runner = self._prepare(statement)

@@ -52,10 +52,8 @@ def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
 
 def count_of_change_set(tx: Transaction, number: int, resources: Collection[str] | None = None) -> int:
     """Count the events of a change set that have not been purged; given `resources`, only events about these."""
-    counted = sa.select(sa.func.count()).select_from(events).where(events.c.change_set == number)
-    if resources is not None:
-        counted = counted.where(WithoutIndex(events.c.resource).in_(sorted(resources)))
-    return int(tx.connection.execute(counted).scalar_one())
+    about = [] if resources is None else [WithoutIndex(events.c.resource).in_(sorted(resources))]
+    return tx.count(events, events.c.change_set == number, *about)
 
 
 def purge_change_sets(tx: Transaction, before: str, most: int = 5000) -> int:

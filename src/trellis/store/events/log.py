@@ -249,10 +249,7 @@ def find_timestamp(tx: Transaction, seq: int) -> str | None:
 
 def count(tx: Transaction, before: int | None = None, operations: Iterable[str] = ()) -> int:
     """Count the events that are left; given `before`, only those of `operations` before that sequence number."""
-    counted = sa.select(sa.func.count()).select_from(events)
-    if before is not None:
-        counted = counted.where(events.c.seq < before, events.c.operation.in_(list(operations)))
-    return int(tx.connection.execute(counted).scalar_one())
+    return tx.count(events, *([] if before is None else [events.c.seq < before, events.c.operation.in_(list(operations))]))
 
 
 def purge(tx: Transaction, before: str, most: int = 5000) -> int:

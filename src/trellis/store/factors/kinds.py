@@ -22,9 +22,8 @@ def count_with_factors(tx: Transaction) -> tuple[int, int]:
     """Count the administrators who are not disabled: those with a second factor, and all."""
     c = administrators.c
     has = sa.or_(*(sa.exists().where(table.c.admin_id == c.id) for table in (passkeys, authenticators)))
-    enabled = sa.select(sa.func.count()).select_from(administrators).where(c.disabled_at.is_(None))
-    having, every = (int(tx.connection.execute(one).scalar_one()) for one in (enabled.where(has), enabled))
-    return having, every
+    is_enabled = c.disabled_at.is_(None)
+    return tx.count(administrators, is_enabled, has), tx.count(administrators, is_enabled)
 
 
 def delete_all(tx: Transaction, admin: int) -> int:

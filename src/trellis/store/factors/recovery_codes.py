@@ -12,8 +12,7 @@ _c = recovery_codes.c
 
 def count(tx: Transaction, admin: int) -> int:
     """Count the unused codes of an administrator."""
-    statement = sa.select(sa.func.count()).select_from(recovery_codes).where(_c.admin_id == admin)
-    return int(tx.connection.execute(statement).scalar_one())
+    return tx.count(recovery_codes, _c.admin_id == admin)
 
 
 def has(tx: Transaction, admin: int, digest: str) -> bool:

@@ -124,7 +124,7 @@ def _find_named(tx: Transaction, search: str) -> list[int]:
 
 def count_active(tx: Transaction, now: str) -> int:
     """Count the keys that are neither expired, nor revoked, nor paused."""
-    return _count(tx, _conditions({"state": "active"}, now))
+    return tx.count(keys, *_conditions({"state": "active"}, now))
 
 
 def find_expiring(tx: Transaction, now: str, until: str, limit: int, *, brief: tuple[str, str]) -> tuple[int, list[Key], int]:
@@ -135,17 +135,13 @@ def find_expiring(tx: Transaction, now: str, until: str, limit: int, *, brief: t
     is_brief = sa.and_(_c.created_at > brief[0], _c.expires_at <= brief[1])
     expiring = [*_conditions({"state": "active"}, now), _c.expires_at <= until]
     count, found = _count_and_read(tx, [*expiring, sa.not_(is_brief)], (_c.expires_at, _c.id), limit)
-    return count, found, _count(tx, [*expiring, is_brief])
+    return count, found, tx.count(keys, *expiring, is_brief)
 
 
 def find_unused(tx: Transaction, now: str, since: str, limit: int) -> tuple[int, list[Key]]:
     """Count the active keys created before a timestamp and not used since, and read the `limit` that are unused for longest."""
     used = sa.func.coalesce(_c.last_used_at, _c.created_at)
     return _count_and_read(tx, [*_conditions({"state": "active"}, now), used < since], (used, _c.id), limit)
-
-
-def _count(tx: Transaction, conditions: Iterable[sa.ColumnElement[bool]]) -> int:
-    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one())
 
 
 def _count_and_read(
@@ -156,7 +152,7 @@ def _count_and_read(
     offset: int = 0,
 ) -> tuple[int, list[Key]]:
     rows = tx.connection.execute(sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit).offset(offset))
-    return _count(tx, conditions), [Key(*row) for row in rows]
+    return tx.count(keys, *conditions), [Key(*row) for row in rows]
 
 
 def find_by_name(tx: Transaction, name: str) -> list[Key]:

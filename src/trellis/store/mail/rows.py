@@ -103,8 +103,7 @@ def is_alarm_mail_pending(tx: Transaction, admin: int, since: str, now: str) -> 
 
 def count_notices(tx: Transaction, admin: int, since: str) -> int:
     """Count the notices about the mail of an administrator that were created after `since`."""
-    made = (_c.admin_id == admin, _c.kind.in_(_NOTICES), _c.created_at > since)
-    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(mails).where(*made)).scalar_one())
+    return tx.count(mails, _c.admin_id == admin, _c.kind.in_(_NOTICES), _c.created_at > since)
 
 
 def drop_invitation(tx: Transaction, admin: int) -> None:
@@ -120,7 +119,7 @@ def find_last(tx: Transaction, admin: int) -> Mail | None:
 
 def count_waiting(tx: Transaction) -> int:
     """Count the waiting mails."""
-    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(mails).where(_c.state == "waiting")).scalar_one())
+    return tx.count(mails, _c.state == "waiting")
 
 
 def purge(tx: Transaction, before: str) -> int:

@@ -126,8 +126,7 @@ def _find_shapes(
 def _is_frequent(tx: Transaction, selected: Sequence[sa.ColumnElement[bool]], span: Sequence[sa.ColumnElement[bool]]) -> bool:
     """Return whether so many of the newest rows have these shapes that examining all rows costs less than examining each shape."""
     newest = sa.select(_c.shape).where(*span).order_by(_c.at.desc()).limit(_CHUNK).subquery()
-    of_these = sa.select(sa.func.count()).select_from(newest).where(sa.exists().where(_s.id == newest.c.shape, *selected))
-    return int(tx.connection.execute(of_these).scalar_one()) * _RARE >= _CHUNK
+    return tx.count(newest, sa.exists().where(_s.id == newest.c.shape, *selected)) * _RARE >= _CHUNK
 
 
 def _shape_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:

@@ -345,7 +345,7 @@ def find_oldest_event(tx: Transaction) -> int | None:
 
 def count(tx: Transaction) -> int:
     """Count the snapshots."""
-    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(snapshots)).scalar_one())
+    return tx.count(snapshots)
 
 
 def purge(tx: Transaction, before: str, most: int = 5000) -> int:

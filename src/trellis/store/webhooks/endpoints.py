@@ -108,7 +108,7 @@ def switch_off_made_by(tx: Transaction, actor_type: str, actor_id: int, at: str,
 
 def count(tx: Transaction) -> int:
     """Count the webhooks."""
-    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(webhooks)).scalar_one())
+    return tx.count(webhooks)
 
 
 def list_failing(tx: Transaction) -> list[Webhook]:

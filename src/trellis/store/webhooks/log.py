@@ -65,7 +65,7 @@ def _conditions_by_index(tx: Transaction, filters: Mapping[str, Any], webhook: l
         return None
     found = [_c.state == filters["state"], *webhook]
     some = sa.select(sa.literal(1)).where(*found).limit(_STRETCH).subquery()
-    return found if tx.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one() < _STRETCH else None
+    return found if tx.count(some) < _STRETCH else None
 
 
 def _read(  # with only one lower bound, since SQLite would use only the first of two

@@ -1,4 +1,8 @@
-"""The rows of change sets: events that belong together."""
+"""The rows of change sets: events that belong together.
+
+How many events of a change set were purged is counted, so that undoing the rest is not mistaken for undoing the whole change set.
+The counts are stored in `counters`, as the totals of rows named after the change sets; most change sets have no such row.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -7,10 +11,9 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.counters import next_number
+from trellis.store.counters import add_to_total, next_number, read_total
 from trellis.store.engine import Statement, Transaction, WithoutIndex
-from trellis.store.events.purged import find_purged, forget_purged
-from trellis.store.tables import change_sets, events
+from trellis.store.tables import change_sets, counters, events
 
 _c = change_sets.c
 _AT_ONCE: Final = 500
@@ -47,13 +50,25 @@ class ChangeSet:
 def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
     """Read a change set; None if it does not exist."""
     row = tx.connection.execute(sa.select(_c.actor_type, _c.actor_id).where(_c.id == number)).first()
-    return None if row is None else ChangeSet(row[0], row[1], find_purged(tx, number))
+    return None if row is None else ChangeSet(row[0], row[1], read_total(tx, _name_purged(number)))
 
 
 def count_of_change_set(tx: Transaction, number: int, resources: Collection[str] | None = None) -> int:
     """Count the events of a change set that have not been purged; given `resources`, only events about these."""
     about = [] if resources is None else [WithoutIndex(events.c.resource).in_(sorted(resources))]
     return tx.count(events, events.c.change_set == number, *about)
+
+
+def count_purged(tx: Transaction, bound: int) -> None:
+    """Add the events up to a sequence number, which are about to be purged, to the counts of their change sets."""
+    those = (events.c.seq <= bound, events.c.change_set.is_not(None))
+    counted = sa.select(events.c.change_set, sa.func.count()).where(*those).group_by(events.c.change_set)
+    for change_set, count in tx.connection.execute(counted).all():
+        add_to_total(tx, _name_purged(change_set), count)
+
+
+def _name_purged(change_set: int) -> str:
+    return f"purged of change set {change_set}"
 
 
 def purge_change_sets(tx: Transaction, before: str, most: int = 5000) -> int:
@@ -63,6 +78,6 @@ def purge_change_sets(tx: Transaction, before: str, most: int = 5000) -> int:
     gone = list(tx.connection.execute(stale).scalars())
     for first in range(0, len(gone), _AT_ONCE):
         batch = gone[first : first + _AT_ONCE]
-        forget_purged(tx, batch)
+        tx.connection.execute(sa.delete(counters).where(counters.c.name.in_(map(_name_purged, batch))))
         tx.connection.execute(sa.delete(change_sets).where(_c.id.in_(batch)))
     return len(gone)

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam
 
 from trellis.store.counters import next_number, next_numbers
 from trellis.store.engine import IdIn, JsonMember, ListedAmong, Row, Statement, Transaction, WithoutIndex
-from trellis.store.events.purged import count_purged_of_change_sets
+from trellis.store.events.change_sets import count_purged
 from trellis.store.events.within import is_about_inside
 from trellis.store.tables import counters, events
 
@@ -264,5 +264,5 @@ def purge(tx: Transaction, before: str, most: int = 5000) -> int:
         bound = seq
     if not bound:
         return 0
-    count_purged_of_change_sets(tx, bound)
+    count_purged(tx, bound)
     return tx.connection.execute(sa.delete(events).where(events.c.seq <= bound)).rowcount

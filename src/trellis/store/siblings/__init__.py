@@ -32,8 +32,6 @@ from trellis.store.siblings.moves import (
     can_arrange,
     detach,
     detach_many,
-    find_slot,
-    find_slots,
     move,
     move_many,
     reorder,
@@ -52,7 +50,7 @@ from trellis.store.siblings.positions import (
 from trellis.store.siblings.repair import append_to_top_level, check, repair
 from trellis.store.siblings.rows import delete_blocks
 from trellis.store.siblings.succession import positions_after_return, positions_on_leaving
-from trellis.store.siblings.tree import Slot
+from trellis.store.siblings.tree import Slot, find_slot, find_slots
 
 __all__ = [
     "POSITION",

@@ -9,21 +9,6 @@ from trellis.store.siblings.positions import count_children, count_children_by_p
 from trellis.store.siblings.rows import note_order, note_orders
 from trellis.store.siblings.tree import FreeSlots, SiblingTree, Slot, assign_many, find_slot, find_slots, most_rewritten
 
-__all__ = [
-    "arrange",
-    "attach",
-    "attach_many",
-    "build_blocks",
-    "can_arrange",
-    "detach",
-    "detach_many",
-    "find_slot",
-    "find_slots",
-    "move",
-    "move_many",
-    "reorder",
-]
-
 
 def attach(tx: Transaction, kind: str, parent: int | None, position: int | None = None) -> tuple[Slot, int]:
     """Make room for a new child at a position, or at the end (None, or a number beyond it).

@@ -50,9 +50,6 @@ _INSIDE = Statement(sa.select(*_COLUMNS).where(_b.parent_block == bindparam("par
 _SET_SIZE = Statement(sa.update(sibling_blocks).where(_b.id == bindparam("block")).values(size=bindparam("new")))
 _SET_PARENT = Statement(sa.update(sibling_blocks).where(_b.id == bindparam("block")).values(parent_block=bindparam("to")))
 _RENAME = Statement(sa.update(sibling_blocks).where(_b.id == bindparam("block")).values(id=bindparam("to")))
-_RENAME_PARENT = Statement(
-    sa.update(sibling_blocks).where(_b.parent_block == bindparam("block")).values(parent_block=bindparam("to"))
-)
 _TRANSFER_BLOCKS = Statement(
     sa.update(sibling_blocks)
     .where(_b.parent_block == _number("block"), _b.start >= _number("first"))
@@ -141,11 +138,6 @@ def _transfer_rows(top: bool) -> Statement:  # noqa: FBT001
 
 
 @cache
-def _rename_rows(top: bool) -> Statement:  # noqa: FBT001
-    return Statement(sa.update(nodes).where(is_child(top), _c.block == _number("block")).values(block=_number("to")))
-
-
-@cache
 def _distribute(top: bool) -> Statement:  # noqa: FBT001
     position = POSITION + sa.case((_number("first") <= POSITION, _number("room")), else_=ZERO)
     block, offset = _number("leaf") + position // _number("per_block"), position % _number("per_block")
@@ -221,10 +213,7 @@ class BlockRows:
 
     def rename(self, block: Block, to: int) -> None:
         """Give a block another id."""
-        if block.level:
-            self._tx.execute(_RENAME_PARENT, block=block.id, to=to)
-        else:
-            self._tx.execute(_rename_rows(self._parent is None), **self._params, block=block.id, to=to)
+        self.transfer(block, to, first=0, by=0)
         self._tx.execute(_RENAME, block=block.id, to=to)
 
     def transfer(self, block: Block, to: int, first: int, by: int) -> None:

@@ -3,20 +3,14 @@
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Taken, Transaction
+from trellis.store.engine import Statement, Taken, Transaction, upsert
 from trellis.store.tables import counters
 
-
-def _upsert(last: str, total: str, updated: str, *, beside_taken: bool = False) -> Statement:
-    sql = f"INSERT INTO counters (name, last, total) VALUES (:name, {last}, {total}) ON CONFLICT (name) DO UPDATE SET {updated}"  # noqa: S608  # our own text
-    return Statement(sa.text(sql), beside_taken=beside_taken)
-
-
-_TAKE = _upsert(
-    ":count", ":more", "last = counters.last + :count, total = counters.total + :more RETURNING last", beside_taken=True
+_TAKE = upsert(
+    counters, "last = counters.last + excluded.last, total = counters.total + excluded.total RETURNING last", beside_taken=True
 )
-_ADD = _upsert("0", ":more", "total = counters.total + excluded.total")
-_SET = _upsert(":last", ":total", "last = excluded.last, total = excluded.total")
+_ADD = upsert(counters, "total = counters.total + excluded.total")
+_SET = upsert(counters, "last = excluded.last, total = excluded.total")
 _NAMED = counters.c.name == bindparam("name")
 _LAST = Statement(sa.select(counters.c.last).where(_NAMED), beside_taken=True)
 _TOTAL = Statement(sa.select(counters.c.total).where(_NAMED))
@@ -38,7 +32,7 @@ def next_numbers(tx: Transaction, sequence: str, count: int, more: int | None = 
     """
     more = count if more is None else more
     if (known := tx.taken.get(sequence)) is None:
-        last = int(tx.fetch(_TAKE, name=sequence, count=count, more=more)[0][0])
+        last = int(tx.fetch(_TAKE, name=sequence, last=count, total=more)[0][0])
         tx.taken[sequence] = Taken(last)
     else:
         last = known.last + count
@@ -67,7 +61,7 @@ def read_total(tx: Transaction, sequence: str) -> int:
 
 def add_to_total(tx: Transaction, sequence: str, count: int) -> None:
     """Add a number of rows to the total of a sequence. The number may be negative."""
-    tx.execute(_ADD, name=sequence, more=count)
+    tx.execute(_ADD, name=sequence, last=0, total=count)
 
 
 def set_counter(tx: Transaction, sequence: str, last: int, total: int = 0) -> None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import Transaction, upsert
 from trellis.store.tables import failed_sign_ins, sign_in_attempts
 
 BROWSER: Final = "browser/"  # prefix of the subjects of known browsers
@@ -33,12 +33,7 @@ def find_attempts(tx: Transaction, subjects: tuple[str, ...]) -> dict[str, Attem
     return {row[0]: Attempts(*row) for row in rows}
 
 
-_SAVE: Final = Statement(
-    sa.text(
-        "INSERT INTO sign_in_attempts (subject, failures, at, wait_until) VALUES (:subject, :failures, :at, :wait_until) "
-        "ON CONFLICT (subject) DO UPDATE SET failures = excluded.failures, at = excluded.at, wait_until = excluded.wait_until"
-    )
-)
+_SAVE: Final = upsert(sign_in_attempts, "failures = excluded.failures, at = excluded.at, wait_until = excluded.wait_until")
 
 
 def save_attempts(tx: Transaction, counted: Attempts) -> None:
@@ -92,20 +87,16 @@ class FailedSignIns(NamedTuple):
     attempts: int
 
 
+_COUNT_FAILED: Final = upsert(failed_sign_ins, "attempts = failed_sign_ins.attempts + excluded.attempts")
+
+
 def count_failed(tx: Transaction, minute: str, address: str, admin: int) -> None:
     """Count a failed sign-in. Once a minute has 20 rows, all other addresses and accounts share one more row."""
-    if _add(tx, minute, address, admin):
-        return
-    if tx.count(failed_sign_ins, _f.minute == minute) >= _MOST_FAILED:
+    is_in_minute = _f.minute == minute
+    is_new = not tx.count(failed_sign_ins, is_in_minute, _f.address == address, _f.admin_id == admin)
+    if is_new and tx.count(failed_sign_ins, is_in_minute) >= _MOST_FAILED:
         address, admin = _OTHERS, 0
-        if _add(tx, minute, address, admin):
-            return
-    tx.connection.execute(sa.insert(failed_sign_ins).values(minute=minute, address=address, admin_id=admin, attempts=1))
-
-
-def _add(tx: Transaction, minute: str, address: str, admin: int) -> bool:
-    same = (_f.minute == minute, _f.address == address, _f.admin_id == admin)
-    return tx.connection.execute(sa.update(failed_sign_ins).where(*same).values(attempts=_f.attempts + 1)).rowcount > 0
+    tx.execute(_COUNT_FAILED, minute=minute, address=address, admin_id=admin, attempts=1)
 
 
 def find_failed(tx: Transaction, before: str) -> Iterator[FailedSignIns]:

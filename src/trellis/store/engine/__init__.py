@@ -24,7 +24,7 @@ from trellis.store.engine.faults import NO_WRITES, READ_ONLY
 from trellis.store.engine.file_lock import DatabaseInUse, FileLock
 from trellis.store.engine.outage import refuse_full, refuse_late
 from trellis.store.engine.store import Store, create_engine
-from trellis.store.engine.transaction import Rollback, Row, Statement, Taken, Transaction
+from trellis.store.engine.transaction import Rollback, Row, Statement, Taken, Transaction, upsert
 from trellis.store.engine.writer import WRITE_LOCK
 
 __all__ = [
@@ -62,4 +62,5 @@ __all__ = [
     "refuse_late",
     "remove_database",
     "restoring_file",
+    "upsert",
 ]

@@ -43,6 +43,17 @@ class Statement:
         return found
 
 
+def upsert(table: sa.Table, update: str, *, beside_taken: bool = False) -> Statement:
+    """Return a statement that inserts a row, or, if there is one with its primary key, updates that one.
+
+    Its parameters are named as the columns. In `update`, the columns of `excluded` are the values that were to be inserted.
+    """
+    names, key = table.columns.keys(), table.primary_key.columns.keys()
+    row = f"{table.name} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})"
+    sql = f"INSERT INTO {row} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {update}"
+    return Statement(sa.text(sql), beside_taken=beside_taken)
+
+
 class Taken(NamedTuple):
     """The numbers that a transaction has taken of a sequence: the last one, and what to add to the total. See `store.counters`."""
 

@@ -3,23 +3,18 @@
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import Statement, Transaction, upsert
 from trellis.store.tables import grant_uses
 
 _u = grant_uses.c
-_TAKE = Statement(
-    sa.text(
-        "INSERT INTO grant_uses (key_id, operation, day, times) VALUES (:key, :operation, :day, :more) "
-        "ON CONFLICT (key_id, operation, day) DO UPDATE SET times = grant_uses.times + :more "
-        "WHERE grant_uses.times + :more <= :most "
-        "RETURNING times"
-    )
+_TAKE = upsert(
+    grant_uses, "times = grant_uses.times + excluded.times WHERE grant_uses.times + excluded.times <= :most RETURNING times"
 )
 
 
 def take(tx: Transaction, key: int, operation: str, day: str, most: int, times: int) -> bool:
     """Count uses of a grant on a day, unless the total would exceed `most`; return whether they were counted."""
-    return times <= most and bool(tx.fetch(_TAKE, key=key, operation=operation, day=day, most=most, more=times))
+    return times <= most and bool(tx.fetch(_TAKE, key_id=key, operation=operation, day=day, most=most, times=times))
 
 
 _TAKE_OFF = Statement(

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import Transaction, upsert
 from trellis.store.requests.log import count_hour
 from trellis.store.tables import keyless_requests
 
@@ -27,12 +27,7 @@ class KeylessCount(NamedTuple):
     times: int
 
 
-_COUNT: Final = Statement(
-    sa.text(
-        "INSERT INTO keyless_requests (minute, address, status, error, times) VALUES (:minute, :address, :status, :error, :times) "
-        "ON CONFLICT (minute, address, status, error) DO UPDATE SET times = keyless_requests.times + excluded.times"
-    )
-)
+_COUNT: Final = upsert(keyless_requests, "times = keyless_requests.times + excluded.times")
 
 
 def append_keyless(tx: Transaction, counted: Sequence[KeylessCount]) -> None:

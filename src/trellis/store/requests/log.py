@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import Transaction, upsert
 from trellis.store.requests.request import (
     LONGEST,
     Request,
@@ -36,26 +36,13 @@ def _insert(count: int, *, sqlite: bool) -> str:
     return f"INSERT INTO {requests.name} ({', '.join(_COLUMNS)}) VALUES {', '.join([row] * count)}"  # noqa: S608  # no values
 
 
-_COUNT_USES = Statement(
-    sa.text(
-        "INSERT INTO key_uses (key_id, day, operation, status, times, last_at) "
-        "VALUES (:key, :day, :operation, :status, :times, :last) "
-        "ON CONFLICT (key_id, day, operation, status) DO UPDATE SET times = key_uses.times + excluded.times, "
-        "last_at = CASE WHEN excluded.last_at > key_uses.last_at THEN excluded.last_at ELSE key_uses.last_at END"
-    )
+_COUNT_USES = upsert(
+    key_uses,
+    "times = key_uses.times + excluded.times, "
+    "last_at = CASE WHEN excluded.last_at > key_uses.last_at THEN excluded.last_at ELSE key_uses.last_at END",
 )
-_COUNT_QUARTER = Statement(
-    sa.text(
-        "INSERT INTO key_quarters (key_id, quarter, digit, times) VALUES (:key, :quarter, :digit, :times) "
-        "ON CONFLICT (key_id, quarter, digit) DO UPDATE SET times = key_quarters.times + excluded.times"
-    )
-)
-_COUNT_HOUR = Statement(
-    sa.text(
-        "INSERT INTO request_hours (hour, digit, times) VALUES (:hour, :digit, :times) "
-        "ON CONFLICT (hour, digit) DO UPDATE SET times = request_hours.times + excluded.times"
-    )
-)
+_COUNT_QUARTER = upsert(key_quarters, "times = key_quarters.times + excluded.times")
+_COUNT_HOUR = upsert(request_hours, "times = request_hours.times + excluded.times")
 
 
 def append(tx: Transaction, batch: Sequence[Request]) -> None:
@@ -95,12 +82,12 @@ def _count(tx: Transaction, received: Sequence[str], numbers: Iterable[int], sha
             used[use] = max(newest[one], used.get(use, ""))
     of_keys, of_hours = Counter[tuple[str, int, int]](), Counter[tuple[str, int]]()
     for (quarter, key, operation, status), times in uses.items():
-        params = {"key": key, "day": quarter[:10], "operation": operation, "status": status}
-        tx.execute(_COUNT_USES, **params, times=times, last=used[quarter, key, operation, status])
+        params = {"key_id": key, "day": quarter[:10], "operation": operation, "status": status}
+        tx.execute(_COUNT_USES, **params, times=times, last_at=used[quarter, key, operation, status])
         of_keys[quarter, key, status // 100] += times
         of_hours[quarter[:13], status // 100] += times
     for (quarter, key, digit), times in of_keys.items():
-        tx.execute(_COUNT_QUARTER, key=key, quarter=quarter, digit=digit, times=times)
+        tx.execute(_COUNT_QUARTER, key_id=key, quarter=quarter, digit=digit, times=times)
     for (hour, digit), times in of_hours.items():
         count_hour(tx, hour, digit, times)
 

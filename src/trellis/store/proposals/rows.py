@@ -158,19 +158,9 @@ def close(tx: Transaction, proposal: Proposal, result: Any = None) -> None:
         text = tx.encode({"result": result})
     if len(text.encode()) > _LARGE:
         text = tx.encode({})
-    tx.connection.execute(
-        sa.update(proposals)
-        .where(_c.id == proposal.id)
-        .values(
-            state=proposal.state,
-            closed_at=proposal.closed_at,
-            closed_by=proposal.closed_by,
-            closed_because=proposal.closed_because,
-            event=proposal.event,
-            content=text,
-            size=len(text.encode()),
-        )
-    )
+    values = {name: getattr(proposal, name) for name in ("state", "closed_at", "closed_by", "closed_because", "event")}
+    closed = sa.update(proposals).where(_c.id == proposal.id).values(**values, content=text, size=len(text.encode()))
+    tx.connection.execute(closed)
 
 
 def purge(tx: Transaction, before: str, most_closed: int, most: int = 1000) -> int:

@@ -88,14 +88,16 @@ def list_page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Webho
 
 def list_all(tx: Transaction) -> list[Webhook]:
     """Read all webhooks. There are 100 at most."""
-    return [_webhook(row, tx) for row in tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id))]
+    return _read(tx)
+
+
+def _read(tx: Transaction, *where: sa.ColumnElement[bool]) -> list[Webhook]:
+    return [_webhook(row, tx) for row in tx.connection.execute(sa.select(*_COLUMNS).where(*where).order_by(_c.id))]
 
 
 def find_by_maker(tx: Transaction, actor_type: str, actor_id: int) -> list[Webhook]:
     """Read the webhooks whose `maker` is an actor."""
-    rows = tx.connection.execute(sa.select(*_COLUMNS).where(_c.maker.is_not(None)).order_by(_c.id))
-    made = (_webhook(row, tx) for row in rows)  # there are 100 at most
-    return [one for one in made if one.maker and (one.maker["type"], one.maker["id"]) == (actor_type, actor_id)]
+    return [one for one in list_all(tx) if one.maker and (one.maker["type"], one.maker["id"]) == (actor_type, actor_id)]
 
 
 def switch_off_made_by(tx: Transaction, actor_type: str, actor_id: int, at: str, because: str) -> list[int]:
@@ -115,8 +117,7 @@ def list_failing(tx: Transaction) -> list[Webhook]:
     """Read the enabled webhooks whose last attempts have failed, and the webhooks that the service has switched off."""
     now = sa.and_(_c.enabled == sa.true(), _c.failing_since.is_not(None))
     given_up = sa.and_(_c.enabled == sa.false(), _c.disabled_because.is_not(None))
-    rows = tx.connection.execute(sa.select(*_COLUMNS).where(sa.or_(now, given_up)).order_by(_c.id))
-    return [_webhook(row, tx) for row in rows]
+    return _read(tx, sa.or_(now, given_up))
 
 
 def insert(tx: Transaction, webhook: Webhook) -> None:

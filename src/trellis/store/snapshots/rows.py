@@ -133,27 +133,16 @@ def _next_event(tx: Transaction) -> int:
 # --- finding ------------------------------------------------------------------------------------------------------
 
 _COLUMNS = (_s.seq, _s.kind, _s.change, _s.neighbours, *(_s[field.name] for field in fields(Node)))
-_OF_EVENT = sa.select(*_COLUMNS).where(_s.seq == bindparam("seq"))
-_IN_ORDER = (_s.position, _s.kind, _s.id)
-_KEYS = Statement(
-    sa.select(_s.kind, _s.id).where(_s.seq == bindparam("seq"), _s.change == bindparam("change")).order_by(*_IN_ORDER)
-)
+_IS_SEQ, _IS_KIND, _IS_CHANGE = (_s[name] == bindparam(name) for name in ("seq", "kind", "change"))
+_KEYS = Statement(sa.select(_s.kind, _s.id).where(_IS_SEQ, _IS_CHANGE).order_by(_s.position, _s.kind, _s.id))
 _PLACES = Statement(
-    sa.select(_s.id, _s.parent_id, _s.position, _s.neighbours)
-    .where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.change == bindparam("change"))
-    .order_by(_s.position, _s.id)
+    sa.select(_s.id, _s.parent_id, _s.position, _s.neighbours).where(_IS_SEQ, _IS_KIND, _IS_CHANGE).order_by(_s.position, _s.id)
 )
-_EXTERNAL_IDS = Statement(
-    sa.select(_s.external_id).where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), IdIn(_s.id, "ids"))
-)
-_BY_IDS = Statement(_OF_EVENT.where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")))
-_OF_EVENTS = Statement(
-    sa.select(*_COLUMNS).where(IdIn(_s.seq, "seqs"), _s.kind == bindparam("kind"), _s.change == bindparam("change"))
-)
-_LAST_CHANGES = Statement(
-    sa.select(_s.id, sa.func.max(_s.seq)).where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")).group_by(_s.id)
-)
-_OF_NODE = sa.select(*_COLUMNS).where(_s.kind == bindparam("kind"), _s.id == bindparam("node"), _s.seq > bindparam("after"))
+_EXTERNAL_IDS = Statement(sa.select(_s.external_id).where(_IS_SEQ, _IS_KIND, IdIn(_s.id, "ids")))
+_BY_IDS = Statement(sa.select(*_COLUMNS).where(_IS_SEQ, _IS_KIND, IdIn(_s.id, "ids")))
+_OF_EVENTS = Statement(sa.select(*_COLUMNS).where(IdIn(_s.seq, "seqs"), _IS_KIND, _IS_CHANGE))
+_LAST_CHANGES = Statement(sa.select(_s.id, sa.func.max(_s.seq)).where(_IS_KIND, IdIn(_s.id, "ids")).group_by(_s.id))
+_OF_NODE = sa.select(*_COLUMNS).where(_IS_KIND, _s.id == bindparam("node"), _s.seq > bindparam("after"))
 _NEXT = Statement(_OF_NODE.order_by(_s.seq).limit(1))
 _LATEST = Statement(_OF_NODE.order_by(_s.seq.desc()).limit(1))
 
@@ -243,9 +232,9 @@ def find_later_events(tx: Transaction, kind: str, node: int, seq: int, most: int
 
 
 def _next_of_each() -> Statement:
-    changed = (_s.kind == bindparam("kind"), IdIn(_s.id, "ids"), _s.seq > bindparam("after"))
+    changed = (_IS_KIND, IdIn(_s.id, "ids"), _s.seq > bindparam("after"))
     first = sa.select(_s.id, sa.func.min(_s.seq).label("seq")).where(*changed).group_by(_s.id).subquery()
-    on = sa.and_(_s.kind == bindparam("kind"), _s.id == first.c.id, _s.seq == first.c.seq)
+    on = sa.and_(_IS_KIND, _s.id == first.c.id, _s.seq == first.c.seq)
     return Statement(sa.select(*_COLUMNS).select_from(first.join(snapshots, on)))
 
 
@@ -271,7 +260,7 @@ def _decode(row: Row, tx: Transaction) -> Snapshot:
 
 
 def _insert_deleted(replaced: Mapping[str, sa.ColumnElement[Any]], *which: sa.ColumnElement[bool]) -> Statement:
-    deleted = (_s.kind == bindparam("kind"), _s.change == "deleted")
+    deleted = (_IS_KIND, _s.change == "deleted")
     columns = [column.name for column in nodes.columns]
     values = (replaced[name] if name in replaced else _s[name] for name in columns)
     return Statement(sa.insert(nodes).from_select(columns, sa.select(*values).where(*deleted, *which)))
@@ -289,7 +278,7 @@ def _restore() -> Statement:
         "block": sa.case((is_root, bindparam("new_block", type_=NUMBER)), else_=sa.literal_column("0", NUMBER)),
         "block_offset": sa.case((is_root, bindparam("new_offset", type_=NUMBER)), else_=_s.position),
     }
-    return _insert_deleted(replaced, _s.seq == bindparam("seq"), IdIn(_s.id, "ids"))
+    return _insert_deleted(replaced, _IS_SEQ, IdIn(_s.id, "ids"))
 
 
 _RESTORE = _restore()

@@ -203,13 +203,7 @@ def _read(tx: Transaction, ids: Sequence[int]) -> list[LoggedRequest]:
 
 def _decode(row: Sequence[Any]) -> LoggedRequest:
     number, at, path, duration, request_id, *of = row
-    shape = decode(of)
-    return LoggedRequest(
-        number,
-        Request(
-            at, shape.method, path, shape.operation, shape.key_id, shape.address, shape.status, duration, request_id, shape.error
-        ),
-    )
+    return LoggedRequest(number, Request(at=at, path=path, duration=duration, request_id=request_id, **decode(of)._asdict()))
 
 
 def estimate_count(tx: Transaction) -> int:

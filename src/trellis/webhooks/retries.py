@@ -104,9 +104,8 @@ def update_endpoint(webhook: Webhook, delivery: Delivery, result: Result, at: st
     if seconds := max(pause_length(webhook.failures, result.status), result.retry_after):
         until = shift_timestamp(done, timedelta(seconds=seconds))
         soon = delivery.due_at is not None and until < delivery.due_at <= shift_timestamp(until, timedelta(seconds=1))
-        webhook.paused_until = (
-            delivery.due_at if soon else until
-        )  # so that no message overtakes one that is about to be tried again
+        # So that no message overtakes one that is about to be tried again.
+        webhook.paused_until = delivery.due_at if soon else until
     if result.status == _GONE:
         return say(reasons.GONE)
     return say(reasons.FAILED_FOR_A_WEEK) if _count_seconds(webhook.tried_since or at, done) >= _WEEK else None

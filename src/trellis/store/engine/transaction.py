@@ -134,9 +134,7 @@ class Transaction:
     taken: dict[str, Taken] = field(default_factory=dict)  # by sequence; partly not written yet
     newest_event_at: str | None = None  # None if not read since the transaction began; see events.log
     file: OpenFile | None = None  # on SQLite, from the first check on
-    block_changes: Counter[Any] = field(
-        default_factory=Counter
-    )  # how often the siblings in a block were changed; see store.siblings
+    block_changes: Counter[Any] = field(default_factory=Counter)  # how often siblings in a block were changed; see store.siblings
     brief_until: float | None = None  # by the monotonic clock, if it reads on an event loop; see Store.reading_briefly
     cursor: Any = None  # on PostgreSQL, from the first statement on; see `_open_cursor`
 

@@ -113,12 +113,7 @@ class Writer:
         self._empty_at = 0.0  # on the monotonic clock: SQLite's write-ahead log is not emptied before that
 
     def submit(self, work: Callable[[Transaction], T], *, quiet: bool) -> Future[T]:
-        """Queue a piece of work; the future is done once its writes are durable. Unless `quiet`, they change the data version.
-
-        Cancelling the future withdraws work that has not begun. The future's exception is Refused (BUSY) if the queue is full, if
-        the work has waited for too long, or if the writer has been closed. Quiet writes, which are bookkeeping, are queued even if
-        the queue is full.
-        """
+        """Queue a piece of work: see `Store.write`. It is refused if the writer was closed or, unless it is `quiet`, is full."""
         future: Future[T] = Future()
         with self._guard:
             if self._is_closed:

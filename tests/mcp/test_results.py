@@ -17,7 +17,7 @@ def test_a_text_is_bounded_in_bytes_and_not_in_characters() -> None:
 
 
 def test_a_call_that_waits_for_approval_returns_what_was_proposed() -> None:
-    verb = Verb(name="propose", method="POST", status=202, writes=True, answer="The proposal. Nothing was changed.")
+    verb = Verb(name="propose", method="POST", status=202, answer="The proposal. Nothing was changed.")
     told = orjson.loads(encode_write(verb, Result({"id": 7, "operation": "forums.delete"}, event=3, verb=verb)))
     assert told["structuredContent"] == {"id": 7, "operation": "forums.delete"}
     assert (told["_meta"]["trellis/proposal"], told["resultType"]) == (7, "complete")

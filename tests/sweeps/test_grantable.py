@@ -27,8 +27,6 @@ def test_a_name_is_all_that_is_sent_to_what_takes_one(name: str) -> None:
     ("body", "sent"), [(body, {"into": 3, "note": "Moved"}) for body in (Body.NEW, Body.CHANGES, Body.OPTIONS)]
 )
 def test_what_takes_no_name_is_sent_what_it_needs(body: Body, sent: dict[str, Any]) -> None:
-    verb = Verb(
-        name="merge", method="POST", tail="/{id}/merge", writes=True, body=body, if_match=True, answer="The record.", code="77"
-    )
+    verb = Verb(name="merge", method="POST", tail="/{id}/merge", body=body, if_match=True, answer="The record.", code="77")
     operation = build_operation(FORUMS, verb, "Merge forums", "Merges two.", lambda *_: Outcome(None), PARAMETERS)
     assert given_to(operation, "By name") == sent

@@ -34,10 +34,10 @@ class Verb:
 
     `name` is the second half of the operation's name. Over HTTP it is served with `method` at the resource's path followed by
     `tail`, and returns `status`. `body` and `response` are the kinds of the request body and the response; `answer` describes the
-    response in a sentence. `has_pages`: a response with a shape of its own is one of several pages, too. `etag`: the response has a
-    version. `creates`: the response is a new record with an address; `may_create`: it is a new record if there was none before. The
-    new record is at `records_at`, or below the operation's own path if that is empty. `if_match`: the operation is refused if the
-    record has changed since the caller read it. `idempotency_key`: a repeated request with the same key gets the first response.
+    response in a sentence. `has_pages`: a response with a shape of its own is one of several pages, too. `creates`: the response is
+    a new record with an address; `may_create`: it is a new record if there was none before. The new record is at `records_at`, or
+    below the operation's own path if that is empty. `if_match`: the operation is refused if the record has changed since the caller
+    read it. `idempotency_key`: a repeated request with the same key gets the first response.
 
     `moved` is the name of its event if only the place of the record has changed; otherwise the event is named by the verb's past
     tense. `keeps_rows`: the rows that it changes or deletes are saved, so that its events can be undone. `undone_by_deleting`:
@@ -55,12 +55,10 @@ class Verb:
     method: str
     tail: str = ""
     status: int = 200
-    writes: bool = False
     body: Body | None = None
     response: Response = Response.RECORD
     answer: str = "The response."
     has_pages: bool = False
-    etag: bool = True
     creates: bool = False
     may_create: bool = False
     records_at: str = ""
@@ -76,6 +74,16 @@ class Verb:
     in_dialects: bool = False
     button: str = ""
     read_at: str = ""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change something."""
+        return self.method != "GET"
+
+    @property
+    def etag(self) -> bool:
+        """Whether the response has a version: what is read, or the record as it is after a write."""
+        return not self.writes or self.response is Response.RECORD
 
     @property
     def has_target(self) -> bool:
@@ -154,7 +162,6 @@ CREATE: Final = Verb(
     name="create",
     method="POST",
     status=201,
-    writes=True,
     body=Body.NEW,
     answer="The new record.",
     creates=True,
@@ -168,7 +175,6 @@ UPDATE: Final = Verb(
     name="update",
     method="POST",
     tail="/{id}",
-    writes=True,
     body=Body.CHANGES,
     answer="The changed record. For a dry run, the record as it would be, without an `ETag`.",
     if_match=True,
@@ -183,10 +189,8 @@ DELETE: Final = Verb(
     name="delete",
     method="DELETE",
     tail="/{id}",
-    writes=True,
     response=Response.NULL,
     answer="`null`. For a dry run, what would be deleted, moved and changed.",
-    etag=False,
     if_match=True,
     keeps_rows=True,
     destructive=True,
@@ -198,11 +202,9 @@ RESTORE: Final = Verb(
     name="restore",
     method="POST",
     tail="/{id}/restore",
-    writes=True,
     body=Body.OPTIONS,
     response=Response.ANSWER,
     answer="What was restored and what could not be. For a dry run, what would be.",
-    etag=False,
     if_match=True,
     destructive=True,
 )
@@ -210,7 +212,6 @@ PROPOSE: Final = Verb(  # of no operation: the response to a write that somebody
     name="propose",
     method="POST",
     status=202,
-    writes=True,
     answer="The proposal. Nothing was changed.",
     creates=True,
     records_at="/core/proposals",

@@ -14,7 +14,7 @@ from trellis.core.verbs import Verb
 from trellis.kinds.calendars import CALENDARS
 from trellis.kinds.forums import FORUMS
 
-STAMP: Final = Verb(name="stamp", method="POST", tail="/{id}/stamp", writes=True, answer="It.", code="77", column="Stamp")
+STAMP: Final = Verb(name="stamp", method="POST", tail="/{id}/stamp", answer="It.", code="77", column="Stamp")
 SETTINGS: Final = {"addresses": "", "perDay": "", "rateLimit": "", "logRequests": "1", "lasts": "for 90 days"}
 
 

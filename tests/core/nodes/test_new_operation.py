@@ -26,13 +26,11 @@ from trellis.settings import Settings
 from trellis.store import nodes as rows
 from trellis.store import snapshots
 
-STAMP: Final = Verb(name="stamp", method="POST", tail="/stamp", writes=True, body=Body.NEW, answer="What was stamped.", code="78")
+STAMP: Final = Verb(name="stamp", method="POST", tail="/stamp", body=Body.NEW, answer="What was stamped.", code="78")
 RETITLE: Final = Verb(
-    name="retitle", method="POST", tail="/{id}/retitle", writes=True, body=Body.CHANGES, if_match=True, answer="It.", code="79"
+    name="retitle", method="POST", tail="/{id}/retitle", body=Body.CHANGES, if_match=True, answer="It.", code="79"
 )
-PAIR: Final = Verb(
-    name="pair", method="POST", tail="/{id}/pair", writes=True, body=Body.NEW, keeps_rows=True, answer="It.", code="80"
-)
+PAIR: Final = Verb(name="pair", method="POST", tail="/{id}/pair", body=Body.NEW, keeps_rows=True, answer="It.", code="80")
 OTHER: Final = Field("other", NodeId(), "The other one.", required=True)
 FIELDS: Final = (Field("text", Text(20), "What to stamp.", required=True), Field("color", Text(20), "In which colour."))
 

@@ -145,7 +145,7 @@ def with_operation(verb: Verb, *fields: Field) -> Catalogue:
     ("body", "name"), [(Body.NEW, "ForumMergeInput"), (Body.CHANGES, "ForumMergeChanges"), (Body.OPTIONS, "ForumMergeInput")]
 )
 def test_the_body_of_an_operation_declared_here_has_a_schema_of_its_own(openapi: Json, tail: str, body: Body, name: str) -> None:
-    verb = Verb(name="merge", method="POST", tail=tail, writes=True, body=body, answer="The record.", code="77")
+    verb = Verb(name="merge", method="POST", tail=tail, body=body, answer="The record.", code="77")
     told = orjson.loads(orjson.dumps(document(with_operation(verb, Field("into", NodeId(), "Where to.", required=True)))))
     schemas = told["components"]["schemas"]
     assert list(schemas[name]["properties"]) == ["into"]

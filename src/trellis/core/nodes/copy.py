@@ -25,7 +25,6 @@ COPY: Final = Verb(
     method="POST",
     tail="/{id}/copy",
     status=201,
-    writes=True,
     body=Body.OPTIONS,
     answer="The copy.",
     creates=True,

@@ -108,8 +108,6 @@ def build_operation(
         doc=doc,
         run=partial(run, kind),
         fields=fields,
-        writes=verb.writes,
-        has_target=verb.has_target,
         access=Access.GRANTED if kind.serves(verb) else Access.INSIDE,
         verb=verb,
         path=kind.path if kind.serves(verb) else None,

@@ -23,7 +23,6 @@ PUT_EXTERNAL = Verb(
     name="put_external",
     method="PUT",
     tail=_TAIL,
-    writes=True,
     body=Body.CHANGES,
     answer="The record as it is now, with 201 and its `Location` if it is new; for a dry run, as it would be.",
     may_create=True,

@@ -18,11 +18,9 @@ ORDER: Final = Verb(
     name="order",
     method="POST",
     tail="/order",
-    writes=True,
     body=Body.NEW,
     response=Response.ANSWER,
     answer="How many nodes have moved.",
-    etag=False,
     destructive=True,
 )
 _DOC: Final = "The ids of siblings in their new order: all, or the first ones."

@@ -198,12 +198,13 @@ class Operation:
     """One act on the community.
 
     `name` identifies it in grants, events, the OpenAPI document, the reference and the command line: `forums.create`. `path` is the
-    path of its resource if it is served over REST, `also` are aliases of the path, and `verb` describes how it is served. `fields`
-    are its parameters, and `run` carries it out inside a transaction; `snapshot` is false for a read that consists of a single
-    statement. Faults in its input and required fields that were not sent are refused before it runs, unless it `judges_input`
-    itself, to refuse them together with others: then it starts with `require(fields, context.input)`, and raises the faults in what
-    that returns with those that it finds. `refusals` are the refusals that it can raise in addition to those shared by all
-    operations, as pairs of message and code.
+    path of its resource if it is served over REST, `also` are aliases of the path, and `verb` describes how it is served, which
+    also says whether it `writes` and `has_target`: whether it is about one record. `fields` are its parameters, and `run` carries
+    it out inside a transaction; `snapshot` is false for a read that consists of a single statement. Faults in its input and
+    required fields that were not sent are refused before it runs, unless it `judges_input` itself, to refuse them together with
+    others: then it starts with `require(fields, context.input)`, and raises the faults in what that returns with those that it
+    finds. `refusals` are the refusals that it can raise in addition to those shared by all operations, as pairs of message and
+    code.
 
     `run_many` carries out several calls together, which is quicker than one by one; their outcomes are in the order of the calls.
     `together_by` is for calls in a batch: from the input of a call, it returns the value that calls must have in common to run
@@ -280,6 +281,11 @@ class Operation:
     is_about_events: bool = False
     text_type: str = ""
     undone_from_event: bool = False
+
+    def __post_init__(self) -> None:
+        if self.verb is not None:
+            object.__setattr__(self, "writes", self.verb.writes)
+            object.__setattr__(self, "has_target", self.verb.has_target)
 
     @cached_property
     def takes(self) -> tuple[Field, ...]:

@@ -29,7 +29,6 @@ def operations() -> tuple[Operation, ...]:
         doc="Returns a proposal of this key, or any proposal if the key may approve or reject them, with its state and what "
         "it would change.",
         run=_get,
-        has_target=True,
         access=Access.ANY_KEY,
         for_proposers=True,
         verb=GET,
@@ -49,7 +48,6 @@ def operations() -> tuple[Operation, ...]:
             "`proposals.get` returns them.",
             run=_list,
             fields=(*FILTERS, *PAGING),
-            has_target=False,
             verb=LIST,
         ),
         get,

@@ -68,8 +68,6 @@ def operations() -> tuple[Operation, ...]:
             "that are anything other than the creation of a record that has not changed since.",
             run=_restore_change_set,
             fields=(_AFTER, _SKIP),
-            writes=True,
-            has_target=True,
             access=Access.INNER,
             runs=(f"*.{RESTORE.name}",),
             verb=replace(RESTORE, if_match=False),  # a change set has no version

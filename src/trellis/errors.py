@@ -82,5 +82,10 @@ def refuse_faults(*faults: Fault) -> Refused:
     return Refused(first.message, detail, first.code, listed, more_faults=more)
 
 
+def refuse_fault(field: str, message: str, detail: str) -> Refused:
+    """Return the refusal of a request for one fault."""
+    return refuse_faults(Fault(field, message, detail))
+
+
 class LongRead(Exception):
     """A read on an event loop has found so much that all other requests would wait for it: it is to be run again, in a thread."""

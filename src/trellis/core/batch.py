@@ -24,7 +24,7 @@ from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Ou
 from trellis.core.references import MOST_BYTES, REFERENCE, References, is_reference
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
 from trellis.sentences import say, say_many
 from trellis.store import events, nodes
@@ -164,7 +164,7 @@ def _batch(context: Context) -> Outcome:
     context.input.raise_faults()
     steps: tuple[Step, ...] = context.input.get("operations", ())
     if not steps:
-        raise refuse_faults(Fault("operations", "MISSING_VALUE", say("operations is needed: list what to do.")))
+        raise refuse_fault("operations", "MISSING_VALUE", say("operations is needed: list what to do."))
     dry = bool(context.input.get(DRY_RUN.name))
     progress = Progress(context.call, len(steps))
     references = References(context.tx)
@@ -251,16 +251,16 @@ def _build_call(context: Context, step: Step, references: References) -> Call:
     for secret in operation.secrets & step.body.keys():
         if isinstance(step.body[secret], Mapping):  # it would be hashed while all other writes wait
             detail = say("{secret} must be text: a password cannot be a {reference}.", secret=secret, reference=REFERENCE)
-            raise refuse_faults(Fault(secret, "INVALID_VALUE", detail))
+            raise refuse_fault(secret, "INVALID_VALUE", detail)
     body, target = references.resolve(step.body), references.resolve(step.id)
     if not isinstance(body, Mapping):
-        raise refuse_faults(Fault("body", "INVALID_VALUE", say("body must be an object, not {body}.", body=quote(body))))
+        raise refuse_fault("body", "INVALID_VALUE", say("body must be an object, not {body}.", body=quote(body)))
     if step.if_match and not operation.is_conditional:
         detail = say(
             "{name} does not change an existing record, so ifMatch does not apply: leave ifMatch out.",
             name=operation.name,
         )
-        raise refuse_faults(Fault("ifMatch", "INVALID_VALUE", detail))
+        raise refuse_fault("ifMatch", "INVALID_VALUE", detail)
     expected = (find_own_version(step.if_match),) if step.if_match else ()
     return context.call.build_inner(step.operation, body, _check_target(operation, step, target), expected)
 
@@ -269,13 +269,13 @@ def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
     if not operation.has_target:
         if step.id is None:
             return None
-        raise refuse_faults(Fault("id", "INVALID_VALUE", say("{name} has no id in its path: leave id out.", name=operation.name)))
+        raise refuse_fault("id", "INVALID_VALUE", say("{name} has no id in its path: leave id out.", name=operation.name))
     if step.id is None:
-        raise refuse_faults(Fault("id", "MISSING_VALUE", say("id is needed: {name} is about one record.", name=operation.name)))
+        raise refuse_fault("id", "MISSING_VALUE", say("id is needed: {name} is about one record.", name=operation.name))
     try:
         return NodeId().parse(target)
     except Invalid as invalid:
-        raise refuse_faults(Fault("id", "INVALID_VALUE", say("id {detail}", detail=invalid.detail))) from None
+        raise refuse_fault("id", "INVALID_VALUE", say("id {detail}", detail=invalid.detail)) from None
 
 
 def _refuse_step(index: int, step: Step, refused: Refused) -> Refused:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from trellis.core.fields import quote
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store.engine import Transaction
 
@@ -51,7 +51,7 @@ class References:
                     reference=REFERENCE,
                     reference2=quote(reference),
                 )
-                raise refuse_faults(Fault(REFERENCE, "INVALID_VALUE", detail))
+                raise refuse_fault(REFERENCE, "INVALID_VALUE", detail)
             found = found[step]
         return found
 

@@ -21,7 +21,7 @@ from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import Response, Verb
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
 from trellis.sentences import say
 from trellis.store import keys, nodes
@@ -91,9 +91,9 @@ def _check_group(context: Context, number: int) -> Outcome:
             "operation: '{operation}' is not a right of groups. Send one such as forums.read.",
             operation=isolate(given.values["operation"]),
         )
-        raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", detail))
+        raise refuse_fault("operation", "UNKNOWN_OPERATION", detail)
     if "id" not in given:
-        raise refuse_faults(Fault("id", "MISSING_VALUE", say("id is needed: the node in which the group would have the right.")))
+        raise refuse_fault("id", "MISSING_VALUE", say("id is needed: the node in which the group would have the right."))
     node = nodes.find(context.tx, kind.name, given.values["id"])
     if node is None:
         raise invalid_id(kind.singular, given.values["id"], MISSING)
@@ -125,12 +125,8 @@ def _find_key(context: Context, named: str) -> Key:
         raise Refused("INVALID_ID", say("There is no key '{named}'.", named=isolate(named)), code=MISSING)
     if len(of_name) > 1:
         ids = ", ".join(str(key.id) for key in of_name)
-        raise refuse_faults(
-            Fault(
-                "holder",
-                "INVALID_VALUE",
-                say("holder: {count} keys have this name. Send the id: {ids}.", count=len(of_name), ids=ids),
-            )
+        raise refuse_fault(
+            "holder", "INVALID_VALUE", say("holder: {count} keys have this name. Send the id: {ids}.", count=len(of_name), ids=ids)
         )
     return of_name[0]
 
@@ -144,7 +140,7 @@ def find_grantable(context: Context, name: str) -> Operation:
         grantable = sorted(one.name for one in known.values() if one.access is Access.GRANTED)
         hint = "" if found else Suggestions(grantable).suggest(name)
         detail = say("operation: '{name}' cannot be granted to a key.{hint}", name=isolate(name), hint=hint)
-        raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", detail))
+        raise refuse_fault("operation", "UNKNOWN_OPERATION", detail)
     return found
 
 
@@ -153,7 +149,7 @@ def check_node(context: Context, kind: NodeKind | None, node: int | None) -> Non
     if node is None:
         return
     if kind is None:
-        raise refuse_faults(Fault("id", "INVALID_VALUE", say("id: this operation is not about one node. Leave id out.")))
+        raise refuse_fault("id", "INVALID_VALUE", say("id: this operation is not about one node. Leave id out."))
     if nodes.find(context.tx, kind.name, node) is None:
         raise invalid_id(kind.singular, node, MISSING)
 

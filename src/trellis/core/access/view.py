@@ -9,7 +9,7 @@ from trellis.core.nodes import serialize_nodes
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, read_page, refusing_large_pages, serialize_page
 from trellis.core.verbs import Response, Verb
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
 from trellis.sentences import say
 from trellis.store import lists
@@ -58,7 +58,7 @@ def _choose(name: str, given: Input, known: Mapping[str, T]) -> T | None:
         return None
     if sent not in known:
         detail = say("must be one of {words}, not {raw}.", words=", ".join(known), raw=quote(sent))
-        raise refuse_faults(Fault(name, "INVALID_VALUE", say("{name} {detail}", name=name, detail=detail)))
+        raise refuse_fault(name, "INVALID_VALUE", say("{name} {detail}", name=name, detail=detail))
     return known[sent]
 
 

@@ -16,7 +16,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Boolean, Field, Input, Text, invalid_id, isolate, require
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
 from trellis.core.paging import PAGING, read_page, serialize_page
-from trellis.errors import Fault, Refused, raise_faults, refuse_faults
+from trellis.errors import Fault, Refused, raise_faults, refuse_fault
 from trellis.sentences import say
 from trellis.store.admins import Administrator, Identity, administrators, identities, invitations, sessions
 from trellis.store.counters import next_number
@@ -233,7 +233,7 @@ def _judge_new_password(context: Context) -> dict[str, str | None]:
     admin = find_administrator(context)
     require_strong(context, admin.name, admin.login)
     if is_own(context) and password_matches(admin.digest if admin.has_password else None, context.input.get("password").text):
-        raise refuse_faults(Fault("password", "INVALID_VALUE", say("password is the one that you already have: choose another.")))
+        raise refuse_fault("password", "INVALID_VALUE", say("password is the one that you already have: choose another."))
     return {}
 
 
@@ -241,7 +241,7 @@ def require_strong(context: Context, *words: str) -> None:
     """Refuse a password that is easy to guess, little more than one of these words, or known from a breach."""
     password, known = context.input.get("password").text, context.environment.breached_passwords
     if weakness := find_weakness(password, context.environment.community_name, *words) or find_breach(password, known):
-        raise refuse_faults(Fault("password", "INVALID_VALUE", say("password {weakness}", weakness=weakness)))
+        raise refuse_fault("password", "INVALID_VALUE", say("password {weakness}", weakness=weakness))
 
 
 def is_own(context: Context) -> bool:

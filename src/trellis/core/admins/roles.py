@@ -6,7 +6,7 @@ from typing import Any, Final
 from trellis.core.fields import Choice, Field, Input, TextList, isolate
 from trellis.core.operation import Context
 from trellis.core.roles import OWNER, ROLES
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store.admins import Administrator, administrators
 
@@ -33,16 +33,12 @@ def give_role(context: Context, admin: Administrator, given: Input) -> Administr
     kinds = given.get(KINDS.name, () if ROLE.name in given else held["kinds"])
     known = [kind.name for kind in context.environment.kinds if not kind.is_group]
     if kinds and not role.for_kinds:
-        raise refuse_faults(
-            Fault(KINDS.name, "INVALID_VALUE", say("kinds: the role {title} is for all kinds.", title=say(role.word)))
-        )
+        raise refuse_fault(KINDS.name, "INVALID_VALUE", say("kinds: the role {title} is for all kinds.", title=say(role.word)))
     if unknown := [name for name in kinds if name not in known]:
-        raise refuse_faults(
-            Fault(
-                KINDS.name,
-                "INVALID_VALUE",
-                say("kinds: {unknown} is not one of {known}.", unknown=isolate(unknown[0]), known=", ".join(known)),
-            )
+        raise refuse_fault(
+            KINDS.name,
+            "INVALID_VALUE",
+            say("kinds: {unknown} is not one of {known}.", unknown=isolate(unknown[0]), known=", ".join(known)),
         )
     return replace(admin, role=role.name, kinds=",".join(name for name in known if name in kinds) or None)
 

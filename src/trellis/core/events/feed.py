@@ -26,7 +26,7 @@ from trellis.core.fields import (
 )
 from trellis.core.operation import Access, Context, Operation, Outcome, select_readable
 from trellis.core.verbs import FEED
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
 from trellis.sentences import say
 from trellis.store import events
@@ -117,9 +117,7 @@ def _list(context: Context) -> Outcome:
     after, limit = given.get("after"), given.get("limit", _LIMIT)
     oldest, newest = events.find_bounds(context.tx)
     if newest_first and given.get("wait"):
-        raise refuse_faults(
-            Fault("wait", "INVALID_VALUE", say("wait: waiting is not possible with order=newest. Leave out order=newest."))
-        )
+        raise refuse_fault("wait", "INVALID_VALUE", say("wait: waiting is not possible with order=newest. Leave out order=newest."))
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given} | _limit_to_own(context)
@@ -191,7 +189,7 @@ def _check_cursor(after: int, oldest: int, newest: int) -> None:
             after=after,
             newest=newest,
         )
-        raise refuse_faults(Fault("after", "INVALID_VALUE", detail))
+        raise refuse_fault("after", "INVALID_VALUE", detail)
 
 
 _TOUCHED: Final = ListOf(

@@ -12,7 +12,7 @@ from trellis.core.factors.passkeys import verify_creation
 from trellis.core.factors.proof import LONGEST_ANSWER, has_factor
 from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, invalid_id
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store.admins import Administrator, administrators, sessions
 from trellis.store.counters import next_number
@@ -198,7 +198,7 @@ def _set_authenticator(context: Context) -> Outcome:
     step = find_step(secret, given.get("code"), context.now, 0)
     if step is None:
         detail = say("code is not the one that the app shows now. If this keeps happening, check the clock of the device.")
-        raise refuse_faults(Fault("code", "INVALID_VALUE", detail))
+        raise refuse_fault("code", "INVALID_VALUE", detail)
     is_first = not has_factor(context.tx, admin.id)
     authenticators.save(context.tx, Authenticator(admin.id, given.get("salt"), step, context.at, None))
     return _conclude_addition(context, admin, {}, is_first=is_first, ends_others=is_first or old is not None)

@@ -14,7 +14,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Boolean, Field, Invalid, Text, invalid_id, isolate, quote
 from trellis.core.keys import redact_keys
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store import filters
 from trellis.store.counters import next_number
@@ -130,17 +130,13 @@ def _create(context: Context) -> Outcome:
     wanted = given.get(LIST.name)
     if wanted not in LISTS or not context.call.actor.may(LISTS[wanted]):
         known = ", ".join(name for name, operation in LISTS.items() if context.call.actor.may(operation))
-        raise refuse_faults(
-            Fault(
-                LIST.name,
-                "INVALID_VALUE",
-                say("list: there is no {wanted}; the lists are {known}.", wanted=quote(wanted), known=known),
-            )
+        raise refuse_fault(
+            LIST.name, "INVALID_VALUE", say("list: there is no {wanted}; the lists are {known}.", wanted=quote(wanted), known=known)
         )
     own = [saved for saved, _ in filters.read_all(context.tx, _owner(context)) if saved.admin_id == _owner(context)]
     if len(own) >= MOST:
         detail = say("name: you already have {most} saved filters, which is the limit. Delete one that you do not need.", most=MOST)
-        raise refuse_faults(Fault(NAME.name, "INVALID_VALUE", detail))
+        raise refuse_fault(NAME.name, "INVALID_VALUE", detail)
     saved = SavedFilter(
         id=next_number(context.tx, "filters"),
         admin_id=_owner(context),
@@ -209,4 +205,4 @@ def _require_other_names(saved: SavedFilter, others: list[SavedFilter]) -> None:
     name = saved.name.casefold()
     if any(one.id != saved.id and one.list == saved.list and one.name.casefold() == name for one in others):
         detail = say("name {name} is already the name of another filter of this list. Choose another.", name=isolate(saved.name))
-        raise refuse_faults(Fault(NAME.name, "INVALID_VALUE", detail))
+        raise refuse_fault(NAME.name, "INVALID_VALUE", detail)

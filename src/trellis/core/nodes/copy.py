@@ -14,7 +14,7 @@ from trellis.core.nodes.tree import DEEPEST
 from trellis.core.operation import Context, Operation, Outcome, Progress
 from trellis.core.verbs import Body, Verb
 from trellis.core.version import check_precondition
-from trellis.errors import Fault, raise_faults, refuse_faults
+from trellis.errors import raise_faults, refuse_fault
 from trellis.sentences import say
 from trellis.store import nodes
 from trellis.store.counters import next_numbers
@@ -97,7 +97,7 @@ def _copy(kind: NodeKind, context: Context) -> Outcome:
         context.tx, kind.name, original.id, DEEPEST - nodes.find_level(context.tx, kind.name, place.parent_id)
     ):
         detail = say("parentId: the copies would be on more than {deepest} levels. Choose a parent further up.", deepest=DEEPEST)
-        raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
+        raise refuse_fault("parentId", "INVALID_PARENT", detail)
     numbers = next_numbers(context.tx, kind.name, 1 + len(below))  # parents before their children, as they are listed
     renumbered = dict(zip((original.id, *(node for node, _, _ in below)), numbers, strict=True))
     made = _copy_of(original, numbers[0], place.parent_id, 0, context.at)

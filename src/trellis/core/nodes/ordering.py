@@ -9,7 +9,7 @@ from trellis.core.nodes.crud import build_operation, granted_with
 from trellis.core.nodes.references import resolve_references
 from trellis.core.operation import Context, Operation, Outcome, Progress, run_together
 from trellis.core.verbs import UPDATE, Body, Response, Verb
-from trellis.errors import Fault, refuse_faults
+from trellis.errors import refuse_fault
 from trellis.sentences import say
 from trellis.store import nodes, siblings
 
@@ -66,7 +66,7 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
             node=missing,
             where=where,
         )
-        raise refuse_faults(Fault("ids", "INVALID_POSITION", detail))
+        raise refuse_fault("ids", "INVALID_POSITION", detail)
     before = siblings.positions_on_leaving(places[node][1] for node in ids)  # for each, how many now before it belong behind it
     moved = {node: wanted for wanted, (node, others) in enumerate(zip(ids, before, strict=True)) if others}
     progress = Progress(context.call, len(moved))

@@ -20,7 +20,7 @@ from trellis.core.proposals.record import OPEN, WHOLE, JsonObject, serialize_con
 from trellis.core.proposals.verbs import WITHDRAW
 from trellis.core.verbs import PROPOSE
 from trellis.core.version import record_version
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store import events, proposals
 from trellis.store.counters import next_number
@@ -112,7 +112,7 @@ def _find_operation(context: Context, name: str) -> Operation:
     operation = context.environment.operations.get(name)
     if operation is None or not operation.is_proposable:
         detail = say("operation: {name} is not an operation that changes something and can be granted to a key.", name=quote(name))
-        raise refuse_faults(Fault("operation", "INVALID_VALUE", detail))
+        raise refuse_fault("operation", "INVALID_VALUE", detail)
     return operation
 
 
@@ -158,7 +158,7 @@ def _compute_identity(context: Context, call: Call, given: Input) -> str:
         detail = say(
             "The request contains a number of more than 64 bits, or something else that cannot be stored until it is approved."
         )
-        raise refuse_faults(Fault("input", "INVALID_VALUE", detail)) from None
+        raise refuse_fault("input", "INVALID_VALUE", detail) from None
 
 
 def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Mapping[str, Any]:

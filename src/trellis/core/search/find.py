@@ -15,7 +15,7 @@ from trellis.core.nodes import serialize_nodes
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.requests import serialize_request
 from trellis.core.webhooks import serialize_webhook
-from trellis.errors import Fault, refuse_faults
+from trellis.errors import refuse_fault
 from trellis.sentences import say
 from trellis.store import events, keys, lists, nodes, requests
 from trellis.store.keys import Key
@@ -110,7 +110,7 @@ def _find(context: Context) -> Outcome:
             unknown=quote(unknown[0]),
             sources=", ".join(sources),
         )
-        raise refuse_faults(Fault("resources", "INVALID_VALUE", detail))
+        raise refuse_fault("resources", "INVALID_VALUE", detail)
     wanted = _read(given.get(TEXT.name, TEXT.default), given.get("limit", _FEW))
     names = [name for name in chosen or (sources if wanted.text else ()) if context.call.actor.sees(name)]
     looked = {name: sources[name](context, wanted) for name in names}

@@ -13,7 +13,7 @@ from trellis.core.structure.document import FORMAT
 from trellis.core.structure.reach import find_section_reach, find_under, tell_no_such
 from trellis.core.structure.text import write_yaml
 from trellis.core.verbs import LIST, Response, Verb
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
 from trellis.sentences import say, say_many
 from trellis.store import events, nodes
@@ -75,7 +75,7 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
     exporter = _Exporter(context)
     under = given.get(_UNDER.name)
     if under is not None and (len(chosen) != 1 or not chosen[0].tree):
-        raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", say("under needs exactly one section, of a kind that is a tree.")))
+        raise refuse_fault(_UNDER.name, "INVALID_VALUE", say("under needs exactly one section, of a kind that is a tree."))
     document: dict[str, Any] = {"format": FORMAT, "name": slug(context.environment.community_name) or "community"}
     if under is not None:
         document["under"] = under
@@ -105,7 +105,7 @@ def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[
         detail = say(
             "sections: there is no section '{unknown}'; there are {names}.", unknown=unknown[0], names=", ".join(sorted(known))
         )
-        raise refuse_faults(Fault(_SECTIONS.name, "INVALID_VALUE", detail))
+        raise refuse_fault(_SECTIONS.name, "INVALID_VALUE", detail)
     may = [kind for kind in kinds if actor.may_at(kind.operation(LIST.name), context.now)]
     chosen = [kind for kind in kinds if kind.name in wanted] if wanted else may
     naming = any(kind.options or kind.group_fields for kind in chosen)
@@ -191,7 +191,7 @@ class _Exporter:
             return None
         root = find_under(self._context, kind, under, reach)
         if root is None:
-            raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", tell_no_such(kind, under)))
+            raise refuse_fault(_UNDER.name, "INVALID_VALUE", tell_no_such(kind, under))
         return root
 
     def _write_entry(self, kind: NodeKind, node: Node, external_id: str) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class _Exporter:
                 named=named,
                 value=", …" if len(without) > 20 else "",
             )
-            raise refuse_faults(Fault(_MISSING.name, "INVALID_VALUE", detail))
+            raise refuse_fault(_MISSING.name, "INVALID_VALUE", detail)
         paths: dict[int | None, str] = {}
         for node in found:
             step = slug(node.name) or f"{slug(kind.singular)}-{node.id}"

@@ -19,7 +19,7 @@ from trellis.core.structure.run import Options, Run
 from trellis.core.structure.text import LONGEST
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE, Body, Response, Verb
 from trellis.core.version import encode_large
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
 from trellis.sentences import say, say_many
 from trellis.store import events
@@ -165,7 +165,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     given.raise_faults()
     document = given.get("document")
     if not isinstance(document, Document):
-        raise refuse_faults(Fault("document", "MISSING_VALUE", say("document is needed: send a structure document.")))
+        raise refuse_fault("document", "MISSING_VALUE", say("document is needed: send a structure document."))
     read = {section.kind.name: section.kind for section in document.sections}
     if (groups := context.environment.group_kind) is not None:
         read[groups.name] = groups

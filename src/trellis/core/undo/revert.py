@@ -11,7 +11,7 @@ from trellis.core.operation import Context, Outcome
 from trellis.core.undo.response import Done, build_outcome
 from trellis.core.undo.undelete import drop_lost_groups, existing_groups, find_placement
 from trellis.core.version import check_precondition
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store import events, nodes, snapshots
 from trellis.store.events import Event
@@ -84,7 +84,7 @@ def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapsh
             seq=event.seq,
             singular=kind.singular,
         )
-        raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
+        raise refuse_fault("parentId", "INVALID_PARENT", detail)
     return Placement(now.parent_id, stays=True)
 
 

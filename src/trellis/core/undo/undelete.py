@@ -21,7 +21,7 @@ from trellis.core.nodes import (
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.undo.response import Done, LeftRecord, build_outcome
 from trellis.core.version import check_precondition
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import advise, mark, say
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
@@ -152,7 +152,7 @@ def _refuse_parent(kind: NodeKind, parent_id: int, unfit: Unfit, *, wanted: bool
     if wanted:
         told = say("parentId: {problem}.", problem=problem)
         detail = advise(told, say("Send another id, or null for the top level."))
-        return refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
+        return refuse_fault("parentId", "INVALID_PARENT", detail)
     return Refused(
         "PARENT_NEEDED",
         advise(

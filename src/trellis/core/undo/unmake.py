@@ -19,7 +19,7 @@ from trellis.core.undo.response import Done, build_outcome
 from trellis.core.undo.revert import deleted_since, refuse_changed
 from trellis.core.undo.undelete import existing_groups
 from trellis.core.version import check_precondition
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import join, say, say_many
 from trellis.store import events, nodes, siblings, snapshots
 from trellis.store.events import Event
@@ -47,7 +47,7 @@ def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
             seq=event.seq,
             singular=kind.singular,
         )
-        raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
+        raise refuse_fault("parentId", "INVALID_PARENT", detail)
     _refuse_changed_records(kind, context, event, root)
     if kind.is_group:
         _refuse_named(kind, context, event, root)

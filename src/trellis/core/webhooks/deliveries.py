@@ -9,7 +9,7 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.subscriptions import is_alarm
 from trellis.core.webhooks.crud import find_webhook
 from trellis.core.webhooks.message import TEST, build_headers, build_message, build_test_message
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store import events
 from trellis.store.events import Event
@@ -168,7 +168,7 @@ def _redeliver(context: Context) -> Outcome:
     one, since = context.input.get("delivery"), context.input.get("failedSince")
     if (one is None) == (since is None):
         detail = say("Send either delivery or failedSince.")
-        raise refuse_faults(Fault("delivery", "MISSING_VALUE", detail))
+        raise refuse_fault("delivery", "MISSING_VALUE", detail)
     count = outbox.restart(context.tx, webhook.id, context.now, delivery=one, failed_since=since)
     if one is not None and not count:
         raise Refused("INVALID_ID", say("This webhook has no delivery with the id {item}.", item=one), code=_MISSING["delivery"])

@@ -26,7 +26,7 @@ from tests.service_process import Service
 from trellis.admin import allowed, app
 from trellis.admin.app import Panel
 from trellis.compose import compose
-from trellis.core.admins.sessions import Client, insert_session
+from trellis.core.admins.sessions import insert_session
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -241,7 +241,7 @@ def let_in(gate: Gate, mira: int) -> LetIn:
 
     def let_in(page: Page, admin: int | None = None) -> None:
         now = format_timestamp(datetime.now(UTC))  # the service in its own process goes by the real clock
-        token = gate.store.write(lambda tx: insert_session(tx, admin or mira, Client("127.0.0.1", ""), now, "password")).result()
+        token = gate.store.write(lambda tx: insert_session(tx, admin or mira, "127.0.0.1", "", now, "password")).result()
         cookie: Any = {"name": "trellis_session", "value": token, "domain": "127.0.0.1", "path": "/admin"}
         page.context.add_cookies([cookie | {"httpOnly": True, "sameSite": "Lax"}])
         page.goto("/admin")

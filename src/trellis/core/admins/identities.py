@@ -6,7 +6,7 @@ the state up.
 """
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from trellis.core.admins.crud import (
     LOGIN,
@@ -28,13 +28,11 @@ from trellis.core.admins.sessions import (
     BY_PROVIDERS_FACTOR,
     BY_SIGN_ON,
     SESSION,
-    Client,
     confirm_session,
     describe_client,
     find_own_session,
-    insert_session,
+    start_session,
 )
-from trellis.core.admins.sign_in import is_known_browser
 from trellis.core.admins.sign_on import Purpose, SignOnRequest, open_state
 from trellis.core.factors import EVIDENCE, decode, is_spent, take_factor
 from trellis.core.fields import MAX_INTEGER, Boolean, Field, Input, Integer, Text, TextList, isolate, require
@@ -214,12 +212,8 @@ def _sign_on(context: Context) -> Outcome:
     _require_role(context.environment.sign_on, admin, given)
     factor, how = _take_factor(context, given, admin.id)
     _use(context, identity, request, given)
-    after: dict[str, Any] = {**describe_client(context, factor), "provider": context.environment.sign_on.name}
-    if not is_known_browser(context.tx, admin.login, given.get("browser", ""), context.now):
-        after["newBrowser"] = True
-    client = Client(after["address"], after["agent"])
-    token = insert_session(context.tx, admin.id, client, context.now, how, identity.issuer)
-    return Outcome({**after, "token": token}, admin.id, after=after, public=after)
+    told = {**describe_client(context, factor), "provider": context.environment.sign_on.name}
+    return start_session(context, admin, told, how, identity.issuer)
 
 
 def _confirm(context: Context) -> Outcome:

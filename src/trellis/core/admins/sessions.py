@@ -10,11 +10,11 @@ from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from trellis.core.actor import Actor
 from trellis.core.admins.roles import require_local_sign_in
-from trellis.core.admins.sign_in import is_known_browser
+from trellis.core.admins.sign_in import find_browser
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import EVIDENCE, mark_password, take_factor
 from trellis.core.fields import Boolean, Field, Text, TextList, invalid_id, require, shift_timestamp
@@ -23,7 +23,7 @@ from trellis.core.operation import Context, Environment, Operation, Outcome
 from trellis.core.roles import Permit
 from trellis.errors import Refused
 from trellis.sentences import say
-from trellis.store.admins import Session, administrators, sessions
+from trellis.store.admins import Administrator, Session, administrators, sessions
 from trellis.store.engine import Transaction
 
 _IDLE: Final = timedelta(hours=8)
@@ -131,14 +131,7 @@ def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:
     return gate.store.write(lambda tx: sessions.record_use(tx, session, now, address), quiet=True)
 
 
-class Client(NamedTuple):
-    """The address and the browser that somebody signs in from."""
-
-    address: str
-    agent: str
-
-
-def insert_session(tx: Transaction, admin: int, client: Client, now: str, how: str, issuer: str | None = None) -> str:
+def insert_session(tx: Transaction, admin: int, address: str, agent: str, now: str, how: str, issuer: str | None = None) -> str:
     """Insert a session for somebody who has just proved who they are; return the secret of its cookie."""
     token = generate_token()
     session = Session(
@@ -148,8 +141,8 @@ def insert_session(tx: Transaction, admin: int, client: Client, now: str, how: s
         seen_at=now,
         expires_at=shift_timestamp(now, _LIFETIME if issuer is None else _SIGN_ON_LIFETIME),
         confirmed_until=shift_timestamp(now, _CONFIRMED),
-        address=client.address,
-        agent=client.agent[:300],
+        address=address,
+        agent=agent[:300],
         confirmed_with=how,
         issuer=issuer,
     )
@@ -259,18 +252,21 @@ def _sign_in(context: Context) -> Outcome:
     if (mark := context.input.get(_MARK.name)) and mark != mark_password(admin.id, admin.digest):
         raise Refused("NO_PERMISSION", say("The password was changed meanwhile. Sign in with the new one."))
     factor, alone = take_factor(context, admin.id), bool(context.input.get(_ALONE.name))
-    after: dict[str, Any] = describe_client(context, factor)
     if admin.must_change and alone:  # the passkey may belong to whoever the new password is to shut out
         raise Refused("NO_PERMISSION", SET_BY_ANOTHER)
-    if not is_known_browser(context.tx, admin.login, context.input.get(BROWSER.name, ""), context.now):
-        after["newBrowser"] = True
     if not admin.has_password:  # then a passkey is accepted only after signing in at the provider
         raise Refused(
             "LOCAL_SIGN_IN_OFF", say("You have no password here. Sign in at the provider, and choose one under Your account.")
         )
     require_local_sign_in(context, admin)
-    how = _list_shown(factor, alone=alone)
-    token = insert_session(context.tx, admin.id, Client(after["address"], after["agent"]), context.now, how)
+    return start_session(context, admin, describe_client(context, factor), _list_shown(factor, alone=alone))
+
+
+def start_session(context: Context, admin: Administrator, told: dict[str, str], how: str, issuer: str | None = None) -> Outcome:
+    """Start a session for an administrator who has just proved who they are. `told` describes the sign-in, for its event."""
+    is_known = find_browser(context.tx, admin.login, context.input.get(BROWSER.name, ""), context.now)
+    after: dict[str, Any] = told if is_known else {**told, "newBrowser": True}
+    token = insert_session(context.tx, admin.id, told["address"], told["agent"], context.now, how, issuer)
     return Outcome({**after, "token": token}, admin.id, after=after, public=after)
 
 

@@ -177,11 +177,6 @@ def _wrong_from(what: str, address: str) -> str:
     return f"{what}/{find_network(address)}"
 
 
-def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> bool:
-    """Return whether somebody has recently signed in with this login in the browser that has this cookie."""
-    return bool(find_browser(tx, login, browser, now))
-
-
 def find_browser(tx: Transaction, login: str, browser: str, now: str) -> str:
     """Return the counter of the browser that has this cookie, or "" if nobody has recently signed in with this login in it."""
     subjects = tuple(_browser(token, login) for token in _split(browser))

@@ -130,7 +130,6 @@ def _refuse_size(kind: NodeKind, much: nodes.TooMuch) -> Refused:
 
 
 def _level(kind: NodeKind, context: Context) -> Outcome:
-    context.input.raise_faults()
     top = {"parentId": None} if kind.tree else {}
     query, page, per_page = build_query(kind, Input({**top, **context.input.values}))
     with refusing_large_pages():
@@ -141,7 +140,6 @@ def _level(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _ancestors(kind: NodeKind, context: Context) -> Outcome:
-    context.input.raise_faults()
     ids = context.input.get("ids", ())
     line = nodes.find_ancestors(context.tx, kind.name, ids)
     places = siblings.find_places(context.tx, kind.name, [*line])
@@ -151,5 +149,4 @@ def _ancestors(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _children(kind: NodeKind, context: Context) -> Outcome:
-    context.input.raise_faults()
     return Outcome(siblings.find_children(context.tx, kind.name, context.call.target or 0))

@@ -2,9 +2,9 @@
 
 from trellis.core.operation import Operation
 from trellis.core.proposals import creation, decision, reading
+from trellis.core.proposals.decision import find_overdue
 from trellis.core.proposals.effects import SHOWN
-from trellis.core.proposals.expiry import count_open, find_overdue
-from trellis.core.proposals.reading import FILTERS
+from trellis.core.proposals.reading import FILTERS, count_open
 
 __all__ = ["FILTERS", "SHOWN", "count_open", "find_overdue", "operations"]
 

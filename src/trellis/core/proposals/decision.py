@@ -1,4 +1,4 @@
-"""The operations that close a proposal: approve, reject, withdraw, expire."""
+"""The operations that close a proposal: approve, reject, withdraw, expire. The service closes those that nobody has decided on."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 from trellis.core.actor import TERMINAL, Actor, Approval, describe_actor
 from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Text, invalid_id, isolate
+from trellis.core.gate import Gate
 from trellis.core.keys import find_holder, redact_keys
 from trellis.core.operation import Access, Call, Context, Operation, Outcome
 from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_outdated
@@ -36,7 +37,9 @@ from trellis.store.proposals import Proposal
 _CODES: Final = {WITHDRAW.name: "1T115/8", APPROVE.name: "1T115/9", REJECT.name: "1T115/A"}
 _REASON: Final = Field("reason", Text(500), "Why.", example="Agreed with the gardeners.")
 _NEEDED: Final = replace(_REASON, type=Text(500, 1), required=True, example="It is still in use.")
-EXPIRE: Final = "proposals.expire"
+_EXPIRE: Final = "proposals.expire"
+_SERVICE: Final = Actor("service", None, "housekeeping", frozenset({_EXPIRE}))
+_MOST_OVERDUE: Final = 50  # at once
 
 
 def operations() -> tuple[Operation, ...]:
@@ -76,7 +79,7 @@ def operations() -> tuple[Operation, ...]:
             ("OWN_PROPOSAL", "MISSING_VALUE"),
         ),
         Operation(
-            name=EXPIRE,
+            name=_EXPIRE,
             summary="Close an expired proposal",
             doc="Done by the service itself. A proposal can no longer be approved once it expires.",
             run=_expire,
@@ -169,6 +172,13 @@ def _expire(context: Context) -> Outcome:
     if proposal.state != OPEN or find_state(proposal, context.now) != EXPIRED:
         return Outcome(serialize_proposal(context, proposal), proposal.id, happened=False)
     return _close(context, proposal, EXPIRED)
+
+
+def find_overdue(gate: Gate) -> list[Call]:
+    """Return the calls that close expired proposals, at most 50 of them. They cannot be approved even before they are closed."""
+    with gate.store.reading() as tx:
+        found = proposals.find_overdue(tx, gate.now(), _MOST_OVERDUE)
+    return [Call(_EXPIRE, _SERVICE, target=number) for number in found]
 
 
 def _find_to_decide(context: Context, verb: Verb) -> Proposal:

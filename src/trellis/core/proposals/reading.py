@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from trellis.core.fields import Field, NodeId, Text, invalid_id
+from trellis.core.gate import Gate
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, read_page, serialize_page
 from trellis.core.proposals.record import LOGGED, STATE, WHOLE, serialize_content, serialize_proposals
@@ -52,6 +53,12 @@ def operations() -> tuple[Operation, ...]:
         ),
         get,
     )
+
+
+def count_open(gate: Gate) -> int:
+    """Return how many proposals are open."""
+    now = gate.now()
+    return gate.store.read_single(lambda tx: proposals.count_open(tx, now))
 
 
 def _list(context: Context) -> Outcome:

@@ -51,9 +51,8 @@ from trellis.core.admins.sign_on import (
     seal_claims,
     unseal_claims,
 )
-from trellis.core.admins.tokens import is_open, make_link
+from trellis.core.admins.tokens import generate_visitor_token, is_open, is_visitor_token, make_link
 from trellis.core.admins.view import THEMES, set_view
-from trellis.core.admins.visitors import generate_visitor_token, is_visitor_token
 from trellis.core.operation import Operation
 
 __all__ = [

@@ -24,8 +24,8 @@ from trellis.core.fields import (
     find_midnights,
     find_zone,
     format_timestamp,
-    invalid_id,
     quote,
+    require_found,
     shift_timestamp,
 )
 from trellis.core.keys import find_key
@@ -197,9 +197,8 @@ def _keyless(context: Context) -> Outcome:
 
 
 def _get(context: Context) -> Outcome:
-    logged = requests.find(context.tx, context.call.target or 0)
-    if logged is None:
-        raise invalid_id(say("request"), context.call.target, "1T107/1")
+    target = context.call.target
+    logged = require_found(requests.find(context.tx, target or 0), say("request"), target, "1T107/1")
     return Outcome(serialize_request(logged) | {"event": _find_event(context, logged.request)})
 
 

@@ -14,8 +14,8 @@ from trellis.core.fields import (
     Suggestions,
     Text,
     Timestamp,
-    invalid_id,
     isolate,
+    require_found,
 )
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
@@ -80,9 +80,9 @@ def _check_key(context: Context, named: str) -> Outcome:
     )
 
 
-def _check_group(context: Context, number: int) -> Outcome:
+def _check_group(context: Context, holder: int) -> Outcome:
     given = context.input
-    group = find_group(context, number)
+    group = find_group(context, holder)
     resource, _, wanted = given.values["operation"].partition(".")
     kind = next((one for one in context.environment.kinds if one.name == resource), None)
     right = None if kind is None else next((one for one in list_rights(kind) if one.name == wanted), None)
@@ -94,9 +94,8 @@ def _check_group(context: Context, number: int) -> Outcome:
         raise refuse_fault("operation", "UNKNOWN_OPERATION", detail)
     if "id" not in given:
         raise refuse_fault("id", "MISSING_VALUE", say("id is needed: the node in which the group would have the right."))
-    node = nodes.find(context.tx, kind.name, given.values["id"])
-    if node is None:
-        raise invalid_id(kind.singular, given.values["id"], MISSING)
+    number = given.values["id"]
+    node = require_found(nodes.find(context.tx, kind.name, number), kind.singular, number, MISSING)
     how = describe_right(right.holders(node), group.id)
     where = say("in {singular} {id}", singular=kind.singular, id=node.id)
     detail = (
@@ -150,8 +149,7 @@ def check_node(context: Context, kind: NodeKind | None, node: int | None) -> Non
         return
     if kind is None:
         raise refuse_fault("id", "INVALID_VALUE", say("id: this operation is not about one node. Leave id out."))
-    if nodes.find(context.tx, kind.name, node) is None:
-        raise invalid_id(kind.singular, node, MISSING)
+    require_found(nodes.find(context.tx, kind.name, node), kind.singular, node, MISSING)
 
 
 _ANSWERS: Final[tuple[Field, ...]] = (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.core.fields import EVERYONE, invalid_id
+from trellis.core.fields import EVERYONE, require_found
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
 from trellis.errors import Refused
@@ -42,7 +42,4 @@ def find_group(context: Context, number: int) -> Node:
     kind = context.environment.group_kind
     if kind is None:
         raise Refused("NO_ENDPOINT", say("There are no groups."))
-    group = nodes.find(context.tx, kind.name, number)
-    if group is None:
-        raise invalid_id(kind.singular, number, MISSING)
-    return group
+    return require_found(nodes.find(context.tx, kind.name, number), kind.singular, number, MISSING)

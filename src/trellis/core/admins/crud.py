@@ -13,7 +13,7 @@ from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owne
 from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token
 from trellis.core.events import changed_members
-from trellis.core.fields import Boolean, Field, Input, Text, invalid_id, isolate, require
+from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
 from trellis.core.paging import PAGING, read_page, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_fault
@@ -198,10 +198,8 @@ def _serialize_identity(context: Context, identity: Identity) -> dict[str, Any]:
 
 def find_administrator(context: Context) -> Administrator:
     """Return the administrator that a call targets. Raises Refused (INVALID_ID)."""
-    admin = administrators.find(context.tx, context.call.target or 0)
-    if admin is None:
-        raise invalid_id(say("administrator"), context.call.target, "1T106/4")
-    return admin
+    target = context.call.target
+    return require_found(administrators.find(context.tx, target or 0), say("administrator"), target, "1T106/4")
 
 
 def _judge_link(context: Context) -> dict[str, str | None]:

@@ -17,7 +17,7 @@ from trellis.core.admins.roles import require_local_sign_in
 from trellis.core.admins.sign_in import find_browser
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import EVIDENCE, mark_password, take_factor
-from trellis.core.fields import Boolean, Field, Text, TextList, invalid_id, require, shift_timestamp
+from trellis.core.fields import Boolean, Field, Text, TextList, invalid_id, require, require_found, shift_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Environment, Operation, Outcome
 from trellis.core.roles import Permit
@@ -281,9 +281,7 @@ def find_own_session(context: Context) -> Session:
     """Return the session that a call names, which must be a live one of its target. Raises Refused (INVALID_ID)."""
     wanted = context.input.get("session")
     session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == wanted), None)
-    if session is None:
-        raise invalid_id(say("session"), wanted, "1T106/6")
-    return session
+    return require_found(session, say("session"), wanted, "1T106/6")
 
 
 def confirm_session(context: Context, session: Session, after: dict[str, Any], how: str) -> Outcome:

@@ -10,7 +10,7 @@ from trellis.core.factors.keys import SecretUnavailable, derive_secret
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import verify_creation
 from trellis.core.factors.proof import LONGEST_ANSWER, has_factor
-from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, invalid_id
+from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, require_found
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
@@ -232,10 +232,8 @@ def _reset(context: Context) -> Outcome:
 
 
 def _find_administrator(context: Context) -> Administrator:
-    admin = administrators.find(context.tx, context.call.target or 0)
-    if admin is None:
-        raise invalid_id(say("administrator"), context.call.target, "1T106/7")
-    return admin
+    target = context.call.target
+    return require_found(administrators.find(context.tx, target or 0), say("administrator"), target, "1T106/7")
 
 
 def _find_own(context: Context) -> Administrator:
@@ -248,9 +246,7 @@ def _find_own(context: Context) -> Administrator:
 
 def _find_passkey(context: Context, admin: Administrator, number: int) -> Passkey:
     found = next((one for one in passkeys.find_by_admin(context.tx, admin.id) if one.id == number), None)
-    if found is None:
-        raise invalid_id(say("passkey"), number, "1T106/8")
-    return found
+    return require_found(found, say("passkey"), number, "1T106/8")
 
 
 def _conclude_addition(

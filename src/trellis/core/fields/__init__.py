@@ -2,7 +2,7 @@
 
 from trellis.core.fields.choices import Boolean, Choice, Choices
 from trellis.core.fields.field import Field
-from trellis.core.fields.form import Form, Input, invalid_id, require
+from trellis.core.fields.form import Form, Input, invalid_id, require, require_found
 from trellis.core.fields.json_text import MAX_NAMES, parse_json
 from trellis.core.fields.lists import FormMapping, TextList, parse_json_text, split_list
 from trellis.core.fields.numbers import MAX_INTEGER, Integer, parse_whole_number
@@ -91,6 +91,7 @@ __all__ = [
     "parse_whole_number",
     "quote",
     "require",
+    "require_found",
     "sanitize_inline_html",
     "shift_timestamp",
     "split_list",

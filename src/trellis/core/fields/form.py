@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from trellis.core.fields.field import Field
 from trellis.core.fields.json_text import MAX_NAMES
@@ -32,6 +32,7 @@ class Input:
 
 
 _NOTHING: Final = Input({})
+T = TypeVar("T")
 
 
 class Form:
@@ -106,6 +107,13 @@ def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], st
         if f.required and f.name not in given.values and f.name not in at_fault
     )
     return Input(given.values, missing + given.faults)
+
+
+def require_found(found: T | None, resource: str, raw: object, code: str) -> T:
+    """Return the record that was found by an id. Raises Refused (INVALID_ID) if there is none."""
+    if found is None:
+        raise invalid_id(resource, raw, code)
+    return found
 
 
 def invalid_id(resource: str, raw: object, code: str, *, is_external: bool = False) -> Refused:

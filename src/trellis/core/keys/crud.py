@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from trellis.core.dialect import TRELLIS
 from trellis.core.events import changed_members
-from trellis.core.fields import Input, Suggestions, invalid_id, isolate, require, shift_timestamp
+from trellis.core.fields import Input, Suggestions, isolate, require, require_found, shift_timestamp
 from trellis.core.keys.bounds import are_bounds_widened, settle_bounds
 from trellis.core.keys.expiry import settle_expiry
 from trellis.core.keys.fields import (
@@ -179,10 +179,7 @@ def _get(context: Context) -> Outcome:
 def find_key(context: Context, number: int | None = None) -> Key:
     """Return the key that a call targets, or the one with this number. Raises Refused (INVALID_ID)."""
     number = context.call.target if number is None else number
-    key = keys.find(context.tx, number or 0)
-    if key is None:
-        raise invalid_id(say("key"), number, "1T105/2")
-    return key
+    return require_found(keys.find(context.tx, number or 0), say("key"), number, "1T105/2")
 
 
 def find_unrevoked(context: Context, number: int | None = None) -> Key:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trellis.core.actor import DELIVERY
 from trellis.core.events import changed_members
-from trellis.core.fields import Field, Input, Integer, Suggestions, Text, invalid_id, require, shift_timestamp
+from trellis.core.fields import Field, Input, Integer, Suggestions, Text, require, require_found, shift_timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome, Trace
 from trellis.core.paging import PAGING, read_page, serialize_page
 from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_subscribed, is_webhook_widened
@@ -150,10 +150,7 @@ def _is_widened(old: Webhook, new: Webhook) -> bool:
 
 def find_webhook(context: Context, code: str) -> Webhook:
     """Return the webhook that a call is about; refuse an id that does not exist."""
-    webhook = endpoints.find(context.tx, context.call.target or 0)
-    if webhook is None:
-        raise invalid_id(say("webhook"), context.call.target, code)
-    return webhook
+    return require_found(endpoints.find(context.tx, context.call.target or 0), say("webhook"), context.call.target, code)
 
 
 def _trace(context: Context, number: int) -> Trace:

@@ -4,7 +4,7 @@ import secrets
 from typing import Any, Final
 
 from trellis.core.alarms import build_alarm_message
-from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, invalid_id
+from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, require_found
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.subscriptions import is_alarm
 from trellis.core.webhooks.crud import find_webhook
@@ -108,9 +108,8 @@ def _serialize_attempt(attempt: Attempt) -> dict[str, Any]:
 
 
 def _get(context: Context) -> Outcome:
-    delivery = log.find(context.tx, context.call.target or 0)
-    if delivery is None:
-        raise invalid_id(say("delivery"), context.call.target, _MISSING["get"])
+    target = context.call.target
+    delivery = require_found(log.find(context.tx, target or 0), say("delivery"), target, _MISSING["get"])
     attempts = log.list_attempts(context.tx, (delivery.id,)).get(delivery.id, [])
     event = None if delivery.seq is None else events.find(context.tx, delivery.seq)
     shown = event is None or not is_alarm(delivery.type) or context.call.actor.sees(event.resource)

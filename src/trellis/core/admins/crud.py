@@ -12,7 +12,7 @@ from trellis.core.admins.passwords import SHORTEST, NewPassword, find_breach, fi
 from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owner, serialize_role
 from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token
-from trellis.core.events import changed_members
+from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
 from trellis.core.paging import PAGING, read_page, serialize_page
@@ -373,14 +373,5 @@ def _enable(context: Context) -> Outcome:
 
 
 def save_administrator(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
-    """Write an administrator if something has changed; return the outcome of the operation that changed it.
-
-    `also` names changes that the serialised administrator does not show, such as a new password.
-    """
-    before, after = serialize_administrator(old), serialize_administrator(new)
-    changed = changed_members(before, after) + also
-    if not changed:
-        return Outcome(before, happened=False)
-    administrators.update(context.tx, replace(new, updated_at=context.at))
-    after["updatedAt"] = context.at
-    return Outcome(after, old.id, before, after, changed)
+    """Write an administrator if something has changed; `also` names changes that the serialised one does not show."""
+    return save_change(context, old, new, serialize_administrator, administrators.update, also)

@@ -9,6 +9,7 @@ from trellis.core.events.event import (
     event_type,
     event_types,
     list_types,
+    save_change,
     serialize_event,
     show_event,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "operations",
     "refuse_overdue",
     "refuse_undone",
+    "save_change",
     "serialize_event",
     "serialize_with_undo",
     "show_event",

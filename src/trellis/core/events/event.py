@@ -1,15 +1,16 @@
 """An event: built from a successful write, named by its type, serialised for readers."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from trellis.core.actor import Actor
 from trellis.core.fields import Input, Invalid, Suggestions, TextList, quote
-from trellis.core.operation import Call, Operation, Outcome
+from trellis.core.operation import Call, Context, Operation, Outcome
 from trellis.core.verbs import SHARED, past_tense, singular_of
 from trellis.errors import Fault, raise_faults
 from trellis.sentences import mark, say
+from trellis.store.engine import Transaction
 from trellis.store.events import Event, Wanted
 
 
@@ -40,6 +41,27 @@ def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, cha
 def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the members in which two records differ, ignoring `updatedAt`."""
     return tuple(name for name in after if name != "updatedAt" and before.get(name) != after[name])
+
+
+def save_change(
+    context: Context,
+    old: Any,
+    new: Any,
+    serialize: Callable[[Any], dict[str, Any]],
+    update: Callable[[Transaction, Any], object],
+    also: tuple[str, ...] = (),
+) -> Outcome:
+    """Write a stored record that has an `id` if something has changed; return the outcome of the operation that changed it.
+
+    `also` names changes that the serialised record does not show, such as a new secret.
+    """
+    before, after = serialize(old), serialize(new)
+    changed = changed_members(before, after) + also
+    if not changed:
+        return Outcome(before, happened=False)
+    update(context.tx, replace(new, updated_at=context.at))
+    after["updatedAt"] = context.at
+    return Outcome(after, old.id, before, after, changed)
 
 
 # --- event types -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.actor import Actor
-from trellis.core.events import changed_members
+from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Invalid, Text, invalid_id, isolate, quote
 from trellis.core.keys import redact_keys
 from trellis.core.operation import Context, Operation, Outcome
@@ -163,12 +163,7 @@ def _update(context: Context) -> Outcome:
     )
     of_same = [saved for saved, _ in filters.read_all(context.tx, old.admin_id) if saved.admin_id == old.admin_id]
     _require_other_names(new, of_same)
-    before, after = _serialize(old), _serialize(new)
-    if not (changed := changed_members(before, after)):
-        return Outcome(before, happened=False)
-    filters.update(context.tx, replace(new, updated_at=context.at))
-    after["updatedAt"] = context.at
-    return Outcome(after, old.id, before, after, changed)
+    return save_change(context, old, new, _serialize, filters.update)
 
 
 def _delete(context: Context) -> Outcome:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from trellis.core.dialect import TRELLIS
-from trellis.core.events import changed_members
+from trellis.core.events import save_change
 from trellis.core.fields import Input, Suggestions, isolate, require, require_found, shift_timestamp
 from trellis.core.keys.bounds import are_bounds_widened, settle_bounds
 from trellis.core.keys.expiry import settle_expiry
@@ -238,18 +238,8 @@ def _revoke(context: Context) -> Outcome:
 
 
 def save_key(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
-    """Write a key if something has changed; return the outcome of the operation that changed it.
-
-    `also` names changes that the serialised key does not show, such as a new secret.
-    """
-    before, after = serialize_key(old, context.now), serialize_key(new, context.now)
-    changed = changed_members(before, after) + also
-    if not changed:
-        return Outcome(before, happened=False)
-    new = replace(new, updated_at=context.at)
-    keys.update(context.tx, new)
-    after["updatedAt"] = context.at
-    return Outcome(after, old.id, before, after, changed)
+    """Write a key if something has changed; `also` names changes that the serialised key does not show, such as a new secret."""
+    return save_change(context, old, new, lambda key: serialize_key(key, context.now), keys.update, also)
 
 
 def _with_secret(after: Mapping[str, Any], secret: Secret) -> dict[str, Any]:

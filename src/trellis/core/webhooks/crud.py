@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from trellis.core.actor import DELIVERY
-from trellis.core.events import changed_members
+from trellis.core.events import save_change
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, require, require_found, shift_timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome, Trace
 from trellis.core.paging import PAGING, read_page, serialize_page
@@ -278,13 +278,7 @@ def _disable(context: Context) -> Outcome:
 
 
 def _save(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = ()) -> Outcome:
-    before, after = serialize_webhook(old, context.now), serialize_webhook(new, context.now)
-    changed = changed_members(before, after) + also
-    if not changed:
-        return Outcome(before, happened=False)
-    endpoints.update(context.tx, replace(new, updated_at=context.at))
-    after["updatedAt"] = context.at
-    return Outcome(after, old.id, before, after, changed)
+    return save_change(context, old, new, lambda webhook: serialize_webhook(webhook, context.now), endpoints.update, also)
 
 
 def _judge_alarms(context: Context, wanted: Collection[str]) -> None:

@@ -19,14 +19,8 @@ class Endpoint:
         return {"type": "string", "format": "uri", "pattern": "^https?://", "minLength": 8, "maxLength": 2048}
 
 
-@dataclass(frozen=True, slots=True)
-class EventNames:
+class EventNames(TextList):
     """A list of events and patterns of events. Whether they exist is checked when the operation runs."""
-
-    widget: str = "text"
-
-    def parse(self, raw: Any) -> tuple[str, ...]:
-        return TextList().parse(raw)
 
     def schema(self) -> dict[str, Any]:
         name = {"type": "string", "pattern": r"^(\*|[a-z]+\.([a-z_]+|\*))$"}

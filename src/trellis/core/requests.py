@@ -20,6 +20,7 @@ from trellis.core.fields import (
     IpAddress,
     Text,
     Timestamp,
+    Type,
     ZoneName,
     find_midnights,
     find_zone,
@@ -43,10 +44,8 @@ METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(Type):
     """An HTTP status such as 404, or a class such as 4xx."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> str | None:
         text = str(raw if raw is not None else "").strip().lower()

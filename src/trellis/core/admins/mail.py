@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from trellis.core.admins.tokens import is_open, make_link
 from trellis.core.alarms import ALARMS
-from trellis.core.fields import Field, Invalid, TextList, quote, shift_timestamp
+from trellis.core.fields import Field, Invalid, TextList, Type, quote, shift_timestamp
 from trellis.core.operation import Context, Outcome
 from trellis.sentences import say
 from trellis.store import mail
@@ -41,10 +41,8 @@ class EmailAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class AlarmNames:
+class AlarmNames(Type):
     """The names of alarms; `*` means all, including those of later releases."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[str, ...]:
         names = TextList().parse(raw)

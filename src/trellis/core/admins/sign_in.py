@@ -19,7 +19,7 @@ from trellis.core.actor import Actor
 from trellis.core.admins.passwords import LONGEST, password_matches, renew_digest
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import find_service_key, mark_password, sign
-from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, shift_timestamp
+from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, Type, shift_timestamp
 from trellis.core.gate import Gate
 from trellis.core.networks import find_network
 from trellis.core.operation import Call, Context, Operation, Outcome
@@ -248,10 +248,8 @@ MINUTE: Final = 16  # characters of a timestamp up to its minute
 
 
 @dataclass(frozen=True, slots=True)
-class _CountedAddress:
+class _CountedAddress(Type):
     """An address as failures were counted by it. Earlier releases counted whatever a proxy passed on in place of an address."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> str:
         return str(raw)

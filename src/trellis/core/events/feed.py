@@ -21,6 +21,7 @@ from trellis.core.fields import (
     Text,
     TextList,
     Timestamp,
+    Type,
     parse_whole_number,
     quote,
 )
@@ -46,10 +47,8 @@ _TYPES: Final = ", ".join(ACTOR_TYPES)
 
 
 @dataclass(frozen=True, slots=True)
-class ActorReference:
+class ActorReference(Type):
     """An actor, written as its type and id, `key:3`, or all of a type: `key`, `admin`, `terminal`, `service`."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> ActorName:
         if isinstance(raw, str) and raw in ACTOR_TYPES:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trellis.core.fields.lists import split_list
-from trellis.core.fields.type import Invalid, quote
+from trellis.core.fields.type import Invalid, Type, quote
 from trellis.sentences import say
 
 
@@ -49,11 +49,10 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Type):
     """One or several of the words of a choice: a JSON list, or `one,two`."""
 
     choice: Choice
-    widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[str, ...]:
         parts = split_list(raw)

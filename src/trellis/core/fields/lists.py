@@ -6,7 +6,7 @@ from typing import Any
 
 from trellis.core.fields.json_text import parse_json
 from trellis.core.fields.text import Text
-from trellis.core.fields.type import Invalid, quote
+from trellis.core.fields.type import Invalid, Type, quote
 from trellis.sentences import say
 
 
@@ -19,12 +19,11 @@ class FormMapping(dict[str, Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class TextList:
+class TextList(Type):
     """A list of words: a JSON list, or `one,two`. Order is kept, duplicates are not."""
 
     most: int = 200
     least: int = 0
-    widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[str, ...]:
         parts = split_list(raw)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.core.fields.lists import FormMapping, parse_json_text, split_list
 from trellis.core.fields.numbers import parse_whole_number
-from trellis.core.fields.type import Invalid, quote
+from trellis.core.fields.type import Invalid, Type, quote
 from trellis.sentences import Sentence, advise, say
 
 MAX_ID: Final = 2**63 - 1
@@ -34,7 +34,7 @@ class NodeId:
 
 
 @dataclass(frozen=True, slots=True)
-class ExternalId:
+class ExternalId(Type):
     """The id of a node in another system: 1 to 255 visible characters. null and the empty string mean none, if `nullable`.
 
     It is never one or two dots: clients remove such a segment from a path before they send it (RFC 3986, 5.2.4). A node cannot be
@@ -42,7 +42,6 @@ class ExternalId:
     """
 
     nullable: bool = False
-    widget: str = "text"
 
     def parse(self, raw: Any) -> str | None:
         if self.nullable and raw in (None, ""):
@@ -65,11 +64,10 @@ class ExternalId:
 
 
 @dataclass(frozen=True, slots=True)
-class ExternalIds:
+class ExternalIds(Type):
     """A list of at most `most` external ids: a JSON list, or `a,b`. Order and duplicates are ignored."""
 
     most: int = 1000
-    widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[str, ...]:
         parts = split_list(raw)
@@ -136,11 +134,10 @@ class ChildrenFate:
 
 
 @dataclass(frozen=True, slots=True)
-class Ids:
+class Ids(Type):
     """A list of at most `most` ids: a JSON list, or `1,2,3`. Order and duplicates are ignored."""
 
     most: int = 1000
-    widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[int, ...]:
         parts = split_list(raw)
@@ -153,11 +150,10 @@ class Ids:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedIds:
+class OrderedIds(Type):
     """A list of 1 to `most` ids in an order, each once: a JSON list, or `3,1,2`."""
 
     most: int = 1000
-    widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[int, ...]:
         parts = split_list(raw)

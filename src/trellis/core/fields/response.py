@@ -8,9 +8,7 @@ from trellis.core.fields.type import Invalid, Type
 from trellis.sentences import say
 
 
-class _Returned:
-    __slots__ = ()
-
+class _Returned(Type):
     def parse(self, raw: Any) -> Any:
         del raw
         raise Invalid(say("is only returned, never accepted."))
@@ -21,7 +19,6 @@ class ObjectOf(_Returned):
     """An object of these fields; without any, an object of any shape."""
 
     fields: tuple[Field, ...] = ()
-    widget: str = "text"
 
     def schema(self) -> dict[str, Any]:
         if not self.fields:
@@ -39,18 +36,16 @@ class ListOf(_Returned):
     """A list of objects of these fields."""
 
     fields: tuple[Field, ...]
-    widget: str = "text"
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": ObjectOf(self.fields).schema()}
 
 
 @dataclass(frozen=True, slots=True)
-class Nullable:
+class Nullable(Type):
     """A value of another type, or null."""
 
     type: Type
-    widget: str = "text"
 
     def parse(self, raw: Any) -> Any:
         return None if raw is None else self.type.parse(raw)

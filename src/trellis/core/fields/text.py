@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from trellis.core.fields.type import CONTROLS, Invalid, quote
+from trellis.core.fields.type import CONTROLS, Invalid, Type, quote
 from trellis.core.passwords import NODE, Plain
 from trellis.invisible import find_invisible
 from trellis.sentences import say
@@ -234,10 +234,8 @@ class Url:
 
 
 @dataclass(frozen=True, slots=True)
-class IpAddress:
+class IpAddress(Type):
     """An IPv4 or IPv6 address; null or "" means none."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> str | None:
         if raw in (None, ""):

@@ -31,6 +31,7 @@ class Type(Protocol):
     @property
     def widget(self) -> str:
         """The form control for entering it: text, textarea, number, checkbox, select, color, url, password, …."""
+        return "text"
 
     def parse(self, raw: Any) -> Any:
         """Return the value to store; raise Invalid if it is not allowed."""
@@ -48,10 +49,8 @@ def quote(raw: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Anything:
+class Anything(Type):
     """A value that is accepted and ignored."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> None:
         del raw

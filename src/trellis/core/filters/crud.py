@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.actor import Actor
 from trellis.core.events import save_change
-from trellis.core.fields import Boolean, Field, Invalid, Text, invalid_id, isolate, quote
+from trellis.core.fields import Boolean, Field, Invalid, Text, Type, invalid_id, isolate, quote
 from trellis.core.keys import redact_keys
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused, refuse_fault
@@ -34,11 +34,10 @@ _NO_FILTER: Final = "1T118/1"
 
 
 @dataclass(frozen=True, slots=True)
-class FilterQuery:
+class FilterQuery(Type):
     """The query of a URL, without the place in the list and without empty parts."""
 
     longest: int = 1000
-    widget: str = "text"
 
     def parse(self, raw: Any) -> str:
         text = Text(self.longest).parse(raw).removeprefix("?")

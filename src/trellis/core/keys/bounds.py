@@ -16,6 +16,7 @@ from trellis.core.fields import (
     Input,
     Integer,
     Invalid,
+    Type,
     parse_json_text,
     parse_whole_number,
     quote,
@@ -31,10 +32,8 @@ _MOST: Final = 500  # bounds of one key
 
 
 @dataclass(frozen=True, slots=True)
-class References:
+class References(Type):
     """Records by resource and id, such as `forums:12`. The id alone is enough if the operation is about only one resource."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[str, ...] | None:
         if raw is None:

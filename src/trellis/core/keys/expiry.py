@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from trellis.core.fields import Invalid, Timestamp, quote, shift_timestamp
+from trellis.core.fields import Invalid, Timestamp, Type, quote, shift_timestamp
 from trellis.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
-class Expiry:
+class Expiry(Type):
     """When a key expires: a timestamp, a duration from now such as 90d or 12h, or null for never."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> str | timedelta | None:
         if raw in (None, "", "never"):

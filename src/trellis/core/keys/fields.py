@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final
 
 from trellis.core.dialect import DIALECTS, TRELLIS
-from trellis.core.fields import Boolean, Choice, Field, Ids, Integer, Invalid, Text, TextList, quote, split_list
+from trellis.core.fields import Boolean, Choice, Field, Ids, Integer, Invalid, Text, TextList, Type, quote, split_list
 from trellis.core.keys.bounds import MEMBERS, BoundsByOperation
 from trellis.core.keys.expiry import Expiry
 from trellis.core.keys.presets import WORDS
@@ -18,10 +18,8 @@ FOR_TRYING: Final = "Made to try operations in the reference. It ends by itself 
 
 
 @dataclass(frozen=True, slots=True)
-class Networks:
+class Networks(Type):
     """A list of addresses and CIDR networks; an empty list means every address."""
-
-    widget: str = "text"
 
     def parse(self, raw: Any) -> list[str]:
         parts = split_list(raw if raw is not None else [])

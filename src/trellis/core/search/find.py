@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from trellis.core.events import show_event
-from trellis.core.fields import MAX_ID, Field, Integer, Invalid, Text, TextList, parse_whole_number, quote
+from trellis.core.fields import MAX_ID, Field, Integer, Invalid, Text, TextList, Type, parse_whole_number, quote
 from trellis.core.keys import find_public_part, redact_keys, serialize_key
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import serialize_nodes
@@ -30,11 +30,10 @@ _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{8,128}")
 
 
 @dataclass(frozen=True, slots=True)
-class SearchText:
+class SearchText(Type):
     """The text that somebody searches for. A whole key is refused, since its secret part has no business in a search."""
 
     longest: int = 200
-    widget: str = "text"
 
     def parse(self, raw: Any) -> str:
         value = Text(self.longest).parse(raw)

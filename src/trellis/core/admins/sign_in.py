@@ -75,7 +75,7 @@ class Proven(NamedTuple):
 def find_lane(gate: Gate, credentials: Credentials) -> str:
     """Return the lane in which a password waits to be checked: that of a known browser, or else that of the address."""
     with gate.store.reading() as tx:
-        known = _find_known_browser(tx, credentials, gate.now())
+        known = find_browser(tx, credentials.login, credentials.browser, gate.now())
     return f"{PEOPLE}/{known}" if known else address_lane(credentials.address)
 
 
@@ -221,16 +221,11 @@ def _find_wait(kept: dict[str, Attempts], now: str) -> int:
 
 def _limits(tx: Transaction, credentials: Credentials, now: str) -> dict[str, _Limit]:
     """Return the counters that an attempt is checked against, each with its limit."""
-    if known := _find_known_browser(tx, credentials, now):
+    if known := find_browser(tx, credentials.login, credentials.browser, now):
         return {known: _BROWSER}
     login = administrators.fold_login(credentials.login)
     account = sign(find_service_key(tx), "login", login)[:_LOGIN_SIZE].hex()  # the login may not exist: a wait does not reveal it
     return {f"account/{account}": _ACCOUNT, f"account/{account}/{find_network(credentials.address)}": _ADDRESS}
-
-
-def _find_known_browser(tx: Transaction, credentials: Credentials, now: str) -> str:
-    """Return the counter of a browser that has recently signed in to this account; otherwise ""."""
-    return find_browser(tx, credentials.login, credentials.browser, now)
 
 
 def _browser(token: str, login: str) -> str:

@@ -1,6 +1,6 @@
 """The operations that change or revoke several keys, all or none of them, by running the operation for one key on each."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -44,16 +44,13 @@ def _build(single: str, summary: str, doc: str, fields: tuple[Field, ...]) -> Op
         (_IDS, *fields),
         writes=True,
         is_change_set=True,
-        calls=_call_each(single),
+        calls=partial(_list_calls, single),
     )
 
 
-def _call_each(single: str) -> Callable[[Call, Input], Iterator[Call]]:
-    def list_calls(call: Call, given: Input) -> Iterator[Call]:
-        for number in given.get("ids", ()):
-            yield call._replace(operation=single, raw=_leave_out_ids(call.raw), target=number)
-
-    return list_calls
+def _list_calls(single: str, call: Call, given: Input) -> Iterator[Call]:
+    for number in given.get("ids", ()):
+        yield call._replace(operation=single, raw=_leave_out_ids(call.raw), target=number)
 
 
 def _leave_out_ids(raw: Mapping[str, Any]) -> dict[str, Any]:

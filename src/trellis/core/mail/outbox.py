@@ -6,7 +6,6 @@ servers can drop it; but an invitation, which has a new link, under another one.
 """
 
 import random
-from collections.abc import Sequence
 from datetime import timedelta
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -114,7 +113,7 @@ def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader,
         # Each attempt makes a new link, since the previous one is not stored: only the link in the newest mail is valid.
         return write_invitation(environment, reader.name, *make_link(tx, reader.id, now))
     chosen = _choose(tx, environment, reader, (due.first or 0, due.last or 0), MOST + 1)
-    told = _find_events(tx, chosen[:MOST])
+    told = {event.seq: event for event in events.find_many(tx, [alarm.event for alarm in chosen[:MOST]])}
     return write_alarms(environment, chosen[:MOST], told, more=len(chosen) > MOST) if told else None
 
 
@@ -125,10 +124,6 @@ def _find_language(tx: Transaction, due: Mail, reader: Reader) -> str:
     newest = events.read_page(tx, {"resource": "admins", "resource_id": reader.id}, 1, None, newest_first=True)
     inviter = mail.find_reader(tx, newest[0].actor["id"]) if newest and newest[0].actor["type"] == "admin" else None
     return inviter.language if inviter is not None else ""
-
-
-def _find_events(tx: Transaction, chosen: Sequence[Alarm]) -> dict[int, events.Event]:
-    return {event.seq: event for event in events.find_many(tx, [alarm.event for alarm in chosen])}
 
 
 def settle(tx: Transaction, taken: Mail, error: str | None, *, is_final: bool = False) -> None:

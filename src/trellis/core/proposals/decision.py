@@ -227,7 +227,7 @@ def _build_call(context: Context, proposal: Proposal, content: Mapping[str, Any]
     """
     return context.call._replace(
         operation=proposal.operation,
-        actor=_find_proposer(context, proposal),
+        actor=_PROPOSERS[proposal.actor_type](context, proposal),
         raw=content.get("input") or {},
         target=proposal.target,
         expected=(),
@@ -247,11 +247,6 @@ def _find_call(context: Context) -> tuple[str, Mapping[str, Any]] | None:
     return None if proposal is None or not content else (proposal.operation, content.get("input") or {})
 
 
-def _find_proposer(context: Context, proposal: Proposal) -> Actor:
-    """Return the actor who proposed, with the grants that it has now. Raises Refused if it has no rights any more."""
-    return _PROPOSERS[proposal.actor_type](context, proposal)
-
-
 def _find_administrator(context: Context, proposal: Proposal) -> Actor:
     found = administrators.find(context.tx, proposal.actor_id)
     if found is None or found.disabled_at is not None:
@@ -262,6 +257,7 @@ def _find_administrator(context: Context, proposal: Proposal) -> Actor:
     return Actor.administrator(found.id, found.name, context.environment.permits.find(found.role, found.kinds))
 
 
+# Each finds the actor who proposed, with the grants that it has now, and raises Refused if it has no rights any more.
 _PROPOSERS: Final[Mapping[str, Callable[[Context, Proposal], Actor]]] = {
     "key": lambda context, proposal: find_holder(context.tx, proposal.actor_id, context.now),
     "admin": _find_administrator,

@@ -192,7 +192,8 @@ class Run:
 
         Returns their ids, with None for each that was refused.
         """
-        raws = [self._describe_new(scope, entry, parent) for entry in entries]
+        parents = {"parentId": parent} if scope.kind.tree else {}
+        raws = [self._find_differences(scope, entry, None) | parents for entry in entries]
         raws[0] |= _place_behind(scope, parent, before)
         steps = [Step(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)]
         if len(steps) == 1:
@@ -205,9 +206,6 @@ class Run:
             made += self._create(scope, [entry], parent, before)
             before = made[-1] or before
         return made
-
-    def _describe_new(self, scope: Scope, entry: Entry, parent: int | None) -> dict[str, Any]:
-        return self._find_differences(scope, entry, None) | ({"parentId": parent} if scope.kind.tree else {})
 
     def _keep_created(
         self, scope: Scope, entries: Sequence[Entry], outcomes: list[Outcome], parent: int | None, before: int | None
@@ -249,7 +247,8 @@ class Run:
         together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])
         for top in (top for top in tops if top not in together):
             node, below = scope.nodes[top], list(scope.walk_below(top))
-            if (other := self._find_managed_elsewhere(scope, top, gone)) is not None:
+            kept = (scope.nodes[i] for i in below if i in scope.nodes and i not in gone)  # nodes that another document manages
+            if (other := next(kept, None)) is not None:
                 self._faults.append((scope.section.place, _tell_managed_elsewhere(scope.kind, node, other)))
                 continue
             raw = {"deleteChildrenOrMove": -1} if below else {}
@@ -270,10 +269,6 @@ class Run:
         for parent in {scope.nodes[leaf].parent_id for leaf in gone}:
             scope.children[parent] = [node for node in scope.children[parent] if node not in gone]
         return gone
-
-    def _find_managed_elsewhere(self, scope: Scope, top: int, gone: set[int]) -> nodes.Node | None:
-        """Return a node below one that is to be deleted which another document manages; None if there is none."""
-        return next((scope.nodes[i] for i in scope.walk_below(top) if i in scope.nodes and i not in gone), None)
 
     # --- ordering -------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ def _restore_rows(
     groups = existing_groups(context)
     lost: set[int] = set()
     for batch in nodes.split_into_batches([node.id, *below]):
-        _refuse_taken_since(kind, context, seq, batch)
+        refuse_taken(kind, context, snapshots.list_external_ids(context.tx, seq, kind.name, batch), None)
 
     def back(ids: Sequence[int]) -> None:  # read in batches, so that other threads of this process can run in between
         for snapshot in snapshots.walk(context.tx, seq, [(kind.name, number) for number in ids]):
@@ -83,11 +83,6 @@ def _refuse_existing(kind: NodeKind, context: Context, event: Event, ids: Sequen
             id=min(there),
         )
         raise Refused("NOT_RESTORABLE", told)
-
-
-def _refuse_taken_since(kind: NodeKind, context: Context, seq: int, ids: Sequence[int]) -> None:
-    """Refuse if another node has taken the external id of a node that is to be restored."""
-    refuse_taken(kind, context, snapshots.list_external_ids(context.tx, seq, kind.name, ids), None)
 
 
 def _current_node(kind: NodeKind, context: Context, node: int) -> Node:

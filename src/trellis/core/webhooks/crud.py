@@ -144,10 +144,6 @@ def webhook_version(webhook: Mapping[str, Any]) -> str:
     return compute_version(encode_json([webhook[field.name] for field in SETTINGS]))
 
 
-def _is_widened(old: Webhook, new: Webhook) -> bool:
-    return is_webhook_widened(asdict(old), asdict(new))
-
-
 def find_webhook(context: Context, code: str) -> Webhook:
     """Return the webhook that a call is about; refuse an id that does not exist."""
     return require_found(endpoints.find(context.tx, context.call.target or 0), say("webhook"), context.call.target, code)
@@ -220,7 +216,7 @@ def _update(context: Context) -> Outcome:
     _judge_alarms(context, wanted if is_switched_on or new.url != old.url else wanted - had)
     if new.enabled != old.enabled:
         new.disabled_at, new.disabled_because = (None if new.enabled else context.now), None
-    if is_switched_on or _is_widened(old, new):
+    if is_switched_on or is_webhook_widened(asdict(old), asdict(new)):
         new.maker = context.call.actor.serialize()
     skip = bool(given.get(SKIP.name))
     if skip or new.events != list(old.events):

@@ -4,7 +4,7 @@ import pytest
 
 from tests.community import Community
 from tests.fixture_types import Clock, MakeKey, Run
-from trellis.core.access import holders
+from trellis.core.access import check
 from trellis.errors import Refused
 
 
@@ -31,7 +31,7 @@ def test_it_lists_those_that_may_on_this_node_and_no_others(run: Run, key: MakeK
 
 
 def test_pages_and_however_many_there_are(run: Run, key: MakeKey, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holders, "_AT_ONCE", 2)
+    monkeypatch.setattr(check, "_AT_ONCE", 2)
     for number in range(5):
         key("forums.list", name=f"Key {number}")
     page = run("access.keys", operation="forums.list", perPage=2, page=2)

@@ -1,4 +1,4 @@
-"""The operation that reports whether a key or a group may do something, and if not, which condition is not met."""
+"""The operations that report whether a key or a group may do something, and if not why, and which keys may run an operation."""
 
 from typing import Final
 
@@ -20,6 +20,7 @@ from trellis.core.fields import (
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.paging import PAGING, read_page, serialize_page
 from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
@@ -34,22 +35,23 @@ _HOLDER: Final = Field(
     required=True,
     example="1",
 )
-OPERATION_FIELD: Final = Field(
+_OPERATION: Final = Field(
     "operation",
     Text(100, 1),
     "What to check: the operation that a key would run or, for a group, the right that it would have, such as forums.read.",
     required=True,
     example="forums.delete",
 )
-NODE: Final = Field(
+_NODE: Final = Field(
     "id",
     NodeId(),
     "The node to check; required for a group. Without it, the response says whether a key may run the operation at all.",
 )
-ADDRESS: Final = Field("address", IpAddress(), "The address that the key is used from. The default is any of the key's addresses.")
-AT: Final = Field("at", Timestamp(nullable=True), "The time to check for; the default is now.")
-DRY: Final = Field("asDryRun", Boolean(), "Whether to check for a dry run.", default=False)
-_FIELDS: Final = (_HOLDER, OPERATION_FIELD, NODE, ADDRESS, AT, DRY)
+_ADDRESS: Final = Field("address", IpAddress(), "The address that the key is used from. The default is any of the key's addresses.")
+_AT: Final = Field("at", Timestamp(nullable=True), "The time to check for; the default is now.")
+_DRY: Final = Field("asDryRun", Boolean(), "Whether to check for a dry run.", default=False)
+_QUESTION: Final = (_OPERATION, _NODE, _ADDRESS, _AT, _DRY)
+_AT_ONCE: Final = 500  # keys that are read and judged at a time
 _GROUP: Final = "group:"
 
 
@@ -62,12 +64,8 @@ def _check(context: Context) -> Outcome:
 
 
 def _check_key(context: Context, named: str) -> Outcome:
-    given = context.input
     key = _find_key(context, named)
-    operation = find_grantable(context, given.values["operation"])
-    node = given.get("id")
-    check_node(context, operation.kind, node)
-    asked = Question(operation, node, given.get("address"), given.get("at") or context.now, dry=given.get(DRY.name, DRY.default))
+    asked = _read_question(context)
     verdict = judge_key(context.tx, key, asked)
     return Outcome(
         {
@@ -130,7 +128,29 @@ def _find_key(context: Context, named: str) -> Key:
     return of_name[0]
 
 
-def find_grantable(context: Context, name: str) -> Operation:
+def _list_keys(context: Context) -> Outcome:
+    asked = _read_question(context)
+    name = asked.operation.name if asked.operation.access is Access.GRANTED else None
+    found = []
+    for key in keys.read_granted(context.tx, name, _AT_ONCE):
+        verdict = judge_key(context.tx, key, asked)
+        if verdict.condition is None:
+            found.append({"id": key.id, "name": key.name, "public": key.public, "detail": verdict.detail})
+    page, per_page = read_page(context.input)
+    return Outcome(serialize_page(found[(page - 1) * per_page : page * per_page], len(found), page, per_page))
+
+
+def _read_question(context: Context) -> Question:
+    """Return the question that a call asks. Raises Refused."""
+    given = context.input
+    operation = _find_grantable(context, given.values["operation"])
+    node = given.get("id")
+    _check_node(context, operation.kind, node)
+    at = given.get("at") or context.now
+    return Question(operation, node, given.get("address"), at, dry=given.get(_DRY.name, _DRY.default))
+
+
+def _find_grantable(context: Context, name: str) -> Operation:
     """Find an operation that a key can run. Raises Refused (UNKNOWN_OPERATION)."""
     if name == HELLO.name:
         return HELLO
@@ -143,7 +163,7 @@ def find_grantable(context: Context, name: str) -> Operation:
     return found
 
 
-def check_node(context: Context, kind: NodeKind | None, node: int | None) -> None:
+def _check_node(context: Context, kind: NodeKind | None, node: int | None) -> None:
     """Refuse a node that does not exist, and any node if the operation is not about a single node. Raises Refused."""
     if node is None:
         return
@@ -152,6 +172,8 @@ def check_node(context: Context, kind: NodeKind | None, node: int | None) -> Non
     require_found(nodes.find(context.tx, kind.name, node), kind.singular, node, MISSING)
 
 
+CHECK: Final = Verb(name="check", method="GET", tail="/check", response=Response.ANSWER, answer="Whether it is allowed, and why.")
+KEYS: Final = Verb(name="keys", method="GET", tail="/keys", response=Response.PAGE, answer="One page.")
 _ANSWERS: Final[tuple[Field, ...]] = (
     Field("may", Boolean(), "Whether it is allowed.", example=False),
     Field(
@@ -165,18 +187,43 @@ _ANSWERS: Final[tuple[Field, ...]] = (
     Field("detail", Text(), "The result in a sentence.", example="No: forums.delete has not been granted. Grant it to allow it."),
     Field("at", Timestamp(), "The time that the result is for.", example="2026-01-31T09:30:00.000Z"),
 )
-CHECK: Final = Verb(name="check", method="GET", tail="/check", response=Response.ANSWER, answer="Whether it is allowed, and why.")
-OPERATION: Final = Operation(
-    "access.check",
-    "Check who may do what",
-    "Returns whether a key may run an operation, or a group has a right in a node, and if not, which condition is not met. Nothing "
-    "is run.",
-    _check,
-    _FIELDS,
-    access=Access.GRANTED,
-    verb=CHECK,
-    path="/core/access",
-    refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),
-    answers=_ANSWERS,
-    varies=True,  # the response also varies with the time
+OPERATIONS: Final = (
+    Operation(
+        "access.check",
+        "Check who may do what",
+        "Returns whether a key may run an operation, or a group has a right in a node, and if not, which condition is not met. "
+        "Nothing is run.",
+        _check,
+        (_HOLDER, *_QUESTION),
+        access=Access.GRANTED,
+        verb=CHECK,
+        path="/core/access",
+        refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),
+        answers=_ANSWERS,
+        varies=True,  # the response also varies with the time
+    ),
+    Operation(
+        "access.keys",
+        "List the keys that may run an operation",
+        "Returns the keys that may run an operation, on a particular node if its id is sent, and under which conditions.",
+        _list_keys,
+        (*PAGING, *_QUESTION),
+        access=Access.GRANTED,
+        verb=KEYS,
+        path="/core/access",
+        refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),
+        answers=(
+            Field("id", NodeId(), "The key's id.", example=2),
+            Field("name", Text(), "Its name.", example="Calendar sync"),
+            Field("public", Text(), "Its public part.", example="h3k9x2"),
+            Field(
+                "detail",
+                Text(),
+                "Under which conditions the key may run the operation.",
+                example="Yes: it has been granted, without an expiry.",
+            ),
+        ),
+        slow=True,
+        varies=True,
+    ),
 )

@@ -2,7 +2,8 @@
 
 from trellis.core.nodes import DEEPEST
 from trellis.core.structure.document import FORMAT, MOST_ENTRIES
-from trellis.core.structure.operations import MAX_DELETES, operations
+from trellis.core.structure.operations import operations
+from trellis.core.structure.run import MAX_DELETES
 from trellis.core.structure.schema import build_schema
 from trellis.core.structure.text import LONGEST, LinedMapping, Unreadable, read_document, write_yaml
 

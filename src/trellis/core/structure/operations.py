@@ -15,7 +15,7 @@ from trellis.core.structure import export
 from trellis.core.structure.document import FORMAT, KEYS, MOST_DOCUMENTS, parse_documents
 from trellis.core.structure.entries import Document
 from trellis.core.structure.reach import hide_outside, limit_actor, list_missing, widen_actor
-from trellis.core.structure.run import Options, Run
+from trellis.core.structure.run import MAX_DELETES, Run
 from trellis.core.structure.text import LONGEST
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE, Body, Response, Verb
 from trellis.core.version import encode_large
@@ -64,9 +64,6 @@ class Documents:
         return {"anyOf": [*one, several]}
 
 
-MAX_DELETES: Final = Field(
-    "maxDeletes", Integer(0, 1_000_000), "How many nodes may be deleted; if there would be more, nothing is done.", default=10
-)
 _OPTIONS: Final = (
     Field(
         "prune",
@@ -174,15 +171,9 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     if expected:
         seen = sorted(name for name in names if context.call.actor.sees(name))  # the others are refused when they are read
         _check_revision(context, expected, seen, read)
-    options = Options(
-        prune=bool(given.get("prune")),
-        max_deletes=given.get(MAX_DELETES.name, MAX_DELETES.default),
-        allow_empty=bool(given.get("allowEmpty")),
-        adopt=bool(given.get("adopt")),
-    )
     actor = context.call.actor
     kinds = [section.kind for section in document.sections]
-    run = Run(context, document, options, limit_actor(context, kinds, planned=planned))
+    run = Run(context, document, limit_actor(context, kinds, planned=planned))
     run.carry_out()
     steps = run.steps
     for change in steps.changes:

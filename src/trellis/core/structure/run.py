@@ -1,12 +1,11 @@
 """Carries out a document: runs the usual operations to create, change, move and delete nodes so that the community matches it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
 from trellis.core.actor import Actor
-from trellis.core.fields import EVERYONE, isolate
+from trellis.core.fields import EVERYONE, Field, Integer, isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.structure.changes import Subject
@@ -22,6 +21,9 @@ from trellis.sentences import advise, mark, mark_many, say, say_many
 from trellis.store import nodes
 
 _SHOWN: Final = 100  # names that a refusal or a report lists
+MAX_DELETES: Final = Field(
+    "maxDeletes", Integer(0, 1_000_000), "How many nodes may be deleted; if there would be more, nothing is done.", default=10
+)
 _NO_GROUP: Final = mark(
     "There is no group with the external id '{id}'. Give this id to a group, or put the group into the section groups."
 )
@@ -31,16 +33,6 @@ _TOO_MANY: Final = mark_many(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a document is applied."""
-
-    prune: bool
-    max_deletes: int
-    allow_empty: bool
-    adopt: bool
-
-
 class Run:
     """One run of a document, inside its transaction.
 
@@ -48,13 +40,13 @@ class Run:
     does not contain and that are not to be deleted.
     """
 
-    def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
+    def __init__(self, context: Context, document: Document, actor: Actor) -> None:
         self.kept: list[tuple[NodeKind, nodes.Node]] = []
         self.secrets: list[dict[str, Any]] = []
         self.adoptable = 0
         self._context = context
         self._document = document
-        self._options = options
+        self._options = context.input
         self._faults: list[tuple[Place, str]] = []
         self.steps = Steps(context, context.call._replace(actor=actor, managed_by=document.name), self._faults)
         self._scopes: list[Scope] = []
@@ -102,7 +94,7 @@ class Run:
         check_keys(self._context, self._document.keys)
 
     def _check_emptiness(self) -> None:
-        if self._document.empty and not self._options.allow_empty:
+        if self._document.empty and not self._options.get("allowEmpty"):
             where = ", ".join(place.path or place.file or "the document" for place in self._document.empty)
             told = say("There is nothing in {where}.", where=where)
             raise Refused("EMPTY_DOCUMENT", advise(told, say("If that is intended, allow it with allowEmpty (--allow-empty).")))
@@ -110,12 +102,12 @@ class Run:
     def _find_nodes(self) -> None:
         sections = sorted(self._document.sections, key=lambda section: not section.kind.is_group)
         self._scopes = load_scopes(self._context, sections, self._faults)
-        match_all(self._context.tx, self._scopes, self._document.name, self._faults, adopt=self._options.adopt)
+        match_all(self._context.tx, self._scopes, self._document.name, self._faults, adopt=bool(self._options.get("adopt")))
         for scope in self._scopes:
             self._ids |= {entry: node.id for entry, node in scope.matched.items()}
             self.adoptable += scope.adoptable
             own = [node.id for node in scope.missing if node.managed_by in {None, self._document.name}]
-            scope.doomed = own if self._options.prune else []
+            scope.doomed = own if self._options.get("prune") else []
         for scope in self._scopes:
             if scope.root in self._find_doomed(scope.kind):
                 fault = say("under: '{under}' would be deleted, since no part of the document has it.", under=scope.section.under)
@@ -144,10 +136,11 @@ class Run:
         return {node for scope in self._scopes if scope.kind is kind for node in scope.doomed}
 
     def _check_deletes(self, doomed: list[tuple[Scope, int]]) -> None:
-        if len(doomed) > self._options.max_deletes:
+        most = self._options.get(MAX_DELETES.name, MAX_DELETES.default)
+        if len(doomed) > most:
             named = [f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN]]
             named += ["…"] * (len(doomed) > _SHOWN)
-            told = say_many(len(doomed), *_TOO_MANY, most=self._options.max_deletes, named=", ".join(named))
+            told = say_many(len(doomed), *_TOO_MANY, most=most, named=", ".join(named))
             detail = advise(told, say("If that is intended, allow it with maxDeletes (--max-deletes)."))
             raise Refused("TOO_MANY_DELETES", detail, facts={"deletes": len(doomed)})
 

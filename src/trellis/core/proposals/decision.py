@@ -276,12 +276,12 @@ def _refuse(proposal: Proposal, refused: Refused) -> Refused:
 
 
 def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str, Any], effects: Effects) -> Refused:
-    found = find_difference(context, proposal.revision, content.get("effects", ()), effects)
+    changes, members = find_difference(context, proposal.revision, content.get("effects", ()), effects)
     told = [
         say("event {event}, {operation} of {id}", event=one["event"], operation=one["operation"], id=one["id"])
-        for one in found.changes[:3]
+        for one in changes[:3]
     ]
-    fields = dict.fromkeys(one["field"] for one in found.members)
+    fields = dict.fromkeys(one["field"] for one in members)
     parts = [*told, *((say("another {fields}", fields=", ".join(fields)),) if fields else ())]
     since = join((" (", join(parts, "; "), ")"), "") if parts else ""
     return Refused(
@@ -291,7 +291,7 @@ def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str,
             id=proposal.id,
             since=since,
         ),
-        facts={"changes": found.changes, "differences": found.members},
+        facts={"changes": changes, "differences": members},
     )
 
 

@@ -21,6 +21,7 @@ from trellis.store.proposals import Proposal
 
 _NAMES: Final = ("path", "name", "description", "url")  # members that can name a record; the first that it has does
 _NAME: Final = 500  # characters of a name that are kept
+_MOST: Final = 100  # differences that a refusal lists
 SHOWN: Final = 50  # events that are kept for people to see
 TOUCHED: Final = 1000  # ids of other records that are kept for each event
 _CREATED: Final = "created"
@@ -211,13 +212,6 @@ def _compute_outcome(context: Context, left: Sequence[Event], made: set[tuple[st
     return outcome.hexdigest(), places.hexdigest()
 
 
-class Difference(NamedTuple):
-    """How what a call touches differs from what it would have touched: by events since (`changes`), or in members of records."""
-
-    changes: list[dict[str, Any]]
-    members: list[dict[str, Any]]
-
-
 def is_outdated(tx: Transaction, proposal: Proposal, content: Mapping[str, Any], now: Effects, until: int) -> bool:
     """Return whether the call of a proposal, whose effects are `now`, would do something else than was proposed.
 
@@ -233,9 +227,9 @@ def is_outdated(tx: Transaction, proposal: Proposal, content: Mapping[str, Any],
 
 
 def find_difference(
-    context: Context, revision: int, then: Sequence[Mapping[str, Any]], now: Effects, most: int = 100
-) -> Difference:
-    """Return what has changed since event `revision` in the records that a call touched `then` or touches `now`.
+    context: Context, revision: int, then: Sequence[Mapping[str, Any]], now: Effects
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return what has changed since event `revision` in the records that a call touched `then` or touches `now`: events, members.
 
     Call this after the run has been undone, so that the events of the run are not among the later ones.
     """
@@ -245,12 +239,12 @@ def find_difference(
             if number is not None:
                 ids.setdefault(resource, set()).add(number)
     tx, kinds = context.tx, _list_kinds(context)
-    changes = [one for name, some in ids.items() for one in events.find_since_of(tx, revision, name, sorted(some), most)]
+    changes = [one for name, some in ids.items() for one in events.find_since_of(tx, revision, name, sorted(some), _MOST)]
     told = [
         {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at}
-        for one in sorted(changes)[:most]
+        for one in sorted(changes)[:_MOST]
     ]
-    return Difference(told, (_compare(then, now.shown, kinds) or _compare_outcomes(then, now.shown, kinds))[:most])
+    return told, (_compare(then, now.shown, kinds) or _compare_outcomes(then, now.shown, kinds))[:_MOST]
 
 
 def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], kinds: AbstractSet[str]) -> list[dict[str, Any]]:

@@ -74,14 +74,9 @@ def _list_ids(ids: Sequence[int]) -> dict[str, Any]:
 
 # --- for the reference ---------------------------------------------------------------------------------------------
 
-_NODES: Final = ListOf((Field("resource", Text(), "The resource."), Field("id", NodeId(), "The record's id.")))
-_LEFT: Final = ListOf(
-    (
-        Field("resource", Text(), "The resource."),
-        Field("id", NodeId(), "The record's id."),
-        Field("why", Text(), "Why it was not changed."),
-    )
-)
+_RECORD: Final = (Field("resource", Text(), "The resource."), Field("id", NodeId(), "The record's id."))
+_NODES: Final = ListOf(_RECORD)
+_LEFT: Final = ListOf((*_RECORD, Field("why", Text(), "Why it was not changed.")))
 
 
 def _counted(type_: Any, name: str) -> ObjectOf:

@@ -42,7 +42,8 @@ def apply_keys(
             faults.append((entry.place, told))
             continue
         known = found[0] if found else None
-        inner = steps.call.build_inner(f"{KEYS}.{'create' if known is None else 'update'}", entry.settings, known)
+        action = "create" if known is None else "update"
+        inner = steps.call.build_inner(f"{KEYS}.{action}", entry.settings, known)
         try:
             outcome = context.run(inner)
         except Refused as refused:
@@ -57,7 +58,6 @@ def apply_keys(
             for member in entry.settings
             if known is not None and before.get(name := RECORDED[member]) != after.get(name)
         ]
-        action = "create" if known is None else "update"
         change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences)
         steps.note(change, (inner.operation, known, entry.settings), outcome.event)
         if known is None:
@@ -67,15 +67,10 @@ def apply_keys(
 
 def _find(context: Context, entry: KeyEntry) -> list[int]:
     """Return the ids of the keys with the name of an entry that are in the first of `_STATES` in which there are any."""
-    named = [key for key in _search(context, entry.name) if key["name"] == entry.name]
-    return next((found for state in _STATES if (found := [int(key["id"]) for key in named if key["state"] == state])), [])
-
-
-def _search(context: Context, text: str) -> list[dict[str, Any]]:
-    """Return the keys that a search finds, including revoked ones."""
 
     def read(page: int) -> Any:
-        raw = {"search": text, "perPage": MOST_PER_PAGE, "page": page}
+        raw = {"search": entry.name, "perPage": MOST_PER_PAGE, "page": page}
         return context.run(context.call.build_inner(f"{KEYS}.list", raw, None)).result
 
-    return read_all(read)
+    named = [key for key in read_all(read) if key["name"] == entry.name]
+    return next((found for state in _STATES if (found := [int(key["id"]) for key in named if key["state"] == state])), [])

@@ -31,7 +31,10 @@ def test_what_cannot_be_answered_is_not_a_no(trellis: Trellis, run: Run) -> None
     run("forums.create", name="News")
     trellis("keys", "create", "Sync", "--grant", "forums.delete")
     unknown = trellis("may", "Nobody", "forums.list")
-    assert (unknown.exit_code, unknown.stderr) == (2, "INVALID_ID: There is no key 'Nobody'.\n")
+    assert (unknown.exit_code, unknown.stderr) == (
+        2,
+        "INVALID_ID: There is no key 'Nobody'. A revoked key is found only by its id.\n",
+    )
     for asked in (
         ("group:999", "forums.read", 1),
         ("Sync",),

@@ -60,7 +60,7 @@ _NO_NUMBER: Final = frozenset({"external_id", "field", "id", "name", "label", "t
 _FROM_TWO_ON: Final = frozenset(
     {
         "has {count:,} documents; at most {most:,} are allowed.",
-        "holder: {count} keys have this name. Send the id: {ids}.",
+        "{field}: {count} keys have this name. Send the id: {ids}.",
         "is {count:,} characters long; at most {longest:,} are allowed.",
         "is {count:,} characters of HTML once it is escaped; at most {longest:,} are allowed.",
         "The form has {count:,} fields; at most {max_fields} are read.",

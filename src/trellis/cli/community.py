@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import typer
 
-from trellis.cli.terminal import MISUSED, Failure, refuse_empty, say
+from trellis.cli.terminal import Failure, refuse_empty, say
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
-from trellis.core.fields import MAX_ID, Invalid, invalid_id, parse_whole_number
+from trellis.core.fields import MAX_ID, Invalid, invalid_id
 from trellis.core.gate import Gate, Result
-from trellis.core.keys import REASON, redact_keys, tidy_reason, to_one_line
+from trellis.core.keys import REASON, tidy_reason, to_one_line
 from trellis.core.operation import Call
 from trellis.core.paging import MOST_PER_PAGE, read_all
 from trellis.errors import Fault, Refused, refuse_faults
@@ -125,21 +125,5 @@ def list_all(gate: Gate, operation: str) -> list[dict[str, Any]]:
 
 
 def find_key(gate: Gate, named: str) -> int:
-    """Return the id of a key that is named by its id, its public part or its name, as `trellis may` takes it.
-
-    A whole number is always an id, and a revoked key has no name. Raises Failure, with the ids if several keys have the name.
-    """
-    if (number := parse_whole_number(named)) is not None:
-        return number
-    keys = list_all(gate, "keys.list")
-    public = f"trl_{named.removeprefix('trl_').partition('_')[0]}"
-    found = [key["id"] for key in keys if key["public"] == public]
-    found = found or [key["id"] for key in keys if key["name"] == named and key["revokedAt"] is None]
-    if not found:
-        raise Failure(f"There is no key '{redact_keys(named)}'. `trellis keys list` lists all keys; a revoked one has only its id.")
-    if len(found) > 1:
-        ids = ", ".join(map(str, found))
-        raise Failure(
-            f"{len(found)} keys have the name '{redact_keys(named)}'. Give the id of the one that you mean: {ids}.", MISUSED
-        )
-    return int(found[0])
+    """Return the id of a key that is named by its id, its public part or its name. Raises Refused."""
+    return int(act(gate, "keys.find", {"key": named}).value["id"])

@@ -189,6 +189,22 @@ def test_a_name_of_several_keys_is_refused_with_their_ids(run: Run, key: MakeKey
     assert run("access.check", holder="Twin", operation="forums.list")["may"]
 
 
+def test_a_whole_number_is_an_id_for_the_check_and_for_the_terminal(run: Run, key: MakeKey) -> None:
+    key("forums.list", name="7")
+    for number in ("7", "0", "-1", "9" * 30, " 7 "):
+        for ask in (partial(run, "access.check", holder=number, operation="forums.list"), partial(run, "keys.find", key=number)):
+            with pytest.raises(Refused, match="There is no key with the id"):
+                ask()
+    assert run("keys.find", key="1")["name"] == "7"
+
+
+def test_a_key_that_is_not_found_is_named_without_its_secret(run: Run) -> None:
+    lost = "trl_abcdefgh_" + "x" * 38
+    for ask in (partial(run, "access.check", holder=lost, operation="forums.list"), partial(run, "keys.find", key=lost)):
+        with pytest.raises(Refused, match=r"There is no key 'trl_abcdefgh_\[hidden\]'"):
+            ask()
+
+
 # --- groups -------------------------------------------------------------------------------------------------------
 
 

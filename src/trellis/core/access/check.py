@@ -18,20 +18,20 @@ from trellis.core.fields import (
     require_found,
 )
 from trellis.core.hello import HELLO
+from trellis.core.keys import find_named_key
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, read_page, serialize_page
 from trellis.core.verbs import Response, Verb
-from trellis.errors import Refused, refuse_fault
+from trellis.errors import refuse_fault
 from trellis.refusals import with_codes
 from trellis.sentences import say
 from trellis.store import keys, nodes
-from trellis.store.keys import Key
 
 _HOLDER: Final = Field(
     "holder",
     Text(100, 1),
-    "Who to check: a key by its id, its public part, or its name if that is unique; or a group, such as group:3.",
+    "Who to check: a key by its id, its public part, or its name, if that is unique and not a number; or a group, such as group:3.",
     required=True,
     example="1",
 )
@@ -60,11 +60,11 @@ def _check(context: Context) -> Outcome:
     named = given.values["holder"]
     if named.startswith(_GROUP) and named.removeprefix(_GROUP).isdecimal():
         return _check_group(context, min(int(named.removeprefix(_GROUP)), MAX_ID))
-    return _check_key(context, named)
+    return _check_key(context)
 
 
-def _check_key(context: Context, named: str) -> Outcome:
-    key = _find_key(context, named)
+def _check_key(context: Context) -> Outcome:
+    key = find_named_key(context, _HOLDER.name, MISSING)
     asked = _read_question(context)
     verdict = judge_key(context.tx, key, asked)
     return Outcome(
@@ -109,23 +109,6 @@ def _check_group(context: Context, holder: int) -> Outcome:
     return Outcome(
         {"may": bool(how), "condition": None if how else right.name, "reason": None, "detail": detail, "at": context.now}
     )
-
-
-def _find_key(context: Context, named: str) -> Key:
-    """Find a key by its id, its public part or its name. Raises Refused (INVALID_ID, INVALID_VALUE)."""
-    found = keys.find(context.tx, int(named)) if named.isdecimal() and len(named) < 19 else None
-    found = found or keys.find_by_public_part(context.tx, named.removeprefix("trl_").partition("_")[0])
-    if found is not None:
-        return found
-    of_name = keys.find_by_name(context.tx, named)
-    if not of_name:
-        raise Refused("INVALID_ID", say("There is no key '{named}'.", named=isolate(named)), code=MISSING)
-    if len(of_name) > 1:
-        ids = ", ".join(str(key.id) for key in of_name)
-        raise refuse_fault(
-            "holder", "INVALID_VALUE", say("holder: {count} keys have this name. Send the id: {ids}.", count=len(of_name), ids=ids)
-        )
-    return of_name[0]
 
 
 def _list_keys(context: Context) -> Outcome:

@@ -1,6 +1,6 @@
 """API keys: the operations on them, their settings, and the authentication of a key sent with a request."""
 
-from trellis.core.keys import crud, many, pause, restore
+from trellis.core.keys import crud, many, naming, pause, restore
 from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
 from trellis.core.keys.bounds import describe_bound, describe_bounds, list_bounds
 from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_version, serialize_key
@@ -18,6 +18,7 @@ from trellis.core.keys.fields import (
 )
 from trellis.core.keys.keyring import Bearer, KeyNotUsable, Keyring, authenticate, find_holder
 from trellis.core.keys.many import MOST
+from trellis.core.keys.naming import find_named_key
 from trellis.core.keys.presets import PRESET, PRESETS, describe_preset
 from trellis.core.keys.restore import RESTORE
 from trellis.core.keys.secret import (
@@ -56,6 +57,7 @@ __all__ = [
     "describe_preset",
     "find_holder",
     "find_key",
+    "find_named_key",
     "find_public_part",
     "has_key_form",
     "is_for_trying",
@@ -76,4 +78,4 @@ __all__ = [
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on keys."""
-    return (*crud.operations(), *many.operations(), *pause.operations(), restore.operation())
+    return (*crud.operations(), *many.operations(), *pause.operations(), naming.operation(), restore.operation())

@@ -36,6 +36,7 @@ from trellis.store.counters import next_number
 from trellis.store.keys import Key
 from trellis.store.webhooks import endpoints, reasons
 
+MISSING: Final = "1T105/2"  # the code for a key that does not exist
 _TRIED_FOR: Final = timedelta(hours=1)
 
 
@@ -179,7 +180,7 @@ def _get(context: Context) -> Outcome:
 def find_key(context: Context, number: int | None = None) -> Key:
     """Return the key that a call targets, or the one with this number. Raises Refused (INVALID_ID)."""
     number = context.call.target if number is None else number
-    return require_found(keys.find(context.tx, number or 0), say("key"), number, "1T105/2")
+    return require_found(keys.find(context.tx, number or 0), say("key"), number, MISSING)
 
 
 def find_unrevoked(context: Context, number: int | None = None) -> Key:

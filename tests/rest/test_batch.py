@@ -17,6 +17,13 @@ def test_a_refusal_carries_the_problem_document_of_the_operation(api: ApiClient,
     assert problem["requestId"] == answer.json()["requestId"]
 
 
+def test_one_operation_as_the_body_is_refused_with_where_operations_go(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
+        problem = read_refusal(api.post("/core/batch", NEWS), 400, "MISSING_VALUE")
+    assert problem["errors"][0]["message"].startswith("operations is needed: The operations to run, in order: objects with")
+    assert [error["field"] for error in problem["errors"]] == ["operations", "operation", "as", "body"]
+
+
 def test_the_same_batch_sent_again_is_done_once(api: ApiClient, database: DatabaseState) -> None:
     headers = {"Idempotency-Key": "batch-1"}
     first = api.post("/core/batch", {"operations": [NEWS]}, headers=headers)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.api_client import ApiClient, read_field_errors, read_refusal
-from tests.community import MEMBERS, Community
+from tests.community import CATALOGUE, MEMBERS, Community
 from tests.database_state import DatabaseState
 from trellis.errors import Refused
 from trellis.rest.bodies import parse_body, parse_query
@@ -21,7 +21,7 @@ FORUMS = "/forums/forums"
 
 
 def read(content_type: bytes, body: bytes | str) -> dict[str, Any]:
-    return parse_body(content_type, body.encode() if isinstance(body, str) else body)
+    return parse_body(content_type, body.encode() if isinstance(body, str) else body, CATALOGUE.find("forums.create"))
 
 
 def multipart(*parts: tuple[str, str], boundary: str = "x-y") -> tuple[bytes, bytes]:
@@ -334,6 +334,23 @@ def test_each_body_that_cannot_be_read_changes_nothing(api: ApiClient, community
             )
             read_refusal(api.post(path, content=b'{"name": "News"}'), 415, "UNSUPPORTED_MEDIA_TYPE")
     assert api.get(f"{FORUMS}/{community.news}").json()["name"] == "News"
+
+
+@pytest.mark.parametrize(
+    ("path", "example"),
+    [
+        (FORUMS, '{"name": '),
+        (f"{FORUMS}/order", '{"ids": [1]}'),
+        ("/core/batch", '{"operations": [{"operation": '),
+        ("/core/structure/plan", '{"document": {"format": '),
+        ("/core/webhooks", '{"url": '),
+    ],
+)
+def test_a_body_of_another_form_is_refused_with_one_of_the_operation(api: ApiClient, path: str, example: str) -> None:
+    for sent in ({"json": [{"name": "News"}]}, {"json": "News"}):
+        assert f"a JSON object, such as {example}" in read_refusal(api.post(path, **sent), 400, "MALFORMED_REQUEST")["detail"]
+    yaml = api.post(path, content=b"name: News", headers={"Content-Type": "application/yaml"})
+    assert f"a JSON object such as {example}" in read_refusal(yaml, 415, "UNSUPPORTED_MEDIA_TYPE")["detail"]
 
 
 def test_a_delete_reads_its_body_like_every_write(api: ApiClient, community: Community, database: DatabaseState) -> None:

@@ -42,6 +42,19 @@ def test_a_plan_is_not_applied_with_another_password(api: ApiClient, database: D
     assert api.post("/core/structure/apply", {"document": text.format("open sesame"), "plan": plan}).status_code == 200
 
 
+def test_a_document_or_a_plan_in_the_wrong_place_is_refused_with_where_it_goes(api: ApiClient, database: DatabaseState) -> None:
+    plan = api.post("/core/structure/plan", {"document": DOCUMENT}).json()
+    needed = "document is needed: The structure document, as text (YAML, JSON) or as an object."
+    with database.unchanged():
+        for path, sent in (("plan", DOCUMENT), ("apply", plan), ("apply", {"plan": plan["plan"]})):
+            problem = read_refusal(api.post(f"/core/structure/{path}", sent), 400, "MISSING_VALUE")
+            assert problem["errors"][0]["message"] == needed
+        whole = read_refusal(api.post("/core/structure/apply", {"document": DOCUMENT, "plan": plan}), 400, "INVALID_VALUE")
+        assert whole["detail"].startswith("plan must be only the text that structure.plan returned in its member plan, not {")
+        invalid = read_refusal(api.post("/core/structure/plan", {"document": {}, "prun": 1}), 400, "INVALID_DOCUMENT")
+    assert [error["field"] for error in invalid["errors"]] == ["format", "name", "prun"]
+
+
 def test_a_list_of_no_sections_does_not_mean_all(api: ApiClient) -> None:
     api.post("/forums/forums", {"name": "News", "externalId": "news"})
     for asked in ("[]", ","):

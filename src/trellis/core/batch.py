@@ -18,6 +18,7 @@ from trellis.core.fields import (
     Suggestions,
     Text,
     quote,
+    require,
     split_list,
 )
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress, run_together
@@ -161,11 +162,10 @@ def _parse_tag(raw: Any) -> str:
 
 
 def _batch(context: Context) -> Outcome:
-    context.input.raise_faults()
-    steps: tuple[Step, ...] = context.input.get("operations", ())
-    if not steps:
-        raise refuse_fault("operations", "MISSING_VALUE", say("operations is needed: list what to do."))
-    dry = bool(context.input.get(DRY_RUN.name))
+    given = require((OPERATIONS,), context.input)
+    given.raise_faults()
+    steps: tuple[Step, ...] = given.values[OPERATIONS.name]
+    dry = bool(given.get(DRY_RUN.name))
     progress = Progress(context.call, len(steps))
     references = References(context.tx)
     returned: list[dict[str, Any]] = []
@@ -234,7 +234,7 @@ def _build_alike(context: Context, steps: Sequence[Step], references: References
 
 def _list_calls(call: Call, given: Input) -> Iterator[Call]:
     """Yield the calls of a batch as far as they are known before it runs: references are not resolved yet."""
-    for step in given.get("operations", ()):
+    for step in given.get(OPERATIONS.name, ()):
         yield call._replace(operation=step.operation, raw=step.body, target=step.id if isinstance(step.id, int) else None)
 
 
@@ -271,7 +271,9 @@ def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
             return None
         raise refuse_fault("id", "INVALID_VALUE", say("{name} has no id in its path: leave id out.", name=operation.name))
     if step.id is None:
-        raise refuse_fault("id", "MISSING_VALUE", say("id is needed: {name} is about one record.", name=operation.name))
+        raise refuse_fault(
+            "id", "MISSING_VALUE", say("id is needed, beside operation and body: {name} is about one record.", name=operation.name)
+        )
     try:
         return NodeId().parse(target)
     except Invalid as invalid:
@@ -316,6 +318,14 @@ _EXAMPLE: Final = [
     {"operation": "calendars.create", "body": {"name": "Meetings"}},
 ]
 _RETURNED: Final = [{"operation": "forums.create", "event": 12, "result": {"id": 7, "name": "News"}}]
+OPERATIONS: Final = Field(
+    "operations",
+    Steps(),
+    "The operations to run, in order: objects with `operation`, and with `id`, `body`, `as` and `ifMatch` if needed.",
+    required=True,
+    example=_EXAMPLE,
+    brief='{"$ref": "x.id"}: id of the result of "as": "x"',
+)
 OPERATION: Final = Operation(
     name="core.batch",
     summary="Run many operations at once",
@@ -327,16 +337,7 @@ OPERATION: Final = Operation(
     brief="Run many operations: all or none",
     run=_batch,
     calls=_list_calls,
-    fields=(
-        Field(
-            "operations",
-            Steps(),
-            "The operations to run, in order: objects with `operation`, and with `id`, `body`, `as` and `ifMatch` if needed.",
-            required=True,
-            example=_EXAMPLE,
-            brief='{"$ref": "x.id"}: id of the result of "as": "x"',
-        ),
-    ),
+    fields=(OPERATIONS,),
     judges_input=True,
     access=Access.INNER,
     verb=BATCH,

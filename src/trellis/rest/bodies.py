@@ -1,10 +1,12 @@
 """Parses query strings and bodies: JSON, forms with PHP's bracket nesting, multipart."""
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from trellis.core.fields import MAX_NAMES, Field, FormMapping, parse_json, quote
+from trellis.core.operation import Operation
 from trellis.errors import Refused
 from trellis.http.multipart import parse_multipart
 from trellis.sentences import say
@@ -28,8 +30,11 @@ def parse_query(query: bytes, known: FindField | None = None) -> dict[str, Any]:
     return _nest(_parse_pairs(query, "query string"), known) if query else {}
 
 
-def parse_body(content_type: bytes, body: bytes, known: FindField | None = None) -> dict[str, Any]:
-    """Read a body of one of the three types. Raises Refused: MALFORMED_REQUEST or UNSUPPORTED_MEDIA_TYPE."""
+def parse_body(content_type: bytes, body: bytes, operation: Operation, known: FindField | None = None) -> dict[str, Any]:
+    """Read a body of one of the three types.
+
+    Raises Refused, with an example of a body of the operation: MALFORMED_REQUEST or UNSUPPORTED_MEDIA_TYPE.
+    """
     if not body.strip():
         return {}
     if body.startswith(_GZIP):
@@ -37,33 +42,42 @@ def parse_body(content_type: bytes, body: bytes, known: FindField | None = None)
     kind, _, parameters = content_type.decode("latin-1").partition(";")
     kind = kind.strip().lower()
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
-        return _parse_json(body, known)
+        return _parse_json(body, operation, known)
     if kind == "application/x-www-form-urlencoded":
         if body.lstrip()[:1] == b"{":  # curl sends this type for -d '{…}' by default
-            return _parse_json(body, known)
-        return _parse_form(list(_parse_pairs(body, "form")), known)
+            return _parse_json(body, operation, known)
+        return _parse_form(list(_parse_pairs(body, "form")), operation, known)
     if kind == "multipart/form-data":
         if "boundary=" not in parameters.lower():
             raise Refused(
                 "UNSUPPORTED_MEDIA_TYPE",
                 say(
                     "The body is announced as {value} without its boundary. Let your client set this Content-Type by itself, or "
-                    "send Content-Type: application/json with a JSON object.",
+                    "send Content-Type: application/json with a JSON object such as {example}.",
                     value=quote(kind),
+                    example=_example(operation),
                 ),
             )
-        return _parse_form(parse_multipart(content_type, body, MAX_NAMES), known)
+        return _parse_form(parse_multipart(content_type, body, MAX_NAMES), operation, known)
     raise Refused(
         "UNSUPPORTED_MEDIA_TYPE",
         say(
-            "The body is announced as {value}. Send Content-Type: application/json with a JSON object, or a "
+            "The body is announced as {value}. Send Content-Type: application/json with a JSON object such as {example}, or a "
             "form (application/x-www-form-urlencoded, multipart/form-data).",
             value=quote(kind) if kind else say("nothing"),
+            example=_example(operation),
         ),
     )
 
 
-def _parse_json(body: bytes, known: FindField | None) -> dict[str, Any]:
+def _example(operation: Operation) -> str:
+    """Return a short body of an operation as JSON, for refusals of what is none."""
+    fields = [field for field in operation.fields if field != operation.path_field]
+    shown = [field for field in fields if field.required] or [field for field in fields if field.example is not None][:1]
+    return json.dumps({field.name: field.example for field in shown}, ensure_ascii=False)
+
+
+def _parse_json(body: bytes, operation: Operation, known: FindField | None) -> dict[str, Any]:
     try:
         value = parse_json(body.decode("utf-8-sig"))
     except UnicodeError:
@@ -73,7 +87,7 @@ def _parse_json(body: bytes, known: FindField | None) -> dict[str, Any]:
     if value == [] and known is not None:  # from PHP, which writes an object without members like this
         return {}
     if not isinstance(value, dict):
-        raise refuse_malformed('The body must be a JSON object, such as {"name": "News"}.')
+        raise refuse_malformed(f"The body must be a JSON object, such as {_example(operation)}.")
     return value
 
 
@@ -92,9 +106,9 @@ def _parse_pairs(text: bytes, what: str) -> Pairs:
         raise refuse_malformed(f"The {what} has more than {MAX_NAMES:,} parameters.") from None
 
 
-def _parse_form(pairs: list[tuple[str, str]], known: FindField | None) -> dict[str, Any]:
+def _parse_form(pairs: list[tuple[str, str]], operation: Operation, known: FindField | None) -> dict[str, Any]:
     if len(pairs) == 1 and pairs[0][0] in _JSON_FIELDS and pairs[0][1].lstrip()[:1] == "{":
-        return _parse_json(pairs[0][1].encode("utf-8", "surrogatepass"), known)
+        return _parse_json(pairs[0][1].encode("utf-8", "surrogatepass"), operation, known)
     return _nest(pairs, known)
 
 

@@ -29,7 +29,7 @@ def read_call(
     """Read the whole request of an operation that writes, whose body has been received. Raises Refused."""
     known = None if translator is None else translator.find_known(operation)
     query = read_query(request, known)
-    sent = parse_body(request.headers.get(b"content-type", b""), body, known)
+    sent = parse_body(request.headers.get(b"content-type", b""), body, operation, known)
     raw = _merge(operation.form, query, sent) if known is None else query | sent  # a dialect decides which of several names counts
     call = build_call(request, operation, actor, target, _add_path_values(request, raw))
     return call if translator is None else call._replace(raw=translator.read(operation, call.raw, request.at))

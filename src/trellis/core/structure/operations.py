@@ -7,7 +7,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import MAX_ID, Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, ObjectOf, Text, TextList
+from trellis.core.fields import (
+    MAX_ID,
+    Anything,
+    Boolean,
+    Field,
+    Input,
+    Integer,
+    Invalid,
+    ListOf,
+    NodeId,
+    Nullable,
+    ObjectOf,
+    Text,
+    TextList,
+    Type,
+    quote,
+    require,
+)
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
 from trellis.core.operation import Access, Call, Context, Operation, Outcome, select_readable
@@ -19,12 +36,13 @@ from trellis.core.structure.run import MAX_DELETES, Run
 from trellis.core.structure.text import LONGEST
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE, Body, Response, Verb
 from trellis.core.version import encode_large
-from trellis.errors import Refused, refuse_fault
+from trellis.errors import Refused
 from trellis.refusals import with_codes
 from trellis.sentences import say, say_many
 from trellis.store import events
 from trellis.store.events import Change
 
+_PLAN_NAME: Final = Text(100)
 _SHOWN: Final = 100
 _PAGE: Final = 1000  # changes that are read at a time
 PLAN: Final = Verb(
@@ -64,6 +82,18 @@ class Documents:
         return {"anyOf": [*one, several]}
 
 
+class PlanName(Type):
+    """The name of a plan: a text that structure.plan returned."""
+
+    def parse(self, raw: Any) -> str:
+        if not isinstance(raw, str):
+            raise Invalid(say("must be only the text that structure.plan returned in its member plan, not {raw}.", raw=quote(raw)))
+        return _PLAN_NAME.parse(raw)
+
+    def schema(self) -> dict[str, Any]:
+        return _PLAN_NAME.schema()
+
+
 _OPTIONS: Final = (
     Field(
         "prune",
@@ -82,7 +112,7 @@ _OPTIONS: Final = (
         brief="take over nodes by their path",
     ),
 )
-_PLAN: Final = Field("plan", Text(100), "The `plan` that `structure.plan` returned: apply exactly that plan, and nothing else.")
+_PLAN: Final = Field("plan", PlanName(), "The `plan` that `structure.plan` returned: apply exactly that plan, and nothing else.")
 
 
 def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
@@ -90,13 +120,17 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
     kinds = tuple(kinds)
     example = {"format": FORMAT, "name": "community", "forums": [{"externalId": "news", "name": "News"}]}
     document = Field(
-        "document", Documents(kinds), "The document, as text (YAML, JSON) or as an object.", required=True, example=example
+        "document",
+        Documents(kinds),
+        "The structure document, as text (YAML, JSON) or as an object.",
+        required=True,
+        example=example,
     )
     shared = Operation(
         name="",
         summary="",
         doc="",
-        run=partial(_run, planned=True),
+        run=partial(_run, document, planned=True),
         judges_input=True,
         access=Access.GRANTED,
         path=export.PATH,
@@ -135,7 +169,7 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         "external id, and put into the order of the document. Members that an entry leaves out keep their values. Needs the "
         "grant of each operation that it runs. If `plan` is sent, exactly that plan is carried out, or refused with what has "
         "changed since.",
-        run=partial(_run, planned=False),
+        run=partial(_run, document, planned=False),
         verb=APPLY,
         fields=(*shared.fields, _PLAN),
         refusals=(*shared.refusals, *with_codes("PLAN_OUTDATED", "PLAN_DIFFERS")),
@@ -157,12 +191,12 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
             yield call._replace(operation=entry.kind.operation(PUT_EXTERNAL.name), actor=actor, raw=raw, target=None)
 
 
-def _run(context: Context, *, planned: bool) -> Outcome:
+def _run(field: Field, context: Context, *, planned: bool) -> Outcome:
     given = context.input
+    if not any(fault.message == "INVALID_DOCUMENT" for fault in given.faults):  # it was sent: these faults name its own members
+        given = require((field,), given)
     given.raise_faults()
-    document = given.get("document")
-    if not isinstance(document, Document):
-        raise refuse_fault("document", "MISSING_VALUE", say("document is needed: send a structure document."))
+    document: Document = given.values[field.name]
     read = {section.kind.name: section.kind for section in document.sections}
     if (groups := context.environment.group_kind) is not None:
         read[groups.name] = groups

@@ -64,11 +64,6 @@ class Actor:
         bound = self.bounds.get(operation)
         return self.may(operation) and not (bound is not None and bound.has_ended(now))
 
-    def only_tries(self, operation: str) -> bool:
-        """Return whether what this actor changes by the operation is rolled back, or has to be approved by somebody else."""
-        bound = self.bounds.get(operation)
-        return bound is not None and bound.is_tried_only
-
     def sees(self, resource: str) -> bool:
         """Return whether this actor's role lets them read the records of a resource. True for a key: its grants decide instead."""
         return self.permit is None or resource in self.permit.resources

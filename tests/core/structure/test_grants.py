@@ -143,6 +143,7 @@ def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate,
 
 TRIED: Final = {
     "none": None,
+    "all": Bound(),
     "dry run": Bound(dry_run_only=True),
     "proposal": Bound(level="propose"),
     "ended": Bound(until="2001-01-01T00:00:00.000Z"),
@@ -154,17 +155,19 @@ def list_doors(password: str, of: int) -> list[tuple[str, int | None, dict[str, 
     entry = {"externalId": "old", "name": "Old", "password": password}
     steps = [{"operation": "forums.update", "id": of, "body": {"password": password}}]
     document = {"format": "trellis/1", "name": "site", "forums": [entry]}
+    failing = {"operation": "forums.create", "body": {"name": "A", "type": {"$ref": "old.updatedAt"}}}  # its refusal shows this
     return [
         ("structure.plan", None, {"document": document}),
         ("structure.apply", None, {"document": document, "dryRun": True}),
         ("forums.update", of, {"password": password, "dryRun": True}),
         ("forums.put_external", None, {"externalId": "old", "password": password, "dryRun": True}),
         ("core.batch", None, {"operations": steps, "dryRun": True}),
+        ("core.batch", None, {"operations": [steps[0] | {"as": "old"}, failing]}),
     ]
 
 
 @pytest.mark.parametrize("tried", TRIED)
-def test_nobody_who_cannot_set_a_password_finds_out_whether_a_guess_is_right(
+def test_nobody_finds_out_whether_a_guess_at_a_password_is_right_without_setting_it(
     gate: Gate, run: Run, clock: Clock, tried: str
 ) -> None:
     forum = run("forums.update", run("forums.get_external", externalId="old")["id"], password="open sesame")["id"]

@@ -48,11 +48,6 @@ class Bound:
         """Whether somebody else has to approve what the grant allows."""
         return self.level == PROPOSE
 
-    @property
-    def is_tried_only(self) -> bool:
-        """Whether whoever has the grant alone cannot keep what it changes."""
-        return self.dry_run_only or self.is_proposed
-
     def has_ended(self, now: str) -> bool:
         """Return whether the grant has ended. It may not be used at the very time at which it ends."""
         return self.until is not None and self.until <= now

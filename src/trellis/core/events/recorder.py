@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from trellis.core.actor import TERMINAL
 from trellis.core.bounds import Use
 from trellis.core.events.event import build_event
 from trellis.core.operation import Call, Operation, Outcome
@@ -35,7 +36,9 @@ class Recorder:
 
     `until` is the time by which the call must have ended, on the monotonic clock; None if it may take as long as it likes. `dry`:
     everything will be rolled back; `reads`: nothing can be written. `apart`: the call needs somebody's approval, and either is
-    tried for it or has it.
+    tried for it or has it. `compares`: a password that is sent again changes nothing. Otherwise any password does, so that nobody
+    can guess passwords by trying which one does not: the caller sees what was done although it is rolled back, or may be. Whoever
+    has the terminal has the database.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Recorder:
         self.dry = dry
         self.apart = apart
         self.reads = not operation.writes
+        self.compares = call.actor.type == TERMINAL.type or not (dry or operation.results_in)
         self.until = until
         self.counted: list[Use] = []  # uses of grants by reads
         self.digests: dict[tuple[Plain, str | None], str] = {}  # digests of passwords, computed while other writes wait

@@ -6,7 +6,7 @@ from contextlib import suppress
 from trellis.core.events import Recorder
 from trellis.core.fields import Input
 from trellis.core.gate.calls import Calls
-from trellis.core.operation import Call, Operation
+from trellis.core.operation import DRY_RUN, Call, Operation
 from trellis.core.passwords import Plain, list_passwords
 from trellis.errors import Refused
 from trellis.store.engine import Transaction
@@ -44,19 +44,21 @@ def digest_passwords(calls: Calls, operation: Operation, call: Call, given: Inpu
 
     They replace its passwords, except those to compare with a stored digest: it may change before `put_digests` replaces them.
     """
+    dry = operation.is_plan or bool(given.get(DRY_RUN.name))
     with calls.store.reading() as tx:
-        kept = calls.judge(tx, operation, call, given)
+        recorder = Recorder(tx, operation, call, calls.now(), dry=dry)
+        kept = calls.judge(tx, operation, call, given, recorder)
         own = list_passwords(given.values, kept)
-        wanted = [*own.values(), *(pair for one in inner for pair in _find_inner_passwords(calls, tx, one))]
+        wanted = [*own.values(), *(pair for one in inner for pair in _find_inner_passwords(calls, tx, one, recorder))]
     digests = {(plain, kept): plain.digest(kept) for plain, kept in dict.fromkeys(wanted)}
     return call._replace(digests=digests), Input({**given.values, **{n: digests[p] for n, p in own.items() if n not in kept}})
 
 
-def _find_inner_passwords(calls: Calls, tx: Transaction, call: Call) -> Iterable[tuple[Plain, str | None]]:
+def _find_inner_passwords(calls: Calls, tx: Transaction, call: Call, recorder: Recorder) -> Iterable[tuple[Plain, str | None]]:
     """Return the passwords in an inner call, as far as it is known in advance; none if the call will be refused."""
     with suppress(Refused):
         operation = calls.authorise(call.operation, call.actor, call.target)
         given = operation.form.read(call.raw)
         is_new = operation.has_target and call.target is None  # a record that the outer call will create
-        return list_passwords(given.values, {} if is_new else calls.judge(tx, operation, call, given)).values()
+        return list_passwords(given.values, {} if is_new else calls.judge(tx, operation, call, given, recorder)).values()
     return ()

@@ -139,22 +139,19 @@ class Calls:
         seqs = recorder.record_many(operation, calls, outcomes)
         return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]
 
-    def judge(self, tx: Transaction, operation: Operation, call: Call, given: Input) -> Mapping[str, str | None]:
-        """Let the operation judge a call with passwords; return the digests that are stored now, by field. Raises Refused.
-
-        None are returned to a caller who may only try the operation: any password would change the record then, and nobody can
-        guess passwords by trying which one does not.
-        """
+    def judge(
+        self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder
+    ) -> Mapping[str, str | None]:
+        """Let the operation judge a call with passwords; return the digests to compare them with, by field. Raises Refused."""
         if not has_password(given.values):
             return {}
-        recorder = Recorder(tx, operation, call, now := self.now())
-        kept = operation.judge(self.build_context(operation, call, given, tx, now, recorder))
-        return {} if any(call.actor.only_tries(name) for name in operation.grants) else kept
+        kept = operation.judge(self.build_context(operation, call, given, tx, self.now(), recorder))
+        return kept if recorder.compares else {}
 
     def put_digests(self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Input:
         """Return an input with digests in place of its passwords: digests computed before, or computed now."""
         digests: dict[str, str] = {}
-        for name, pair in list_passwords(given.values, self.judge(tx, operation, call, given)).items():
+        for name, pair in list_passwords(given.values, self.judge(tx, operation, call, given, recorder)).items():
             recorder.check_password()
             known = {**call.digests, **recorder.digests}
             if (digest := find_digest(known, *pair)) is None:

@@ -183,7 +183,7 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
     document = given.get("document")
     if not isinstance(document, Document):
         return
-    actor = widen_actor(call.actor, {section.kind.name: section.kind for section in document.sections}.values(), None)
+    actor = widen_actor(call.actor)
     for entry in document.walk():
         secrets = {f.name: entry.values[f.name] for f in entry.kind.secrets if entry.values.get(f.name)}
         if secrets:

@@ -45,7 +45,7 @@ def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -
     actor, kinds = context.call.actor, tuple(kinds)
     if actor.permit is not None:
         return actor
-    limited = widen_actor(actor, kinds, context.now) if planned else actor
+    limited = widen_actor(actor) if planned else actor
     bounds = dict(limited.bounds)
     for kind in kinds if actor.bounds else ():
         section = find_section_reach(context, kind)
@@ -57,17 +57,9 @@ def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -
     return replace(limited, bounds=bounds)
 
 
-def widen_actor(actor: Actor, kinds: Iterable[NodeKind], now: str | None) -> Actor:
-    """Return an actor with all grants, and only the limits to some nodes of its bounds.
-
-    Updates that the actor itself could not keep at the time `now` are only tried, so that a plan says nothing of the passwords that
-    are stored. Before the time is known, grants keep their end.
-    """
-    bounds = {name: Bound(under=bound.under, until=None if now else bound.until) for name, bound in actor.bounds.items()}
-    for name in (kind.operation(UPDATE.name) for kind in kinds):
-        if actor.only_tries(name) or not (actor.may(name) if now is None else actor.may_at(name, now)):
-            bounds[name] = replace(bounds.get(name, Bound()), dry_run_only=True)
-    return replace(actor, grants=None, bounds=bounds)
+def widen_actor(actor: Actor) -> Actor:
+    """Return an actor with all grants, and only the limits to some nodes of its bounds."""
+    return replace(actor, grants=None, bounds={name: Bound(under=bound.under) for name, bound in actor.bounds.items()})
 
 
 def list_missing(actor: Actor, needed: Iterable[str], now: str) -> list[str]:

@@ -196,6 +196,20 @@ def test_a_form_that_cannot_be_read_is_refused_in_body_and_query_alike(body: byt
 
 
 @pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        ("name=A&name=B", "The parameter 'name' is sent more than once. Send it once, or the values of a list as name[]."),
+        ("a=1&a[]=2", "The parameter 'a[]' is sent both as a value and as a list. Send only one of them."),
+        ("a[[b]]=1", "The brackets in the parameter 'a[[b]]' cannot be read. Write them as in permissions[view][]=3."),
+    ],
+)
+def test_a_form_is_refused_with_what_to_send(body: str, advice: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read(FORM, body)
+    assert refused.value.detail == advice
+
+
+@pytest.mark.parametrize(
     ("content_type", "body"),
     [
         multipart(('name="avatar"; filename="a.png"', "PNG")),

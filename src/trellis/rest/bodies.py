@@ -124,11 +124,13 @@ def _nest(pairs: Pairs, known: FindField | None) -> dict[str, Any]:
             step = step or _find_free_number(at)  # noqa: PLW2901  # what [] stands for
             below = at.setdefault(step, {})
             if not isinstance(below, dict):
-                raise refuse_malformed(f"The parameter {quote(name)} is sent both as a value and as a list.")
+                raise refuse_malformed(f"The parameter {quote(name)} is sent both as a value and as a list. Send only one of them.")
             at = below
         last = last or _find_free_number(at)
         if last in at:
-            raise refuse_malformed(f"The parameter {quote(name)} is sent more than once.")
+            raise refuse_malformed(
+                f"The parameter {quote(name)} is sent more than once. Send it once, or the values of a list as name[]."
+            )
         at[last] = value
     return {name: _to_lists(value) for name, value in root.items()}
 
@@ -147,7 +149,9 @@ def _split_brackets(name: str) -> list[str]:
         return [name or " "]
     steps = [head, *rest[:-1].split("][")]
     if len(steps) > _MAX_DEPTH or any("[" in step or "]" in step for step in steps):
-        raise refuse_malformed(f"The brackets in the parameter {quote(name)} cannot be read.")
+        raise refuse_malformed(
+            f"The brackets in the parameter {quote(name)} cannot be read. Write them as in permissions[view][]=3."
+        )
     return steps
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from html import escape
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ from trellis.core.structure import FORMAT, LONGEST, MOST_ENTRIES, write_yaml
 from trellis.core.verbs import CREATE
 from trellis.invision.answers import Answers, ReadingFailed
 from trellis.invision.groups import GroupMatcher, Match, list_groups
-from trellis.invision.names import read_name
+from trellis.invision.names import decode_entities, read_name, spell_in_html
 from trellis.invision.permissions import read_permissions
 from trellis.invision.present import Present
 from trellis.invision.report import Report, Row, Section
@@ -304,7 +303,7 @@ def _finish_group(node: OldNode, entry: dict[str, Any], _: Mapping[str, Any] | N
     """Split the formatted name of a group into `prefix` and `suffix`, the parts before and after its name."""
     formatted = node.record.get("formattedName")
     html = formatted if isinstance(formatted, str) and len(formatted) <= _LONGEST_FORMATTED else ""
-    for name in (escape(node.name), escape(node.name, quote=False), node.name):
+    for name in spell_in_html(node.name, node.record.get("name")):
         found = [*islice(_split_text(html, name), 2)]
         if len(found) == 1:
             affixes = node.kind.prepare(dict(zip(_AFFIXES, found[0], strict=True)))
@@ -332,7 +331,7 @@ def _finish_blog(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] |
     groups = node.record.get("groups")
     if node.record.get("owner") is not None or not isinstance(groups, list) or not groups:
         return
-    names = ", ".join(str(one.get("name")) for one in groups if isinstance(one, Mapping))
+    names = ", ".join(decode_entities(str(one.get("name"))) for one in groups if isinstance(one, Mapping))
     with suppress(Invalid):
         entry["owner"] = next(f for f in node.kind.fields if f.name == "owner").type.parse(names[:_LONGEST_OWNER])
     if here is not None:

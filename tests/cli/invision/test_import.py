@@ -218,7 +218,7 @@ def test_the_report_tells_node_by_node_what_is_lost(bring: Import, old: OldCommu
     assert f"  Not reported by the old community: {lost}.\n  These members get their defaults, or keep the values" in text
     for told in (
         "       7  Shop\n          - It is a redirect whose address the old community does not report.",
-        "      30  <b>Bold</b> &amp; <script>alert(1)</script>\n          - Its name contains HTML",
+        "      30  <b>Bold</b> & <script>alert(1)</script>\n          - Its name contains HTML",
         "          - perm_2 (read) names '77': not among the groups that were sent",
         "      31  Articles\n          - Its type 'articles' is not allowed here: 'discussions' is used instead.",
         "No API key can apply blogs",
@@ -302,6 +302,27 @@ def test_names_that_are_not_allowed_here_are_mended(
     old.lists["forums/forums"] = [forum(1, told)]
     assert "which is not allowed here, so it was changed: check it." in bring().stdout
     assert [one["name"] for one in read()["forums"]] == [name]
+    settle(trellis)
+
+
+@translation
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ("Q&amp;A &#039;24 &quot;live&quot; &lt;3", 'Q&A \'24 "live" <3'),
+        ("Q&A, R&D;, AT&T &copy", "Q&A, R&D;, AT&T &copy"),
+        ("Caf&eacute; &#x1F33F; &amp;amp;", "Café \U0001f33f &amp;"),
+    ],
+)
+def test_entities_in_names_are_the_characters_that_the_old_community_showed(
+    bring: Import, trellis: Trellis, read: Read, old: OldCommunity, told: str, name: str
+) -> None:
+    old.lists["forums/forums"] = [forum(1, told)]
+    old.lists["core/groups"].append({"id": 40, "name": told, "formattedName": f"<b>{told}</b>"})
+    assert "taken apart" not in bring().stdout
+    assert [one["name"] for one in read()["forums"]] == [name]
+    (group,) = (one for one in read()["groups"] if one["externalId"] == "invision:group:40")
+    assert (group["name"], group["prefix"], group["suffix"]) == (name, "<b>", "</b>")
     settle(trellis)
 
 

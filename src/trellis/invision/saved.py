@@ -102,12 +102,8 @@ def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
     folder.parent.mkdir(parents=True, exist_ok=True)
     start = f".{folder.name[:100]}."
     _remove_leftovers(folder.parent, start)
-    work = folder.with_name(f"{start}{secrets.token_hex(4)}")
-    work.mkdir()
-    lock = os.open(work, os.O_RDONLY)
+    work, lock = _make_draft(folder.parent, start)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
         count = 0
         for count, (name, answer) in enumerate(answers, 1):  # noqa: B007  # the number is known only at the end
             file = work / f"{name}.json"
@@ -124,8 +120,22 @@ def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
         os.close(lock)
 
 
+def _make_draft(parent: Path, start: str) -> tuple[Path, int]:
+    """Make a folder of which others know by a lock that somebody uses it; return it with the lock, which closes with its file."""
+    while True:
+        work = parent / f"{start}{secrets.token_hex(4)}"
+        work.mkdir()
+        with suppress(FileNotFoundError):  # somebody has removed it before it was locked
+            lock = os.open(work, os.O_RDONLY)
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if work.exists():
+                return work, lock
+            os.close(lock)
+
+
 def _remove_leftovers(parent: Path, start: str) -> None:
-    """Remove what killed processes have left: folders with files that no process has locked. They lock theirs before the first."""
+    """Remove the folders that killed processes have left: those that no process has locked."""
     for left in parent.iterdir():
         if not left.name.startswith(start) or not _DRAFT.fullmatch(left.name[len(start) :]):
             continue
@@ -133,8 +143,7 @@ def _remove_leftovers(parent: Path, start: str) -> None:
             lock = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if any(left.iterdir()):
-                    shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(left, ignore_errors=True)
             finally:
                 os.close(lock)
 

@@ -202,6 +202,8 @@ def test_what_a_killed_export_has_left_is_removed_by_the_next_one_but_not_what_a
     command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), "0", *ARGUMENTS]
     assert subprocess.run(command, check=False, capture_output=True).returncode == -signal.SIGKILL
     (left,) = {*Path().iterdir()} - before
+    empty = Path(".out.89abcdef")  # of one that was killed before its first file
+    empty.mkdir()
     running, others = Path(".out.0123abcd"), Path(".out.notes")
     for folder in (running, others):
         folder.mkdir()
@@ -212,4 +214,24 @@ def test_what_a_killed_export_has_left_is_removed_by_the_next_one_but_not_what_a
     assert trellis(*ARGUMENTS).exit_code == 0
     os.close(lock)
     assert not left.exists()
+    assert not empty.exists()
     assert {*Path().iterdir()} - before == {running, others, Path("out")}
+
+
+def test_an_export_makes_another_folder_if_one_is_removed_before_it_is_locked(
+    trellis: Trellis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+    make = Path.mkdir
+
+    def make_and_lose(folder: Path, *arguments: Any, **options: Any) -> None:
+        make(folder, *arguments, **options)
+        if folder.name.startswith(".out."):
+            made.append(folder)
+            if len(made) == 1:
+                folder.rmdir()
+
+    monkeypatch.setattr(Path, "mkdir", make_and_lose)
+    assert trellis(*ARGUMENTS).exit_code == 0
+    assert len(made) == 2
+    assert "core/hello" in answers()

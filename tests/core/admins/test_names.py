@@ -8,9 +8,12 @@ import sqlalchemy as sa
 
 from tests.admin.conftest import PASSWORD
 from tests.fixture_types import Run
-from trellis.core.admins import create_first_run_token
+from trellis.core.actor import TERMINAL
+from trellis.core.admins import create_first_run_token, names
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.languages import OFFERED, Language, load_offered
 from trellis.store.tables import administrators
 
 
@@ -59,3 +62,23 @@ def test_administrators_who_had_the_same_name_before_stay_usable(run: Run, gate:
     assert run("admins.update", mira["id"], name="mira holm (owner)")["name"] == "mira holm (owner)"
     assert run("admins.update", mira["id"], name="Mira H.")["name"] == "Mira H."
     assert run("admins.update", mira["id"], name="mira h.")["name"] == "mira h."  # nobody is in their own way
+
+
+def test_the_catalogues_are_read_while_other_writes_go_on(run: Run, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    jon = add(run, "Jon Aske", "jon")
+    written: list[str] = []
+
+    def write_meanwhile(code: str) -> Language:
+        written.append(gate.run(Call("forums.create", TERMINAL, {"name": f"Forum {len(written)}"})).value["name"])
+        return load_offered(code)
+
+    monkeypatch.setattr("trellis.core.admins.names.load_offered", write_meanwhile)
+    for write in (
+        lambda: add(run, "Mira Holm", "mira"),
+        lambda: run("admins.invite", name="Kim Berg", login="kim", role="auditor"),
+        lambda: run("admins.update", jon["id"], name="Jon A."),
+    ):
+        names.read_own_names.cache_clear()
+        write()
+        assert len(written) == len(OFFERED)
+        written.clear()

@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core import factors
 from trellis.core.admins import sessions as signing
 from trellis.core.admins.mail import EMAIL, MAILED_ALARMS, describe_last, follow_address, follow_choice, read_mail, serialize_mail
-from trellis.core.admins.names import LONGEST_NAME, check_name
+from trellis.core.admins.names import LONGEST_NAME, check_name, read_own_names
 from trellis.core.admins.passwords import SHORTEST, NewPassword, find_breach, find_weakness, password_matches
 from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owner, serialize_role
 from trellis.core.admins.sign_in import operation as refused_sign_in
@@ -74,6 +74,7 @@ def operations() -> tuple[Operation, ...]:
             writes=True,
             judges_input=True,
             judge=_judge_first_password,
+            prepare=read_own_names,
         ),
         Operation(
             "admins.begin",
@@ -84,6 +85,7 @@ def operations() -> tuple[Operation, ...]:
             writes=True,
             judges_input=True,
             judge=_judge_link,
+            prepare=read_own_names,
         ),
         updating_operation(
             "admins.update",
@@ -98,6 +100,7 @@ def operations() -> tuple[Operation, ...]:
             EMAIL,
             MAILED_ALARMS,
             judges_input=True,
+            prepare=read_own_names,
         ),
         updating_operation(
             "admins.set_role",
@@ -139,9 +142,11 @@ def updating_operation(
     *fields: Field,
     judges_input: bool = False,
     judge: Judge = judge_nothing,
+    prepare: Callable[[], object] | None = None,
 ) -> Operation:
     """Return an operation that changes an administrator."""
-    return Operation(name, summary, doc, run, fields, writes=True, judges_input=judges_input, has_target=True, judge=judge)
+    options: dict[str, Any] = {"judges_input": judges_input, "judge": judge, "prepare": prepare}
+    return Operation(name, summary, doc, run, fields, writes=True, has_target=True, **options)
 
 
 def serialize_administrator(admin: Administrator) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from trellis.core.admins.crud import (
     updating_operation,
 )
 from trellis.core.admins.invitations import LINK, find_by_link
-from trellis.core.admins.names import tell_apart
+from trellis.core.admins.names import read_own_names, tell_apart
 from trellis.core.admins.roles import require_local_sign_in, require_other_owner
 from trellis.core.admins.sessions import (
     ADDRESS,
@@ -88,6 +88,7 @@ def operations() -> tuple[Operation, ...]:
             _join,
             _CLAIMS,
             writes=True,
+            prepare=read_own_names,
         ),
         updating_operation(
             "admins.follow_groups",

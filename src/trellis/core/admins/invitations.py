@@ -21,6 +21,7 @@ from trellis.core.admins.crud import (
     updating_operation,
 )
 from trellis.core.admins.mail import EMAIL
+from trellis.core.admins.names import read_own_names
 from trellis.core.admins.roles import KINDS, ROLE, require_local_sign_in
 from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
 from trellis.core.admins.tokens import hash_token, make_link
@@ -55,6 +56,7 @@ def operations() -> tuple[Operation, ...]:
             (NAME, LOGIN, ROLE, KINDS, EMAIL, BY_MAIL),
             writes=True,
             judges_input=True,
+            prepare=read_own_names,
         ),
         updating_operation(
             "admins.renew_invitation",

@@ -1,6 +1,6 @@
 """The names of administrators, by which events and alarms tell people who did something: none may pass for another actor."""
 
-from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from trellis.core.actor import OWN_NAMES
@@ -24,7 +24,7 @@ def check_name(context: Context, name: str | None, own: int = 0) -> tuple[Fault,
     if not wanted:
         return ()
     taken = (fold_lookalike(other) for number, other in administrators.list_names(context.tx) if number != own)
-    if wanted in map(fold_lookalike, _list_own_names()):
+    if wanted in read_own_names():
         told = say("name {name} is what Trellis calls a part of itself. Choose another.", name=isolate(name or ""))
     elif wanted in taken:
         told = say("name {name} is too similar to that of another administrator. Choose another.", name=isolate(name or ""))
@@ -41,6 +41,10 @@ def tell_apart(context: Context, name: str | None, login: str | None) -> str | N
     return (name[: max(1, LONGEST_NAME - len(brackets))] + brackets)[:LONGEST_NAME]
 
 
-def _list_own_names() -> Iterator[str]:
-    for code in OFFERED:
-        yield from map(load_offered(code).sentence, OWN_NAMES)
+@cache
+def read_own_names() -> frozenset[str]:
+    """Return what Trellis calls itself and its parts in every language, folded. The first call reads the catalogues.
+
+    That takes half a second, so the operations `prepare` for it, while other writes go on.
+    """
+    return frozenset(fold_lookalike(language.sentence(name)) for language in map(load_offered, OFFERED) for name in OWN_NAMES)

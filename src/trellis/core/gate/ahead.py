@@ -40,10 +40,12 @@ def _takes_password(calls: Calls, call: Call) -> bool:
 
 
 def digest_passwords(calls: Calls, operation: Operation, call: Call, given: Input, inner: list[Call]) -> tuple[Call, Input]:
-    """Let the operation judge the call, then compute the digests of its passwords and of those in inner calls.
+    """Let the operation prepare and judge the call, then compute the digests of its passwords and of those in inner calls.
 
     They replace its passwords, except those to compare with a stored digest: it may change before `put_digests` replaces them.
     """
+    if operation.prepare is not None:
+        operation.prepare()
     dry = operation.is_plan or bool(given.get(DRY_RUN.name))
     with calls.store.reading() as tx:
         recorder = Recorder(tx, operation, call, calls.now(), dry=dry)

@@ -168,7 +168,7 @@ class Gate:
             ahead = self.lanes.submit(call.lane, lambda: read_ahead(self.calls, operation, call, given), refuse_full)
             return chain(ahead, lambda prepared: self.store.write(lambda tx: write(prepared, given, tx)))
         inner = find_password_calls(self.calls, operation, call, given)
-        if not (inner or has_password(given.values)):
+        if not (inner or has_password(given.values) or operation.prepare):
             return self.store.write(lambda tx: write(call, given, tx))
         check_number(len(inner))
         digested = self.lanes.submit(call.lane, lambda: digest_passwords(self.calls, operation, call, given, inner))

@@ -214,8 +214,9 @@ class Operation:
     refuses what can be refused by then, and returns the digests that are stored until now, by field; a password that matches its
     stored digest keeps it. `calls` returns the calls that the operation will run, as far as they are known in advance: their
     passwords are replaced by digests too. `results_in` is the member of its response that lists what those calls returned.
-    `read_ahead` returns an operation and the values sent to it, for the gate to parse before the writer is held. `trace` returns
-    what has become of a record that the operation created.
+    `read_ahead` returns an operation and the values sent to it, for the gate to parse before the writer is held. `prepare`, which
+    is called before that too, reads what takes long to read for the first time. `trace` returns what has become of a record that
+    the operation created.
 
     `kind` is None for the few operations that are not about nodes; if such an operation is served over REST, `answers` are the
     fields of its response or of each record in it, `once` are fields that are returned only when something is created, and `logged`
@@ -250,6 +251,7 @@ class Operation:
     trace: Callable[[Context, int], Trace] | None = None
     results_in: str = ""
     read_ahead: "Callable[[Context], tuple[str, Mapping[str, Any]] | None] | None" = None
+    prepare: Callable[[], object] | None = None
     has_target: bool = False
     access: Access = Access.INSIDE
     verb: Verb | None = None

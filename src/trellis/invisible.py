@@ -20,6 +20,12 @@ _FLAG: Final = re.compile(
     "\U0001f3f4\U000e0067\U000e0062"
     "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
 )
+# Small letters of Cyrillic and Greek that look like Latin ones, themselves or as capitals (UTS 39, confusables.txt).
+_LOOKALIKES: Final = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0458\u0475\u04af\u04bb\u04cf\u0501\u051b\u051d"
+    "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
+    "abekmhopctyxsijvyhldqwabezhikmnoptyx",
+)
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -42,9 +48,12 @@ def remove_invisible(text: str) -> str:
 
 
 def fold_lookalike(text: str) -> str:
-    """Return the form in which texts are equal that readers take for the same: without case, spaces and invisible characters."""
+    """Return the form in which texts are equal that readers take for the same.
+
+    It has no case, spaces or invisible characters, and Latin letters in place of those that look like them.
+    """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return "".join(_BLANK.sub("", DIRECTIONS.sub("", folded)).split())
+    return "".join(_BLANK.sub("", DIRECTIONS.sub("", folded)).split()).translate(_LOOKALIKES)
 
 
 def _has_use(text: str, at: int) -> bool:

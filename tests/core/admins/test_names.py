@@ -27,7 +27,17 @@ def find_faults(refused: pytest.ExceptionInfo[Refused]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["Mira Holm", "MIRA  HOLM", "Mira\u00a0Holm", "Mira\u2060Holm", "\uff2dira Holm", "Mira Holm\u200e"]
+    "name",
+    [
+        "Mira Holm",
+        "MIRA  HOLM",
+        "Mira\u00a0Holm",
+        "Mira\u2060Holm",
+        "\uff2dira Holm",
+        "Mira Holm\u200e",
+        "Mir\u0430 H\u03bflm",
+        "\u041c\u0456ra \u041d\u043elm",
+    ],
 )
 def test_a_name_that_looks_like_that_of_another_administrator_is_refused(run: Run, name: str) -> None:
     mira = add(run, "Mira Holm", "mira")
@@ -44,7 +54,9 @@ def test_a_name_that_looks_like_that_of_another_administrator_is_refused(run: Ru
     assert [one["name"] for one in run("admins.list")["results"]] == ["Mira Holm", "Jon Aske"]
 
 
-@pytest.mark.parametrize("name", ["The terminal", "terminal", "THE SERVICE", "Sign-in", "one-time link", "Das Terminal"])
+@pytest.mark.parametrize(
+    "name", ["The terminal", "terminal", "THE SERVICE", "Sign-in", "one-time link", "Das Terminal", "Th\u0435 terminal"]
+)
 def test_a_name_by_which_trellis_calls_a_part_of_itself_is_refused(run: Run, gate: Gate, name: str) -> None:
     link = create_first_run_token(gate)
     with pytest.raises(Refused) as refused:

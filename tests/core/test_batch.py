@@ -10,6 +10,7 @@ from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run, RunForEvent
 from trellis.core.actor import Actor
+from trellis.core.events import refuse_overdue
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.passwords import Plain
@@ -75,6 +76,11 @@ def test_what_takes_too_long_is_refused_as_a_whole(gate: Gate, run: Run, databas
         assert refused.value.message == "TOO_LONG"
     assert gate.run(Call("forums.update", KEY, {"name": "Bulletin"}, news)).value["name"] == "Bulletin"  # which runs no others
     assert run("core.batch", operations=[NEWS, BELOW])["results"]  # at the terminal
+
+
+@pytest.mark.parametrize(("limit", "told"), [(1, "after 1 second,"), (20, "after 20 seconds,")])
+def test_a_batch_that_took_too_long_is_told_for_how_long_it_could_go_on(limit: int, told: str) -> None:
+    assert told in refuse_overdue("core.batch", limit).detail
 
 
 def test_one_operation_that_touches_very_many_nodes_ends_in_time_too(

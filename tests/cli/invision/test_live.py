@@ -176,10 +176,11 @@ def test_it_keeps_to_a_rate(
 
 
 def test_it_waits_as_long_as_it_is_asked_to(bring: Import, old: OldCommunity, waits: list[float]) -> None:
-    old.interruptions = [Interruption(429, {"retry-after": "7"}), Interruption(503, {"retry-after": "40"})]
+    old.interruptions = [Interruption(429, {"retry-after": "1"}), Interruption(503, {"retry-after": "40"})]
     brought = bring()
     complete(brought)
-    assert waits == [7, 40]
+    assert waits == [1, 40]
+    assert "Trying again in 1 second." in brought.stderr
     assert "Trying again in 40 seconds." in brought.stderr
 
 

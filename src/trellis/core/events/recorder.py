@@ -9,7 +9,7 @@ from trellis.core.events.event import build_event
 from trellis.core.operation import Call, Operation, Outcome
 from trellis.core.passwords import Plain, refuse_proposed
 from trellis.errors import Refused
-from trellis.sentences import say
+from trellis.sentences import say_many
 from trellis.store import alarms, events
 from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
@@ -23,10 +23,11 @@ def refuse_overdue(operation: str, limit: float | None) -> Refused:
     """Return the refusal of a call that was ended because it took longer than a number of seconds."""
     return Refused(
         "TOO_LONG",
-        say(
-            "Nothing was done: {name} had not finished after {limit} seconds, while all other writes waited. Send it in parts.",
+        say_many(
+            int(limit or 0),
+            "Nothing was done: {name} had not finished after {count} second, while all other writes waited. Send it in parts.",
+            "Nothing was done: {name} had not finished after {count} seconds, while all other writes waited. Send it in parts.",
             name=operation,
-            limit=limit,
         ),
     )
 

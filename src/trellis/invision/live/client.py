@@ -13,7 +13,7 @@ import orjson
 from trellis.core.fields import quote
 from trellis.invision.answers import Parser, ReadingFailed
 from trellis.invision.live.address import find_origin
-from trellis.invision.live.connection import Answer, Connection, Unreachable
+from trellis.invision.live.connection import Answer, Connection, Unreachable, tell_seconds
 from trellis.retry_after import parse_retry_after
 
 _LONGEST_PAUSE: Final = 15 * 60.0
@@ -166,7 +166,7 @@ class Client:
             if wait is None or wait > _LONGEST_PAUSE or next(patience, None) is None:
                 asked = f" It asks to wait for {wait / 60:,.0f} minutes." if wait and wait > _LONGEST_PAUSE else ""
                 raise ReadingFailed(f"{sentence}{says}{asked} Nothing was written; begin again later.")
-            self._tell(f"{sentence} Trying again in {wait:,.0f} seconds.")
+            self._tell(f"{sentence} Trying again in {tell_seconds(round(wait))}.")
             _sleep(wait)
 
     def _follow(self, url: str) -> Answer:

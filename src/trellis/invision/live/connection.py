@@ -21,6 +21,11 @@ _CONNECT: Final = 10.0
 _MOST_QUOTED: Final = 300  # characters of a library's error message, which may quote all headers of an answer
 
 
+def tell_seconds(seconds: float) -> str:
+    """Return a number of seconds in words."""
+    return "1 second" if seconds == 1 else f"{seconds:,g} seconds"
+
+
 class Unreachable(Exception):
     """A request had no usable answer. The text says why, as the rest of a sentence."""
 
@@ -75,9 +80,9 @@ class Connection:
         try:
             return self._runner.run(self._ask(url))
         except httpx.TimeoutException:
-            raise Unreachable(f"it sent nothing for {self._timeout:g} seconds") from None
+            raise Unreachable(f"it sent nothing for {tell_seconds(self._timeout)}") from None
         except TimeoutError:
-            raise Unreachable(f"an answer was not complete within {self._whole:g} seconds") from None
+            raise Unreachable(f"an answer was not complete within {tell_seconds(self._whole)}") from None
         except (httpx.RequestError, httpx.InvalidURL, OSError) as error:
             cause = _find_cause(error) if isinstance(error, httpx.NetworkError) else error
             reason = self.hide_key(str(cause).rstrip(".") or type(cause).__name__)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psycopg
@@ -200,6 +200,18 @@ def test_where_nobody_can_be_asked_the_lease_ends_by_itself(processes: Processes
     version = there.store.data_version()
     here.store.write(change_key).result(30)
     assert there.store.data_version() is None or there.store.data_version() != version
+
+
+def test_reads_that_have_all_connections_delay_no_change_of_a_key(
+    processes: Processes, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    processes.start()
+    here = Store(replace(settings, database_pool=1, database_pool_timeout=1))
+    here.write(lambda tx: next_number(tx, "tickets")).result(30)  # its writer has its connection
+    with here.reading():
+        here.write(change_key).result(30)
+    here.close()
+    assert "could not be asked" not in caplog.text
 
 
 def test_where_no_thread_can_be_started_the_writer_itself_waits_for_the_others(processes: Processes) -> None:

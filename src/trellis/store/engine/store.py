@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -64,7 +65,9 @@ class Store:
         self._is_closed = False
         self._cache = QueryCache()
         self._listeners = Listeners()
-        self._listener = InvalidationListener(self._connect_listener, self._listeners, self._cache.clear)
+        self._listener = InvalidationListener(
+            partial(self._connect_directly, "trellis listener"), self._listeners, self._cache.clear
+        )
         self.writer = Writer(
             self._open_for_writing,
             self.failures,
@@ -189,14 +192,14 @@ class Store:
             raw.longest = self.settings.database_write_timeout
         return Transaction(connection, raw, sqlite=self.reads_inline)
 
-    def _connect_listener(self) -> Any:
+    def _connect_directly(self, name: str) -> Any:
         """Open a connection outside the pool, with time limits that detect a dead peer within seconds."""
         from trellis.store.engine.limited import connect_limited, connection_parameters  # noqa: PLC0415  # start-up time: it loads psycopg
 
         dialect = self.engine.dialect
         arguments, options = dialect.create_connect_args(self.engine.url)
         usual = connection_parameters(self.engine.url, self.settings.database_connect_timeout)
-        parameters = {"application_name": "trellis listener", **usual, **options, "autocommit": True, "prepare_threshold": None}
+        parameters = {"application_name": name, **usual, **options, "autocommit": True, "prepare_threshold": None}
         connection = connect_limited(dialect, None, arguments, parameters)
         connection.limit = self.settings.database_read_timeout
         return connection
@@ -239,11 +242,8 @@ class Store:
         return self.writer.submit(work, quiet=quiet)
 
     def _wait_for_other_processes(self, number: int, until: float) -> None:
-        tx = self._open_for_reading()
-        try:
-            self._listeners.wait_for_others(tx.raw, number, until)
-        finally:
-            self.release_reader(tx)
+        with self._connect_directly("trellis acknowledgement") as connection:  # reads may have all those of the pool
+            self._listeners.wait_for_others(connection, number, until)
 
     def close(self) -> None:
         """Finish the waiting writes, and close all connections; those of reads that have not ended are closed when these end.

@@ -21,7 +21,7 @@ from trellis.settings import Settings
 from trellis.store import idempotency, keys, siblings, snapshots
 from trellis.store.condition import explain_error
 from trellis.store.counters import next_number
-from trellis.store.engine import DatabaseInUse
+from trellis.store.engine import DatabaseInUse, limited
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Transaction
 from trellis.store.lists import pages, search
@@ -349,3 +349,20 @@ def test_steps_that_get_no_turn_are_given_up_with_the_reason(empty_database: Set
             migrate(empty_database)
     assert explain_error(empty_database, gave_up.value) == str(gave_up.value)
     assert find_step(empty_database) == "0021"
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+@pytest.mark.parametrize(
+    ("forbid", "advice"),
+    [
+        ("SET ROLE pg_read_all_data", "migrate with the account that owns the schema"),
+        ("SET search_path = nowhere", "Set the account's search_path to a schema in which it may create tables"),
+    ],
+)
+def test_where_no_table_can_be_created_the_operator_is_told_what_to_do(
+    empty_database: Settings, forbid: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limited, "_SEE_COMMITS", forbid)
+    with pytest.raises(sa.exc.DBAPIError) as refused:
+        migrate(empty_database)
+    assert advice in str(explain_error(empty_database, refused.value))

@@ -137,8 +137,14 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _about_postgresql(name: str, error: "psycopg.Error") -> str:
     if error.sqlstate == READ_ONLY:
         return f"The database {name} {NO_WRITES}"
-    return f"PostgreSQL cannot use the database {name}: {_first_line(error)}"
+    told = f"PostgreSQL cannot use the database {name}: {_first_line(error)}"
+    return told if (advice := _ADVICE.get(error.sqlstate or "")) is None else f"{told.rstrip('.')}. {advice}"
 
+
+_ADVICE: Final = {
+    "42501": "Grant the account this right (see docs/security.md), or migrate with the account that owns the schema.",
+    "3F000": "Set the account's search_path to a schema in which it may create tables.",
+}
 
 _OF_STATEMENTS: Final = (
     ("no such table", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),

@@ -9,7 +9,7 @@ from trellis.store import moments
 from trellis.store.engine import Transaction, create_engine
 
 _POSTGRESQL: Final = sa.text(
-    "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_setting('synchronous_commit'), "
+    "SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit'), "
     "current_setting('fsync'), current_setting('max_connections')::int, pg_is_in_recovery(), "
     "current_setting('default_transaction_read_only')::boolean, extract(epoch FROM clock_timestamp())"
 )
@@ -21,7 +21,6 @@ class Server(NamedTuple):
     """A PostgreSQL server: its settings, and its time in Unix seconds."""
 
     version: int  # 150004 for 15.4
-    encoding: str
     synchronous_commit: str
     fsync: str
     max_connections: int

@@ -1,6 +1,7 @@
 """A statement that PostgreSQL does not answer in time is given up, at both ends."""
 
 from contextlib import closing
+from dataclasses import replace
 from threading import Event
 
 import psycopg
@@ -8,6 +9,7 @@ import pytest
 
 from tests.wait import wait_until
 from trellis.settings import Settings
+from trellis.store.condition import explain_error, find_condition
 from trellis.store.counters import next_number
 from trellis.store.engine import limited
 from trellis.store.engine.limited import LimitedConnection, connection_parameters
@@ -54,6 +56,27 @@ def test_what_the_url_says_about_connections_goes_before(settings: Settings) -> 
     assert (given["connect_timeout"], given["keepalives"]) == (7, 1)
     assert "tcp_user_timeout" not in given
     engine.dispose()
+
+
+def test_texts_stay_as_they_are_whatever_encoding_a_database_sets_by_default(settings: Settings) -> None:
+    with psycopg.connect(settings.database_url, autocommit=True) as other:
+        other.execute(f"ALTER DATABASE \"{other.info.dbname}\" SET client_encoding = 'LATIN1'")
+    with closing(Store(settings)) as store, store.reading() as tx:
+        assert tx.raw.execute("SELECT %s::text", ("Łódź ★",)).fetchone() == ("Łódź ★",)
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_cannot_store_every_text_is_refused_with_advice(settings: Settings, encoding: str) -> None:
+    with psycopg.connect(settings.database_url, autocommit=True) as other:
+        name = f"{other.info.dbname}_{encoding}"
+        other.execute(f"CREATE DATABASE \"{name}\" ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+        there = replace(settings, database_url=settings.database_url.replace(other.info.dbname, name))
+        try:
+            with pytest.raises(Exception, match="encoding") as refused:
+                find_condition(there)
+            assert f"its encoding is {encoding}, which cannot store every text. Create" in str(explain_error(there, refused.value))
+        finally:
+            other.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 def test_writes_take_turns_whatever_isolation_a_database_sets_by_default(settings: Settings) -> None:

@@ -54,8 +54,6 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
 def _judge_server(server: Server, settings: Settings) -> Iterator[Finding]:
     if server.version < _OLDEST_SERVER:
         yield wrong("PostgreSQL", f"Version {server.version // 10_000} is too old.", "Trellis needs version 14 or newer.")
-    if server.encoding != "UTF8":
-        yield wrong("PostgreSQL", f"The encoding is {server.encoding}.", "Create a database with the encoding UTF8.")
     for name, value in (("synchronous_commit", server.synchronous_commit), ("fsync", server.fsync)):
         if value not in {"on", "remote_apply", "remote_write"}:
             yield wrong("PostgreSQL", f"{name} is {value}: acknowledged writes can be lost.", f"Set {name} to on.")

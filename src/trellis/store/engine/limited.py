@@ -8,6 +8,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg.pq import TransactionStatus
 
+_ENCODING: Final = "UTF8"
 _CANCEL: Final = 1.0  # seconds for the request that ends an abandoned statement
 # For a table that has just been filled, PostgreSQL has statistics from when it was empty. A plan that reads the whole table then
 # looks as good as one that follows an index, and remains in use for a prepared statement. Our statements have indexes to follow.
@@ -82,9 +83,16 @@ def connection_parameters(url: sa.URL, connect_timeout: int) -> dict[str, Any]:
 def connect_limited(_dialect: object, _record: object, arguments: Sequence[Any], parameters: dict[str, Any]) -> LimitedConnection:
     """Open a connection instead of SQLAlchemy: a listener for its event `do_connect`.
 
-    The time to connect limits the first statement too: a pooler accepts connections that it has no server for.
+    The time to connect limits the first statement too: a pooler accepts connections that it has no server for. Raises
+    NotSupportedError if the encoding of the database is not UTF-8.
     """
-    connection = LimitedConnection.connect(*arguments, **parameters)
+    # Without it, the default of a database, an account or the environment applies, which may lack most letters.
+    connection = LimitedConnection.connect(*arguments, **(parameters | {"client_encoding": _ENCODING}))
+    if (encoding := connection.info.parameter_status("server_encoding")) != _ENCODING:
+        connection.close()
+        raise psycopg.NotSupportedError(
+            f"its encoding is {encoding}, which cannot store every text. Create one with ENCODING '{_ENCODING}' TEMPLATE template0."
+        )
     connection.limit = max(0.0, float(parameters["connect_timeout"])) or None
     connection.execute(f"{_FOLLOW_INDEXES}; {_SEE_COMMITS}")
     connection.commit()

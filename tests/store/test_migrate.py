@@ -115,6 +115,26 @@ def test_a_step_that_fails_leaves_nothing_behind(empty_database: Settings) -> No
     assert migrate(empty_database) > 0
 
 
+def test_ctrl_c_in_a_statement_ends_a_migration_and_leaves_nothing_behind(
+    empty_database: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_cursor: Any, statement: str, *_: Any) -> None:
+        if "CREATE TABLE nodes" in statement:
+            raise KeyboardInterrupt
+
+    def create_interrupted(settings: Settings, *, create: bool) -> sa.Engine:
+        engine = create_engine(settings, create=create)
+        sa.event.listen(engine, "do_execute", interrupt)
+        return engine
+
+    with monkeypatch.context() as patch:
+        patch.setattr("trellis.store.migrate.create_engine", create_interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            migrate(empty_database)
+    assert tables(empty_database) == set()
+    assert migrate(empty_database) > 0
+
+
 def test_a_step_for_which_the_disk_has_no_room_is_explained(
     engine: str, empty_database: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

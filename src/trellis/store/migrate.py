@@ -96,7 +96,8 @@ def _run_steps(connection: sa.Connection, on_step: Callable[[str], None], to: st
         config.attributes.update(connection=connection, on_step=stepped)
         command.upgrade(config, to)
     except BaseException:
-        with suppress(sa.exc.DBAPIError):  # on a full disk, for example, SQLite has rolled back already
+        # On a full disk, for example, SQLite has rolled back already; and Ctrl-C in a statement closes the connection.
+        with suppress(sa.exc.SQLAlchemyError):
             connection.exec_driver_sql("ROLLBACK")
         raise
     connection.exec_driver_sql("COMMIT")

@@ -20,7 +20,7 @@ from tests.sqlite_file import open_sqlite
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
-from trellis.store.engine import writer
+from trellis.store.engine import limited, writer
 from trellis.store.engine.outage import refuse_busy
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Rollback, Transaction
@@ -96,6 +96,20 @@ def test_a_database_that_lacks_tables_or_columns_refuses_reads_and_writes_as_tha
     with pytest.raises(Refused, match=lacks):
         failing.result(30)
     assert (other.result(30), store.faults.reason) == ("done", None)
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_an_account_that_lacks_a_right_refuses_reads_and_writes_as_that(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as after a migration by the owner of the tables, who has not granted the rights on a new one."""
+    monkeypatch.setattr(limited, "_SEE_COMMITS", "SET ROLE pg_monitor")
+    lacks = r"^BUSY: The service's account at the database lacks a right, which the log names\."
+    with pytest.raises(Refused, match=lacks), store.reading() as tx:
+        tx.raw.execute("SELECT * FROM nodes")
+    with pytest.raises(Refused, match=lacks):
+        store.write(lambda tx: tx.raw.execute("DELETE FROM nodes")).result(30)
+    assert "permission denied for table nodes" in caplog.text
 
 
 def test_a_write_gives_its_result_and_is_seen_by_readers(store: Store) -> None:

@@ -16,6 +16,7 @@ from trellis.store import sqlite
 from trellis.store.engine.faults import OpenFile, is_fault
 
 Row = tuple[Any, ...]
+_NO_MEMORY: Final = "Not enough memory"  # what orjson's error says then
 _KEPT_READS: Final = 128  # entries; the least recently used is removed first
 _KEPT_IDS: Final = 16_000_000  # ids in all entries together: 128 MB
 
@@ -234,8 +235,18 @@ class Transaction:
 
     @staticmethod
     def decode(value: Any) -> Any:
-        """Parse the value of a JSON column: text on SQLite; PostgreSQL's driver has parsed it already. Raises JSONDecodeError."""
-        return orjson.loads(value) if isinstance(value, str) else value
+        """Parse the value of a JSON column: text on SQLite; PostgreSQL's driver has parsed it already.
+
+        Raises JSONDecodeError, and MemoryError if there is no memory for it, which orjson reports as if the text were wrong.
+        """
+        if not isinstance(value, str):
+            return value
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError as error:
+            if error.msg.startswith(_NO_MEMORY):
+                raise MemoryError(error.msg) from error
+            raise
 
     def reading_everything(self) -> AbstractContextManager[None]:
         """Return a context in which statements may read whole tables and, on PostgreSQL, take as long as those of writes."""

@@ -2,6 +2,7 @@
 import { inside } from "./moving.js";
 
 const NEAR = 40; // px from the edge of the window within which the page scrolls
+const STEP = 12; // px that it scrolls in each frame
 const OPEN_AFTER = 600; // ms over a closed node until it opens
 
 export function dragging(view, mover) {
@@ -49,9 +50,20 @@ function follow(view, drag, event) {
   }
   drag.ghost.style.left = `${event.clientX + 12}px`;
   drag.ghost.style.top = `${event.clientY + 8}px`;
-  if (event.clientY < NEAR) scrollBy(0, -12);
-  else if (event.clientY > innerHeight - NEAR) scrollBy(0, 12);
+  roll(drag);
   aim(view, drag);
+}
+
+// Scrolls the page while the pointer is near its edge, also if it stays still there.
+function roll(drag) {
+  const y = drag.at.clientY;
+  const by = y < NEAR ? -STEP : y > innerHeight - NEAR ? STEP : 0;
+  if (drag.rolling || !by || !drag.ghost.isConnected) return;
+  scrollBy({ top: by, behavior: "instant" });
+  drag.rolling = requestAnimationFrame(() => {
+    drag.rolling = 0;
+    roll(drag);
+  });
 }
 
 // Finds the node under the pointer, which may be another one after the page has scrolled or a node has opened.

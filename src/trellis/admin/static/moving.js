@@ -100,7 +100,8 @@ async function send(view, move) {
     for (const one of view.moves.splice(0).reverse()) put(view, one.node, one.from);
     const along = others ? ` ${many(others, "The next move was not sent.", "The next {count} moves were not sent.")}` : "";
     const buttons = error.refused ? [] : [[t("Try again"), () => again(view, move)]];
-    view.announce(`${t("“{name}” is back where it was.", { name: nameOf(node) })} ${error.message}${along}`, { bad: true, stay: buttons.length > 0, buttons });
+    const now = error.unsure ? t("“{name}” is shown where it was, but may have moved.", { name: nameOf(node) }) : t("“{name}” is back where it was.", { name: nameOf(node) });
+    view.announce(`${now} ${error.message}${along}`, { bad: true, stay: buttons.length > 0, buttons });
   }
 }
 

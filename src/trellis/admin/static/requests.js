@@ -10,11 +10,12 @@ const NO_ANSWER = t("The service cannot be reached.");
 const BROKEN = t("The service could not answer just now.");
 const running = new WeakMap(); // the request of each control
 
-// Why there is no usable answer. `refused`: the service has refused the request.
+// Why there is no usable answer. `refused`: the service has refused the request. `unsure`: nobody knows whether it has carried it out.
 export class Failure extends Error {
-  constructor(text, refused = false) {
+  constructor(text, refused = false, unsure = false) {
     super(text);
     this.refused = refused;
+    this.unsure = unsure;
   }
 }
 
@@ -35,12 +36,12 @@ export async function ask(control, address, { newest = false, ...options } = {})
     const answer = await fetch(address, { credentials: "same-origin", ...options, signal: request.signal });
     const text = await answer.text();
     if (!isLast()) return null;
-    if (answer.status >= 500) throw new Failure(BROKEN);
+    if (answer.status >= 500) throw new Failure(BROKEN, false, true);
     return { ok: answer.ok && !answer.redirected, status: answer.status, text };
   } catch (error) {
     if (!isLast()) return null;
     if (error instanceof Failure) throw error;
-    throw new Failure(navigator.onLine ? NO_ANSWER : OFFLINE);
+    throw navigator.onLine ? new Failure(NO_ANSWER, false, true) : new Failure(OFFLINE);
   } finally {
     clearTimeout(marking);
     clearTimeout(ending);

@@ -26,6 +26,7 @@ export function tree(list) {
   list.addEventListener("click", (event) => click(view, event));
   list.addEventListener("keydown", (event) => walk(view, event));
   dragging(view, moving(view));
+  addEventListener("beforeunload", (event) => view.moves.length && event.preventDefault()); // the browser asks: those that wait would be lost
   let asked = 0;
   document.addEventListener("panel:fetch", (event) => {
     asked = view.changes;

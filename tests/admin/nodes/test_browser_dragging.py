@@ -1,0 +1,110 @@
+"""Dragging in a real Chromium where something goes wrong: no answer, a page that is left, a session that has ended."""
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
+
+from tests.browser import wait_until_drawn
+from tests.fixture_types import Run
+from tests.wait import wait_until
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.usefixtures("community"),
+    pytest.mark.parametrize("engine", ["sqlite"], indirect=True),
+]
+
+_MOVE: Final = "**/forums/*/move"
+
+
+def _take(page: Page, name: str) -> None:
+    """Take hold of a node."""
+    handle = page.get_by_role("button", name=f"Move {name}:").bounding_box()
+    assert handle is not None
+    page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
+    page.mouse.down()
+
+
+def _drag(page: Page, name: str, before: str) -> None:
+    """Drag a node before another one."""
+    _take(page, name)
+    row = page.locator(".node-row", has=page.get_by_role("link", name=before, exact=True)).bounding_box()
+    assert row is not None
+    page.mouse.move(row["x"] + 120, row["y"] + 4, steps=4)
+    page.mouse.up()
+
+
+def _tree(page: Page) -> list[str]:
+    return page.locator(".tree > .node > .node-row .node-name").all_inner_texts()
+
+
+def _order(run: Run) -> list[str]:
+    return [one["name"] for one in run("forums.list", parentId="root", sortBy="position")["results"]]
+
+
+def _message(page: Page) -> Locator:
+    return page.locator("[data-message]")
+
+
+def _lose_answer(route: Route) -> None:
+    route.fetch()
+    route.abort()
+
+
+def test_a_move_whose_answer_is_lost_is_not_said_to_be_undone(page: Page, run: Run) -> None:
+    page.goto("/admin/forums")
+    page.route(_MOVE, _lose_answer)
+    _drag(page, "Staff", "Help")
+    expect(_message(page)).to_contain_text("“Staff” is shown where it was, but may have moved. The service cannot be reached.")
+    assert _order(run) == ["News", "Staff", "Help", "Wiki"]
+    page.unroute(_MOVE)
+    expect(page.locator(".tree > .node > .node-row .node-name").nth(1)).to_have_text("Staff")  # the page has found out
+    _message(page).get_by_role("button", name="Try again").click()
+    expect(_message(page)).to_contain_text("“Staff” is under the top level, before “Help” now.")
+    assert _tree(page) == _order(run) == ["News", "Staff", "Help", "Wiki"]
+
+
+def test_who_leaves_while_moves_wait_is_asked(page: Page, run: Run) -> None:
+    held: list[Route] = []
+    page.route(_MOVE, lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.goto("/admin/forums")
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    _drag(page, "Staff", "News")
+    _drag(page, "Wiki", "News")
+    page.get_by_role("link", name="Overview", exact=True).click()
+    assert asked == ["beforeunload"]
+    held[0].continue_()
+    expect(_message(page)).to_contain_text("“Staff” is under the top level, before")
+    held[1].continue_()
+    expect(_message(page)).to_contain_text("“Wiki” is under the top level, before “News” now.")
+    assert _order(run) == ["Staff", "Wiki", "News", "Help"]
+    page.get_by_role("link", name="Overview", exact=True).click()
+    page.get_by_role("heading", name="Overview").wait_for()
+    assert asked == ["beforeunload"]
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "end"),
+    [("News", 895, "scrollY === document.documentElement.scrollHeight - innerHeight"), ("Forum 59", 5, "scrollY === 0")],
+    ids=["at the foot", "at the top"],
+)
+def test_the_page_scrolls_while_a_node_is_held_still_at_its_edge(page: Page, run: Run, name: str, y: int, end: str) -> None:
+    for number in range(60):
+        run("forums.create", name=f"Forum {number}")
+    page.goto("/admin/forums")
+    wait_until_drawn(page)
+    page.get_by_role("button", name=f"Move {name}:").scroll_into_view_if_needed()
+    _take(page, name)
+    page.mouse.move(600, y, steps=4)
+    wait_until(lambda: bool(page.evaluate(end)))
+    expect(page.locator(".ghost")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".ghost")).to_have_count(0)
+    page.mouse.up()

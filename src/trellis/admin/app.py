@@ -56,6 +56,7 @@ _LOST_WITH_SESSION: Final = say(
     "This form belongs to an earlier session because it was open for so long, and it is too long to be kept. Nothing has been "
     "changed: go back, reload the page and enter it again."
 )
+_STALE_PAGE: Final = say("This page belongs to an earlier session. Nothing was changed. Reload the page and try again.")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
     (
@@ -213,7 +214,7 @@ class Panel:
             return await page.run(request)
         except StaleForm as stale:
             if request.wants_json:
-                raise
+                raise Refused(stale.message, _STALE_PAGE) from None
             if request.me is None:  # before signing in, only what was typed into this one page can be lost
                 title = say("Send it again")
                 return request.page("error.html", status=409, title=title, refused=stale, back=request.path, shown=[])

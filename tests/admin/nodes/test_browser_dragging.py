@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
+from tests.admin.conftest import LetIn
 from tests.browser import wait_until_drawn
 from tests.fixture_types import Run
 from tests.wait import wait_until
@@ -108,3 +109,17 @@ def test_the_page_scrolls_while_a_node_is_held_still_at_its_edge(page: Page, run
     page.keyboard.press("Escape")
     expect(page.locator(".ghost")).to_have_count(0)
     page.mouse.up()
+
+
+def test_after_signing_in_again_elsewhere_it_says_to_reload(page: Page, run: Run, let_in: LetIn) -> None:
+    page.route("**/admin/news*", lambda route: route.abort())  # which would tell the page of it
+    page.goto("/admin/forums")
+    page.context.clear_cookies()
+    _drag(page, "Staff", "News")
+    expect(_message(page)).to_contain_text("“Staff” is back where it was. You are signed out. Sign in again in another tab.")
+    let_in(page.context.new_page())
+    _message(page).get_by_role("button", name="Try again").click()
+    expect(_message(page)).to_contain_text(
+        "This page belongs to an earlier session. Nothing was changed. Reload the page and try again."
+    )
+    assert _order(run) == _tree(page) == ["News", "Help", "Wiki", "Staff"]

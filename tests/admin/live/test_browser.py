@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
+from tests.admin.conftest import LOGIN, PASSWORD, LetIn
 from tests.browser import confirm, faults, opened, sign_in
 from tests.community import Community
 from tests.fixture_types import Events, MakeKey, Run
@@ -237,6 +237,43 @@ def test_what_was_typed_stays_when_the_session_ends_by_itself(page: Page, commun
         expect(tab.get_by_text("You are signed out.")).to_be_visible()
         expect(tab.locator("form, table, nav, input")).to_have_count(0)
     expect(page.get_by_label("Name", exact=True)).to_have_value("Typed and not saved")
+
+
+def test_a_page_ends_when_somebody_else_signs_in_in_another_tab(page: Page, community: Community, run: Run, let_in: LetIn) -> None:
+    """It would show what they may see under the name of the one who was there before."""
+    other = run(
+        "admins.create", name="Ada Berg", login="ada", password=PASSWORD, mustChangePassword=False, role="structure-editor"
+    )["id"]
+    mirror = run("keys.create", name="Mirror")["id"]
+    typing, keys = page.context.new_page(), page.context.new_page()
+    _open(page, "/admin/forums")
+    _open(keys, f"/admin/keys/{mirror}")  # which she may not see
+    _open(typing, "/admin/forums")
+    typing.get_by_role("link", name="Delete Staff…").click()
+    typing.get_by_label("Why").fill("Typed")
+    let_in(page.context.new_page(), other)
+    run("forums.create", name="Elsewhere")
+    run("keys.update", mirror, note="Elsewhere")
+    for tab in (page, keys):
+        expect(tab.get_by_text("Ada Berg is signed in here now.")).to_be_visible()
+        expect(tab.locator("form, table, nav, input")).to_have_count(0)
+    expect(typing.get_by_text("Ada Berg is signed in here now, so this page is no longer updated.")).to_be_visible()
+    expect(typing.get_by_label("Why")).to_have_value("Typed")
+    expect(typing.get_by_text("Elsewhere")).to_have_count(0)
+    page.get_by_role("button", name="Reload").click()
+    expect(page.get_by_role("link", name="Elsewhere", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Ada Berg")).to_be_visible()
+
+
+def test_a_page_goes_on_when_the_same_person_signs_in_again(page: Page, community: Community, run: Run, let_in: LetIn) -> None:
+    _open(page, "/admin/forums")
+    page.get_by_role("link", name="Delete Staff…").click()
+    page.get_by_label("Why").fill("Nobody wrote there")
+    let_in(page.context.new_page())
+    run("forums.create", name="Elsewhere")
+    expect(page.locator("#tree > .node").last).to_contain_text("Elsewhere")
+    page.get_by_role("dialog").get_by_role("button", name="Delete Staff").click()
+    expect(page.locator(".flash")).to_contain_text("Staff was deleted.")
 
 
 def test_what_is_done_by_hand_while_the_page_is_fetched_stays(page: Page, community: Community, run: Run) -> None:

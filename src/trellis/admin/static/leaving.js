@@ -10,10 +10,11 @@ const isBare = () => document.body.classList.contains("bare"); // such a page sh
 // Returns whether this page shows nothing of the community now.
 export function clearAll({ hasSignedOut = false } = {}) {
   tabs?.postMessage({ hasSignedOut });
-  return clear(hasSignedOut);
+  return clear({ hasSignedOut });
 }
 
-function clear(hasSignedOut) {
+// Clears this page alone, as above; `told` says why, and the button `then` loads it again.
+export function clear({ hasSignedOut = false, told = t("You are signed out."), then = t("Sign in") } = {}) {
   if (isBare()) return true;
   if (!hasSignedOut && isEdited(document)) return false;
   const main = document.createElement("main");
@@ -21,10 +22,10 @@ function clear(hasSignedOut) {
   const again = document.createElement("button");
   main.className = "gate";
   text.setAttribute("role", "status");
-  text.textContent = t("You are signed out.");
+  text.textContent = told;
   again.type = "button";
   again.className = "button primary";
-  again.textContent = t("Sign in");
+  again.textContent = then;
   again.addEventListener("click", () => location.reload());
   main.append(text, again);
   document.title = text.textContent;
@@ -35,7 +36,7 @@ function clear(hasSignedOut) {
 }
 
 export function leaving() {
-  tabs?.addEventListener("message", (event) => clear(event.data.hasSignedOut));
+  tabs?.addEventListener("message", (event) => clear(event.data));
   document.addEventListener("submit", (event) => {
     if (event.defaultPrevented || !("leaves" in event.target.dataset)) return;
     setTimeout(() => clearAll({ hasSignedOut: true })); // after the form has been sent

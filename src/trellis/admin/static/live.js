@@ -1,7 +1,7 @@
 // Keeps a page up to date. The service says which topics have news. The page is then fetched again from its own address, where the
 // service decides what may be seen, and its parts (data-part) are updated. A hidden page is not updated until it is visible again.
 import { many, t } from "./language.js";
-import { clearAll } from "./leaving.js";
+import { clear, clearAll } from "./leaving.js";
 import { merge, rowsOf } from "./merge.js";
 import { say } from "./messages.js";
 import { isPressed } from "./pressing.js";
@@ -113,9 +113,17 @@ function rest() {
 
 function end() {
   rest();
-  if (clearAll()) return;
-  say(t("You are signed out, so this page is no longer updated."), { stay: true, buttons: [[t("Sign in"), () => location.reload()]] });
+  if (!clearAll()) tellWhy(t("You are signed out, so this page is no longer updated."), t("Sign in"));
 }
+
+// Somebody else has signed in in another tab: what was fetched is what they may see, under the name of the one who was here before.
+function giveWay(name) {
+  rest();
+  const then = t("Reload");
+  if (!clear({ told: t("{name} is signed in here now.", { name }), then })) tellWhy(t("{name} is signed in here now, so this page is no longer updated.", { name }), then);
+}
+
+const tellWhy = (text, then) => say(text, { stay: true, buttons: [[then, () => location.reload()]] });
 
 // Asks the other scripts of the page, each of which may prevent the step.
 const allowed = (what) => document.dispatchEvent(new CustomEvent(what, { cancelable: true }));
@@ -130,10 +138,12 @@ async function refresh() {
   try {
     const answer = await fetching;
     if (answer.redirected || answer.status === 401) return end();
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const { who } = fresh.body.dataset;
+    if (who && who !== document.body.dataset.who) return giveWay(fresh.querySelector("[data-me]").textContent); // also if they may not see it
     if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) return; // the answer will be the same until there is news
     if (!answer.ok) throw new Error(answer.statusText);
     failures = 0;
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (isPressed() || !allowed("panel:merge")) isDue = true;
     else show(fresh);
   } catch {
@@ -150,6 +160,7 @@ async function refresh() {
 }
 
 function show(fresh) {
+  renew(fresh);
   for (const part of document.querySelectorAll("[data-part]")) {
     const wanted = fresh.querySelector(`[data-part="${CSS.escape(part.dataset.part)}"]`);
     if (!wanted) continue;
@@ -159,6 +170,12 @@ function show(fresh) {
     else bring(part, wanted, news);
   }
   document.dispatchEvent(new CustomEvent("panel:merged"));
+}
+
+// After the same person has signed in again in another tab, the forms of this page take effect, too.
+function renew(fresh) {
+  const { value } = fresh.querySelector("input[name=csrf]");
+  for (const token of document.querySelectorAll("input[name=csrf]")) token.value = value;
 }
 
 // The names of a part's rows, by its `data-noun`.

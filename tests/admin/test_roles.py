@@ -121,6 +121,18 @@ def test_a_role_that_only_reads_sees_a_form_without_a_button(sign_in_as: Any, re
     assert 'class="handle"' not in browser.get("/forums").text
 
 
+def test_an_empty_list_says_what_its_reader_may_do_next(sign_in_as: Any) -> None:
+    _, browser = sign_in_as("approver")
+    events = browser.get("/events")
+    assert "No events yet Changes to what your role may see appear here" in page_text(events)
+    assert "end of the log" not in page_text(events)
+    assert "Back to the newest" in page_text(browser.get("/events?before=1"))
+    for path in ("/requests", ""):
+        page = page_text(browser.get(path))
+        assert "No requests yet" in page
+        assert "create a key" not in page
+
+
 def test_the_page_of_documents_has_the_script_of_their_form_only_where_that_is(sign_in_as: Any, admin: Visitor) -> None:
     _, browser = sign_in_as("auditor")
     page = browser.get("/structure").text

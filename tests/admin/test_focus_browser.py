@@ -1,0 +1,45 @@
+"""What has the focus is in view: in the menu of a low window, and above the buttons at the foot of a form."""
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.community import Community
+
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+# Whether the middle of what has the focus is in the window, and what lies over it.
+_SEEN: Final = """() => {
+  const focused = document.activeElement, box = focused.getBoundingClientRect();
+  const top = document.elementFromPoint(box.left + box.width / 2, box.top + Math.min(box.height / 2, 20));
+  const isItself = top && (focused.contains(top) || top.contains(focused) || top.closest("label")?.control === focused);
+  return isItself ? "" : `${focused.name || focused.textContent.trim()} under ${top?.className ?? "the edge of the window"}`;
+}"""
+
+
+def test_the_foot_of_the_menu_is_in_reach_in_a_low_window(page: Page, community: Community) -> None:
+    page.set_viewport_size({"width": 1366, "height": 620})
+    page.goto(f"/admin/forums/{community.help}")
+    out = page.get_by_role("button", name="Sign out")
+    out.focus()
+    expect(out).to_be_in_viewport(ratio=0.95)
+    page.evaluate("scrollTo(0, 400)")
+    page.get_by_role("link", name="Change the time zone").focus()
+    expect(page.get_by_role("link", name="Change the time zone")).to_be_in_viewport(ratio=0.95)
+
+
+@pytest.mark.parametrize("size", [(1280, 700), (320, 640)], ids=str)
+def test_nothing_that_has_the_focus_is_below_the_buttons_at_the_foot(
+    page: Page, community: Community, size: tuple[int, int]
+) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_label("Name", exact=True).focus()
+    hidden, seen = [], 0
+    while page.evaluate("document.activeElement.form?.id === 'node-form' || document.activeElement.closest('#node-form') !== null"):
+        hidden.append(page.evaluate(_SEEN))
+        seen += 1
+        page.keyboard.press("Tab")
+    assert seen > 20
+    assert [one for one in hidden if one] == []

@@ -133,6 +133,21 @@ def test_pressing_twice_while_the_service_is_looked_for_sends_nothing_twice(page
     assert [one["name"] for one in run("forums.list", search="Made once")["results"]] == ["Made once"]
 
 
+def test_what_was_typed_stays_while_the_service_is_out_of_reach(page: Page, community: Community) -> None:
+    """As while it is restarted: the browser has a network, and would show a page of its own in place of the form."""
+    page.goto("/admin/forums/new")
+    page.get_by_label("Name", exact=True).fill("Kept")
+    page.route("**/admin/**", lambda route: route.abort("connectionrefused"))
+    button = page.get_by_role("button", name="Create the forum").last
+    button.click()
+    page.get_by_text("The service cannot be reached. Nothing was sent; what you typed is still here.").wait_for()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Kept")
+    expect(button).to_be_enabled()
+    page.unroute("**/admin/**")
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_text("Kept was created.").wait_for()
+
+
 def test_a_service_that_does_not_answer_is_given_up_and_the_form_stays(page: Page, community: Community) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'onLine', { get: () => false })")
     page.goto("/admin/forums/new")

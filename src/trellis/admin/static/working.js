@@ -1,14 +1,15 @@
-// Sending forms: a second press sends nothing, nothing is sent if the service is out of reach, and a form with data-working shows its
-// text if the answer takes long. The form, the pressed button or the chosen radio button can have the text.
+// Sending forms: a second press sends nothing, what somebody has typed is not sent while the service is out of reach, and a form with
+// data-working shows its text if the answer takes long. The form, the pressed button or the chosen radio button can have the text.
 import { t } from "./language.js";
 import { say } from "./messages.js";
+import { isEdited } from "./unsaved.js";
 
 const MARKED = 100; // milliseconds until the pressed button is marked
 const PATIENCE = 700; // milliseconds until the text is shown
 const LONGEST = 30_000; // milliseconds after which a form may be sent again: loading may have been stopped, which not every browser reports
 const PROBING = 5_000; // milliseconds without an answer after which the service counts as out of reach
 const held = new Set();
-const reached = new WeakSet(); // forms whose service has answered although the browser has no network: it is on this machine
+const reached = new WeakSet(); // forms whose service was looked for and is there
 let waiting = [];
 
 export function working(root) {
@@ -16,7 +17,7 @@ export function working(root) {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
     if (held.has(form)) return event.preventDefault();
-    if (!navigator.onLine && !reached.delete(form)) return probe(event, form);
+    if ((!navigator.onLine || isEdited(form)) && !reached.delete(form)) return probe(event, form);
     held.add(form);
     setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: a disabled button is not sent
     waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), MARKED));
@@ -33,19 +34,22 @@ export function working(root) {
   });
 }
 
-// Without this, the browser would replace the page, and what was typed, by a page that reports that there is no network.
+// Without this, the browser would replace the page, and what was typed, by a page that reports that nothing answers.
 async function probe(event, form) {
   const { submitter } = event;
   event.preventDefault();
   held.add(form); // a second press meanwhile asks nothing
   const marking = setTimeout(() => submitter?.setAttribute("aria-busy", "true"), MARKED);
   const asked = fetch(import.meta.url, { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(PROBING) });
-  const isReached = await asked.then(() => true, () => false);
+  const isReached = await asked.then(() => true, (error) => navigator.onLine && error.name === "TimeoutError"); // a slow line is one
   clearTimeout(marking);
   submitter?.removeAttribute("aria-busy");
   held.delete(form);
   const again = () => send(form, submitter);
-  if (!isReached) return say(t("There is no network connection. Nothing was sent; what you typed is still here."), { bad: true, stay: true, buttons: [[t("Try again"), again]] });
+  if (!isReached) {
+    const why = navigator.onLine ? t("The service cannot be reached. Nothing was sent; what you typed is still here.") : t("There is no network connection. Nothing was sent; what you typed is still here.");
+    return say(why, { bad: true, stay: true, buttons: [[t("Try again"), again]] });
+  }
   reached.add(form);
   send(form, submitter);
 }

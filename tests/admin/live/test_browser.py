@@ -208,6 +208,17 @@ def test_nothing_stays_in_other_tabs_when_somebody_signs_out_even_if_the_service
     page.get_by_role("button", name="Sign in").wait_for()
 
 
+def test_nothing_stays_in_any_tab_when_somebody_signs_out_without_a_network(page: Page, community: Community) -> None:
+    page.goto(f"/admin/forums/{community.help}")
+    other = page.context.new_page()
+    other.goto("/admin/keys")
+    page.context.set_offline(offline=True)
+    other.get_by_role("button", name="Sign out").first.click()
+    expect(page.get_by_text("You are signed out.")).to_be_visible()
+    expect(page.locator("form, table, nav, input")).to_have_count(0)
+    expect(other.locator("form, table, nav, input")).to_have_count(0)
+
+
 def test_signing_out_where_a_new_password_is_asked_for_clears_the_other_tabs(page: Page, community: Community, run: Run) -> None:
     page.goto(f"/admin/forums/{community.help}")
     page.get_by_label("Name", exact=True).fill("Typed and not saved")

@@ -17,7 +17,8 @@ export function working(root) {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
     if (held.has(form)) return event.preventDefault();
-    if ((!navigator.onLine || isEdited(form)) && !reached.delete(form)) return probe(event, form);
+    const isAtRisk = (!navigator.onLine || isEdited(form)) && !("leaves" in form.dataset); // signing out clears all pages in any case
+    if (isAtRisk && !reached.delete(form)) return probe(event, form);
     held.add(form);
     setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: a disabled button is not sent
     waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), MARKED));

@@ -33,6 +33,10 @@ def _setting(default: Any, parse: Callable[[str], Any], description: str) -> Any
     return field(default=default, metadata={"parse": parse, "description": description})
 
 
+def _flag(description: str, *, on: bool = False) -> Any:
+    return _setting(on, parse_flag, description)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingFields:
     """The fields, and values that are derived from them."""
@@ -51,17 +55,14 @@ class SettingFields:
         parse_public_address,
         "The address at which callers reach this service, without `/api`; by default, it is taken from each request.",
     )
-    hsts_subdomains: bool = _setting(
-        default=True,
-        parse=parse_flag,
-        description="If the public address is https: whether browsers must use https for all hosts below it "
+    hsts_subdomains: bool = _flag(
+        "If the public address is https: whether browsers must use https for all hosts below it "
         "too; `off` if one of them has no https.",
+        on=True,
     )
-    require_tls: bool = _setting(
-        default=False,
-        parse=parse_flag,
-        description="Whether the service refuses to start if a connection to another machine would not be encrypted, and refuses "
-        "webhooks that are not https.",
+    require_tls: bool = _flag(
+        "Whether the service refuses to start if a connection to another machine would not be encrypted, and refuses "
+        "webhooks that are not https."
     )
     rate_limit: int = _setting(6000, number(0, 10_000_000), "Requests per minute for each key; 0 means no limit.")
     rate_limit_storage: str = _setting(
@@ -76,11 +77,7 @@ class SettingFields:
         "Requests of a key that may wait for events at the same time, per process; further ones are refused with 429.",
     )
     bad_key_limit: int = _setting(30, number(1, 1_000_000), "Requests without a valid key per minute from each address.")
-    key_in_url: bool = _setting(
-        default=False,
-        parse=parse_flag,
-        description="Whether every key may be sent as `?key=`. URLs end up in logs: leave it off.",
-    )
+    key_in_url: bool = _flag("Whether every key may be sent as `?key=`. URLs end up in logs: leave it off.")
     body_limit: int = _setting(1_048_576, number(1024, 1_073_741_824), "The largest request body, in bytes.")
     connections: int = _setting(
         2000,
@@ -125,10 +122,8 @@ class SettingFields:
     proposals_per_key: int = _setting(50, number(1, 10_000), "How many proposals of one key may be open at once.")
     # Not longer than events are certain to be kept: they show what has changed since a proposal.
     proposal_days: int = _setting(7, number(1, 14), "Days for which a proposal can be approved before it expires.")
-    webhook_delivery: bool = _setting(
-        default=True,
-        parse=parse_flag,
-        description="Whether `trellis serve` also sends webhooks and mail; `off` leaves that to `trellis work`.",
+    webhook_delivery: bool = _flag(
+        "Whether `trellis serve` also sends webhooks and mail; `off` leaves that to `trellis work`.", on=True
     )
     webhook_allow: tuple[str, ...] = _setting(
         (),
@@ -147,11 +142,8 @@ class SettingFields:
         "A long random text from which the secrets of webhooks are derived, so that the database alone is not enough to sign "
         "messages.",
     )
-    require_second_factor: bool = _setting(
-        default=False,
-        parse=parse_flag,
-        description="Whether every administrator must have a second factor: anybody who has none must set one "
-        "up before anything else.",
+    require_second_factor: bool = _flag(
+        "Whether every administrator must have a second factor: anybody who has none must set one up before anything else."
     )
     breached_passwords: str | None = _setting(
         None,
@@ -209,11 +201,8 @@ class SettingFields:
         "The role of each group, as `GROUP=ROLE` or `GROUP=ROLE:KIND,KIND`, separated by semicolons; the first one whose group "
         "somebody belongs to decides, at each sign-in. Without it, owners give roles in the panel.",
     )
-    sso_new_administrators: bool = _setting(
-        default=False,
-        parse=parse_flag,
-        description="Whether somebody who is unknown to Trellis becomes an administrator when they sign in "
-        "and one of their groups has a role.",
+    sso_new_administrators: bool = _flag(
+        "Whether somebody who is unknown to Trellis becomes an administrator when they sign in and one of their groups has a role."
     )
     sso_local_sign_in: str = _setting(
         "everybody",
@@ -272,7 +261,7 @@ class SettingFields:
         choice("debug", "info", "warning", "error"),
         "The lowest level that is logged: `debug`, `info`, `warning` or `error`.",
     )
-    access_log: bool = _setting(default=False, parse=parse_flag, description="Whether the log also has a line for each request.")
+    access_log: bool = _flag("Whether the log also has a line for each request.")
 
     @property
     def has_metrics(self) -> bool:

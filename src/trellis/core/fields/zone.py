@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Any, Final
 
 from trellis.core.fields.type import Invalid, quote
 from trellis.sentences import say
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 PLAIN_ZONE: Final = "UTC"
 
@@ -34,12 +36,14 @@ def list_zones() -> tuple[str, ...]:
     return tuple(sorted((files("tzdata") / "zones").read_text("utf-8").split()))
 
 
-def find_zone(name: Any) -> ZoneInfo | None:
+def find_zone(name: Any) -> "ZoneInfo | None":
     """Return the time zone with a name; None if there is none."""
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  # start-up time: few commands know of time zones
+
     return ZoneInfo(name) if name in list_zones() else None
 
 
-def find_midnights(now: str, zone: ZoneInfo, days: int) -> list[datetime]:
+def find_midnights(now: str, zone: "ZoneInfo", days: int) -> list[datetime]:
     """Return when each of the last days began in a time zone, and when today ends: one time more than there are days, in UTC.
 
     A day on which the clocks change has 23 or 25 hours. A day on which they skip midnight begins at its first moment.
@@ -48,5 +52,5 @@ def find_midnights(now: str, zone: ZoneInfo, days: int) -> list[datetime]:
     return [_midnight(today - timedelta(days=back), zone) for back in range(days - 1, -2, -1)]
 
 
-def _midnight(day: date, zone: ZoneInfo) -> datetime:
+def _midnight(day: date, zone: "ZoneInfo") -> datetime:
     return datetime.combine(day, time(), zone).astimezone(UTC)

@@ -34,7 +34,6 @@ from trellis.sentences import say
 from trellis.store import keys
 from trellis.store.counters import next_number
 from trellis.store.keys import Key
-from trellis.store.webhooks import endpoints, reasons
 
 MISSING: Final = "1T105/2"  # the code for a key that does not exist
 _TRIED_FOR: Final = timedelta(hours=1)
@@ -233,6 +232,8 @@ def _revoke(context: Context) -> Outcome:
     outcome = save_key(context, old, new)
     if context.input.get(KEEP_WEBHOOKS.name):
         return outcome
+    from trellis.store.webhooks import endpoints, reasons  # noqa: PLC0415  # start-up time: most commands revoke no key
+
     because = say(reasons.KEY_REVOKED, name=isolate(old.name))
     off = endpoints.switch_off_made_by(context.tx, "key", old.id, context.at, because)
     return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook, "how": "switched off"} for webhook in off))

@@ -14,7 +14,6 @@ from trellis.core.roles import OWN, Permit, Permits
 from trellis.errors import Refused
 from trellis.sentences import join, say
 from trellis.store import keys
-from trellis.store.admins import administrators, sessions
 from trellis.store.engine import Transaction
 from trellis.store.keys import Key
 
@@ -76,8 +75,11 @@ def renew_actor(tx: Transaction, call: Call, now: str, permits: Permits) -> Acto
     actor = call.actor
     if actor.key is not None:
         return _renew_key(tx, actor, actor.key, call.address, now)
-    found = administrators.find_role(tx, actor.id) if actor.type == "admin" and actor.id is not None else None
-    if actor.id is None or found is None:
+    if actor.type != "admin" or actor.id is None:
+        return actor
+    from trellis.store.admins import administrators, sessions  # noqa: PLC0415  # start-up time: commands run as the terminal
+
+    if (found := administrators.find_role(tx, actor.id)) is None:
         return actor
     if found.disabled_at is not None:
         raise Refused(

@@ -94,7 +94,7 @@ def test_the_list_of_keys_needs_the_database_and_the_operations_on_keys(engine: 
         "traced_gate",
         "traces",
     }
-    assert loaded.isdisjoint({"trellis.store.admins", "trellis.store.webhooks"})
+    assert loaded.isdisjoint({"trellis.store.admins", "trellis.store.lists", "trellis.store.webhooks"})
     assert {name for name in loaded if name.startswith("trellis.core.")}.isdisjoint(
         {"trellis.core.admins", "trellis.core.check", "trellis.core.nodes", "trellis.core.undo", "trellis.core.webhooks"}
     )

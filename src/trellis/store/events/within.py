@@ -9,7 +9,6 @@ from sqlalchemy import bindparam
 from trellis.store import nodes
 from trellis.store.column_types import NUMBER
 from trellis.store.engine import ListedId, Transaction
-from trellis.store.lists import find_ids_inside
 from trellis.store.tables import events, snapshots
 
 _MAX_LISTED: Final = 50_000  # ids inside that events are compared with; if there are more, many events match: each is checked
@@ -41,6 +40,8 @@ def _leads_inside(kind: str, node: str, name: str, roots: Iterable[int]) -> sa.C
 
 def is_about_inside(tx: Transaction, within: Mapping[str, Iterable[int]]) -> sa.ColumnElement[bool]:
     """Build the condition that an event is about a node that is inside `within` (roots by resource), or was when it was deleted."""
+    from trellis.store.lists import find_ids_inside  # noqa: PLC0415  # start-up time: few commands read the feed of a key with bounds
+
     conditions: list[sa.ColumnElement[bool]] = []
     for number, (resource, roots) in enumerate(sorted(within.items())):
         n, tops = f"part_{number}_", nodes.find_existing(tx, resource, roots)

@@ -317,6 +317,18 @@ def test_fields_that_cannot_even_be_read(community: Community, plant: Plant, tre
     assert (mended["name"], mended["color"], mended["permissions"]["view"]) == ("Meetups", "#3B82F6", [])
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # PostgreSQL's JSON columns hold nothing else
+def test_an_earlier_change_can_be_undone_after_what_could_not_be_read_was_mended(
+    community: Community, plant: Plant, trellis: Trellis, run: Run, events: Events
+) -> None:
+    run("calendars.update", community.meetups, name="Trips")
+    plant("UPDATE nodes SET fields = '[' WHERE kind = 'calendars' AND id = {meetups}", meetups=community.meetups)
+    trellis("check", "--repair")
+
+    assert trellis("restore", events()[-2]["seq"]).exit_code == 0
+    assert run("calendars.get", community.meetups)["name"] == "Meetups"
+
+
 def test_names_that_nobody_can_see_whole_are_told_and_mended(
     community: Community, plant: Plant, trellis: Trellis, run: Run, gate: Gate, events: Events
 ) -> None:

@@ -62,8 +62,8 @@ def _is_unreadable(column: sa.Column[Any], value: str) -> bool:
     if value == _NOT_UTF8:
         return True
     if isinstance(column.type, type(JSON)):
-        if column.table is nodes:
-            return False  # it is told as a field or permission, and repaired
+        if column.table in {nodes, node_changes}:
+            return False  # it is told as a field or permission, and repaired; the journal has nodes as they were
         return value != "NULL" if column.table in {keys, webhooks} else value in {"'x'", "x'00ff'"}
     return value in {_HUGE, "x'00ff'"} or (value == "'x'" and not isinstance(column.type, sa.Text))
 

@@ -41,10 +41,14 @@ def build_finding(resource: str, number: int | None, problem: str, detail: str, 
 
 @dataclass(slots=True)
 class Examination:
-    """The problems of a node, the node with the repairable ones repaired, and whether that changes its record."""
+    """The problems of a node, the node with the repairable ones repaired, and whether that changes its record.
+
+    `is_readable`: whether its fields and permissions are JSON objects.
+    """
 
     repaired: Node
     changes: bool
+    is_readable: bool
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -74,7 +78,8 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int] | None)
         external_id=stored.external_id,
         managed_by=stored.managed_by,
     )
-    return Examination(node, changes, examiner.problems)
+    is_readable = stored.fields is not None and stored.permissions is not None
+    return Examination(node, changes, is_readable, examiner.problems)
 
 
 class _Examiner:

@@ -25,6 +25,7 @@ _LISTENER: Final = "trellis listener"
 _RESET: Final = b"; ".join(
     (
         b"CLOSE ALL",
+        b"SET SESSION AUTHORIZATION DEFAULT",  # and the role
         b"RESET ALL",
         b"UNLISTEN *",
         b"SELECT pg_advisory_unlock_all()",

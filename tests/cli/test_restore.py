@@ -200,5 +200,12 @@ def test_what_is_to_be_undone_must_be_clear(trellis: Trellis, arguments: tuple[s
 
 
 @pytest.mark.usefixtures("community")
-def test_what_a_key_did_lately_is_undone(trellis: Trellis) -> None:
-    assert trellis("restore", "--key", 1, "--since", "1h").stdout == "0 events undone.\n"
+def test_what_a_key_did_lately_is_undone(trellis: Trellis, run: Run) -> None:
+    number = run("keys.create", name="Sync")["id"]
+    assert trellis("restore", "--key", number, "--since", "1h").stdout == "0 events undone.\n"
+
+
+@pytest.mark.usefixtures("community")
+def test_nothing_is_undone_of_a_key_that_does_not_exist(trellis: Trellis) -> None:
+    refused = trellis("restore", "--key", 9, "--since", "1h")
+    assert (refused.exit_code, refused.stderr) == (1, "INVALID_ID: There is no key with the id 9.\n")

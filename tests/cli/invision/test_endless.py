@@ -150,7 +150,7 @@ def test_an_answer_that_comes_too_slowly_is_given_up(
     old.interruptions = [send_slowly]
     told = refused(bring("--timeout", "1"))
     over.set()
-    assert "could not be reached: an answer was not complete within 1 seconds." in told
+    assert "could not be reached: an answer was not complete within 1 second." in told
 
 
 def test_a_server_may_take_as_long_as_it_is_given(bring: Import, old: OldCommunity, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,8 +75,8 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
         elif change_set is not None:
             name, target, raw = "changesets.restore", change_set, {"skipConflicts": skip_conflicts}
         else:
-            name, target = "events.restore_of_key", find_key(gate, key or "")
             raw = {"since": _parse_since(gate, since or ""), "skipConflicts": skip_conflicts}
+            name, target = "events.restore_of_key", find_key(gate, key or "")
         if after is not None:
             raw["after"] = after
         with progress_of(f"Undoing event {event}" if event is not None else "Undoing events") as progress:

@@ -193,7 +193,7 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
 
 def _run(field: Field, context: Context, *, planned: bool) -> Outcome:
     given = context.input
-    if not any(fault.message == "INVALID_DOCUMENT" for fault in given.faults):  # it was sent: these faults name its own members
+    if field.name not in context.call.raw:  # the faults of one that was sent name its own members
         given = require((field,), given)
     given.raise_faults()
     document: Document = given.values[field.name]

@@ -1,5 +1,6 @@
 """What a form shows in a real Chromium while the answer takes long."""
 
+from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -133,11 +134,22 @@ def test_pressing_twice_while_the_service_is_looked_for_sends_nothing_twice(page
     assert [one["name"] for one in run("forums.list", search="Made once")["results"]] == ["Made once"]
 
 
-def test_what_was_typed_stays_while_the_service_is_out_of_reach(page: Page, community: Community) -> None:
-    """As while it is restarted: the browser has a network, and would show a page of its own in place of the form."""
+def _answer_as_proxy(route: Route) -> None:
+    route.fulfill(status=502, body="Bad Gateway")
+
+
+def _refuse_connection(route: Route) -> None:
+    route.abort("connectionrefused")
+
+
+@pytest.mark.parametrize("answer", [_refuse_connection, _answer_as_proxy])
+def test_what_was_typed_stays_while_the_service_is_out_of_reach(
+    page: Page, community: Community, answer: Callable[[Route], None]
+) -> None:
+    """As while it is restarted: the browser would show a page of its own, or the proxy's, in place of the form."""
     page.goto("/admin/forums/new")
     page.get_by_label("Name", exact=True).fill("Kept")
-    page.route("**/admin/**", lambda route: route.abort("connectionrefused"))
+    page.route("**/admin/**", answer)
     button = page.get_by_role("button", name="Create the forum").last
     button.click()
     page.get_by_text("The service cannot be reached. Nothing was sent; what you typed is still here.").wait_for()

@@ -41,8 +41,10 @@ async function probe(event, form) {
   event.preventDefault();
   held.add(form); // a second press meanwhile asks nothing
   const marking = setTimeout(() => submitter?.setAttribute("aria-busy", "true"), MARKED);
-  const asked = fetch(import.meta.url, { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(PROBING) });
-  const isReached = await asked.then(() => true, (error) => navigator.onLine && error.name === "TimeoutError"); // a slow line is one
+  const patience = AbortSignal.timeout(PROBING);
+  const asked = fetch(import.meta.url, { method: "HEAD", cache: "no-store", signal: patience });
+  // A proxy reports an error if the service behind it is down. If nothing has come in time, the line may only be slow.
+  const isReached = await asked.then(({ status }) => status < 500, () => navigator.onLine && patience.aborted);
   clearTimeout(marking);
   submitter?.removeAttribute("aria-busy");
   held.delete(form);

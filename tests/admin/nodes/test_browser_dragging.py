@@ -66,6 +66,19 @@ def test_a_move_whose_answer_is_lost_is_not_said_to_be_undone(page: Page, run: R
     assert _tree(page) == _order(run) == ["News", "Staff", "Help", "Wiki"]
 
 
+def test_nor_is_one_whose_network_goes_before_the_answer(page: Page, run: Run) -> None:
+    def lose_network(route: Route) -> None:
+        route.fetch()
+        page.context.set_offline(True)
+        route.abort()
+
+    page.goto("/admin/forums")
+    page.route(_MOVE, lose_network)
+    _drag(page, "Staff", "Help")
+    expect(_message(page)).to_contain_text("“Staff” is shown where it was, but may have moved. There is no network connection.")
+    assert _order(run) == ["News", "Staff", "Help", "Wiki"]
+
+
 def test_who_leaves_while_moves_wait_is_asked(page: Page, run: Run) -> None:
     held: list[Route] = []
     page.route(_MOVE, lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls

@@ -32,6 +32,7 @@ export async function ask(control, address, { newest = false, ...options } = {})
   const marking = setTimeout(() => control.setAttribute("aria-busy", "true"), PATIENCE);
   const ending = setTimeout(() => request.abort(), GIVE_UP);
   const isLast = () => running.get(control) === request;
+  const isSent = navigator.onLine; // if the network goes while the service answers, it may have carried the request out
   try {
     const answer = await fetch(address, { credentials: "same-origin", ...options, signal: request.signal });
     const text = await answer.text();
@@ -41,7 +42,7 @@ export async function ask(control, address, { newest = false, ...options } = {})
   } catch (error) {
     if (!isLast()) return null;
     if (error instanceof Failure) throw error;
-    throw navigator.onLine ? new Failure(NO_ANSWER, false, true) : new Failure(OFFLINE);
+    throw new Failure(navigator.onLine ? NO_ANSWER : OFFLINE, false, isSent || navigator.onLine);
   } finally {
     clearTimeout(marking);
     clearTimeout(ending);

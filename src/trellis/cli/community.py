@@ -16,7 +16,7 @@ from trellis.core.gate import Gate, Result
 from trellis.core.keys import REASON, tidy_reason, to_one_line
 from trellis.core.operation import Call
 from trellis.core.paging import MOST_PER_PAGE, read_all
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.settings import Settings, SettingsError
 from trellis.store.condition import Condition, describe_database, explain_condition, explain_error, find_condition, find_file
 from trellis.store.engine import find_reserved
@@ -30,7 +30,7 @@ def _check_reason(text: str | None) -> str | None:
     try:
         REASON.type.parse(to_one_line(text or ""))
     except Invalid as invalid:
-        raise refuse_faults(Fault(REASON.name, invalid.message, f"{REASON.name} {invalid.detail}")) from None
+        raise refuse_fault(REASON.name, invalid.message, f"{REASON.name} {invalid.detail}") from None
     return text
 
 

@@ -9,7 +9,7 @@ from trellis.core.fields import MAX_ID, invalid_id, parse_whole_number
 from trellis.core.keys import redact_beginning
 from trellis.core.operation import Operation
 from trellis.core.version import encode_json
-from trellis.errors import Fault, refuse_faults
+from trellis.errors import refuse_fault
 from trellis.sentences import say
 
 _MEMBERS: Final = 20  # of a list or an object that are logged
@@ -23,9 +23,7 @@ def take_target(operation: Operation, arguments: Mapping[str, Any]) -> tuple[int
     if not operation.has_target:
         return None, arguments
     if (sent := arguments.get("id")) is None:
-        raise refuse_faults(
-            Fault("id", "MISSING_VALUE", say("id is needed: the id of the {singular}.", singular=say(operation.singular)))
-        )
+        raise refuse_fault("id", "MISSING_VALUE", say("id is needed: the id of the {singular}.", singular=say(operation.singular)))
     number = parse_whole_number(sent)
     if number is None or not 1 <= number <= MAX_ID:
         raise invalid_id(operation.singular, sent, operation.missing_code)

@@ -12,7 +12,7 @@ from trellis.core.gate import Result
 from trellis.core.operation import Call, Operation, RawText
 from trellis.core.verbs import Response, Verb
 from trellis.core.version import compute_version
-from trellis.errors import Fault, LongRead, Refused, refuse_faults
+from trellis.errors import LongRead, Refused, refuse_fault
 from trellis.http.api import (
     ApiRequest,
     ApiResponse,
@@ -286,7 +286,7 @@ def _decode_path(name: str, text: str) -> str:
         return unquote_to_bytes(text.encode("latin-1")).decode()
     except UnicodeDecodeError:
         detail = say("{name} in the path must be UTF-8, percent-encoded, not {text}.", name=name, text=quote(text))
-        raise refuse_faults(Fault(name, "INVALID_VALUE", detail)) from None
+        raise refuse_fault(name, "INVALID_VALUE", detail) from None
 
 
 def _parse_id(operation: Operation, text: str) -> int:

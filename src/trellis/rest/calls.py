@@ -5,7 +5,7 @@ from typing import Any
 from trellis.core.actor import Actor
 from trellis.core.fields import Form, quote
 from trellis.core.operation import Call, Operation
-from trellis.errors import Fault, refuse_faults
+from trellis.errors import refuse_fault
 from trellis.http.api import ApiRequest, build_call
 from trellis.http.json_body import PRETTY, find_pretty
 from trellis.rest.bodies import FindField, parse_body, parse_query
@@ -50,5 +50,5 @@ def _add_path_values(request: ApiRequest, raw: dict[str, Any]) -> dict[str, Any]
                 raw=quote(raw[name]),
                 value=quote(value),
             )
-            raise refuse_faults(Fault(name, "INVALID_VALUE", detail))
+            raise refuse_fault(name, "INVALID_VALUE", detail)
     return raw

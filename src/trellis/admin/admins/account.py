@@ -15,7 +15,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD, Proven
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Text
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import format_seconds, say
 
 _HERE: Final = "/account"
@@ -86,7 +86,7 @@ async def set_password(request: PageRequest) -> Response:
             form.status = 429
             return await show(request, form)
         if attempt.proven is None:
-            raise refuse_faults(Fault(_CURRENT.name, "INVALID_VALUE", say("currentPassword is not your password.")))
+            raise refuse_fault(_CURRENT.name, "INVALID_VALUE", say("currentPassword is not your password."))
         await _replace_password(request, raw)
         if not me.has_factor:
             await settle(request, me.login)

@@ -13,7 +13,7 @@ from trellis.admin.times import UTC_CLOCK, Clock
 from trellis.core.dialect import DIALECTS
 from trellis.core.fields import Field, Timestamp, quote
 from trellis.core.keys import KEEP_WEBHOOKS, PRESET, PRESETS, REASON, SETTINGS, describe_preset
-from trellis.errors import Fault, refuse_faults
+from trellis.errors import Fault, refuse_fault
 from trellis.sentences import say
 
 _TICK: Final = "_tick"  # the name of the grid's buttons
@@ -159,7 +159,7 @@ class KeyForm(Form):
         raw = self.raw()
         if unknown := [name for name in raw.get("grants", ()) if name not in self.grid.names]:
             detail = say("grants: this form has no operation called {unknown}.", unknown=quote(unknown[0]))
-            raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
+            raise refuse_fault("grants", "UNKNOWN_OPERATION", detail)
         typed, ticked = self._bounds or {}, set(raw.get("grants", ()))
         kept = {name: bound for name, bound in self._stored.items() if name in ticked and name not in typed}
         clock = self.clock.reading(self._typed or {})
@@ -168,7 +168,7 @@ class KeyForm(Form):
             raw.pop(PRESET.name, None)
         until, expires = raw.pop("until", ""), raw.pop("expires", _KEEP)
         if expires == _DATE and not until:
-            raise refuse_faults(Fault("until", "MISSING_VALUE", say("until is missing: enter the date on which the key expires.")))
+            raise refuse_fault("until", "MISSING_VALUE", say("until is missing: enter the date on which the key expires."))
         if expires != _KEEP:
             raw["expires"] = until if expires == _DATE else expires
         return raw

@@ -18,7 +18,7 @@ from trellis.admin.submitted import ACTION, StaleForm, Submitted
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS, tidy_reason
 from trellis.core.version import compute_version
 from trellis.core.webhooks import MOST as MOST_WEBHOOKS
-from trellis.errors import Fault, refuse_faults
+from trellis.errors import refuse_fault
 from trellis.sentences import mark_many, say, say_many
 
 _HERE: Final = "/keys"
@@ -82,7 +82,7 @@ def _read_revocation(request: PageRequest) -> dict[str, Any]:
 def _read_grants(request: PageRequest) -> dict[str, Any]:
     chosen = GrantsForm(request).chosen
     if not chosen:
-        raise refuse_faults(Fault("grants", "MISSING_VALUE", say("Tick at least one operation.")))
+        raise refuse_fault("grants", "MISSING_VALUE", say("Tick at least one operation."))
     return {"ungrant" if request.form.get(_HOW) == "take" else "grant": list(chosen)}
 
 

@@ -15,7 +15,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.core.fields import quote
 from trellis.core.keys import FOR_TRYING
 from trellis.core.operation import is_allowed
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 
 _HERE: Final = "/keys/try"
@@ -52,7 +52,7 @@ def _describe(request: PageRequest, grid: Grid, names: Sequence[str]) -> dict[st
     for name in names:
         if name not in grid.names:
             detail = say("grants: there is no operation {name} that can be granted.", name=quote(name))
-            raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
+            raise refuse_fault("grants", "UNKNOWN_OPERATION", detail)
         request.gate.authorise(name, request.actor)
     title = f"Try it: {names[0]}" if names else "Try it: what needs no grant"  # the key's name, the same for everybody
     title += f" and {len(names) - 1} more" if len(names) > 1 else ""

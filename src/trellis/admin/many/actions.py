@@ -11,7 +11,7 @@ from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import EVERYONE, Choice
 from trellis.core.nodes import NodeKind
-from trellis.errors import Fault, refuse_faults
+from trellis.errors import refuse_fault
 from trellis.sentences import mark, mark_many, say, say_many
 
 PARENT: Final = "to"
@@ -90,7 +90,7 @@ def _find_parent(kind: NodeKind, form: Submitted) -> dict[str, Any]:
     if not kind.tree:
         return {}
     if PARENT not in form:
-        raise refuse_faults(Fault(PARENT, "MISSING_VALUE", say("Choose where to put them.")))
+        raise refuse_fault(PARENT, "MISSING_VALUE", say("Choose where to put them."))
     return {"parentId": form[PARENT]}
 
 
@@ -111,16 +111,16 @@ async def _permit(request: PageRequest, kind: NodeKind, records: Sequence[Record
     records = await _find_permitted(request, kind, records)
     if how == "same":
         if (source := read_id(form.get(SOURCE, ""))) is None:
-            raise refuse_faults(
-                Fault(SOURCE, "MISSING_VALUE", say("Choose the {singular} to copy the permissions from.", singular=kind.singular))
+            raise refuse_fault(
+                SOURCE, "MISSING_VALUE", say("Choose the {singular} to copy the permissions from.", singular=kind.singular)
             )
         wanted = (await request.fetch(kind.operation("get"), target=source))["permissions"]
         return [(record, {"permissions": wanted}) for record in records]
     options, who = (frozenset(filter(None, split_values(form.all(name)))) for name in ("options", "groups"))
     if not options or not who:
-        raise refuse_faults(Fault("options", "MISSING_VALUE", say("Tick at least one right and one group.")))
+        raise refuse_fault("options", "MISSING_VALUE", say("Tick at least one right and one group."))
     if len(who) > len(groups) + 1:  # more than there are, with every group as one
-        raise refuse_faults(Fault("groups", "INVALID_VALUE", say("Some of these groups no longer exist. Reload the page.")))
+        raise refuse_fault("groups", "INVALID_VALUE", say("Some of these groups no longer exist. Reload the page."))
     change = _give if how == "give" else _take
     bodies = []
     for record in records:
@@ -168,7 +168,7 @@ async def _set_fields(request: PageRequest, kind: NodeKind, records: Sequence[Re
     typed = build_fields(kind, request.form, records).raw()
     wanted = {name: value for name, value in typed.items() if request.form.get(f"{SET}{name}") == "1"}
     if not wanted:
-        raise refuse_faults(Fault("fields", "MISSING_VALUE", say("Tick at least one field to set.")))
+        raise refuse_fault("fields", "MISSING_VALUE", say("Tick at least one field to set."))
     return [(record, wanted) for record in records]
 
 

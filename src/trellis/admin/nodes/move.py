@@ -12,7 +12,7 @@ from trellis.admin.nodes.versions import last_change, node_version
 from trellis.admin.page import PageRequest
 from trellis.core.fields import isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, refuse_fault, refuse_faults
 from trellis.sentences import join, say
 
 _MAX_SIBLINGS: Final = 500  # siblings that are offered to move before or after
@@ -129,16 +129,14 @@ def _raw_of_script(request: PageRequest) -> dict[str, Any]:
 def _raw(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> dict[str, Any]:
     place, sibling = request.form.get("place", ""), request.form.get("sibling", "")
     if place not in _PLACES:
-        raise refuse_faults(Fault("place", "INVALID_VALUE", say("Choose a place.")))
+        raise refuse_fault("place", "INVALID_VALUE", say("Choose a place."))
     raw: dict[str, Any] = {"parentId": _read_parent(request, record)} if kind.tree else {}
     if place in {"before", "after"}:
         if not sibling:
-            raise refuse_faults(
-                Fault(
-                    "sibling",
-                    "INVALID_POSITION",
-                    say("Choose the {singular} to put it {place}.", singular=kind.singular, place=say(place)),
-                )
+            raise refuse_fault(
+                "sibling",
+                "INVALID_POSITION",
+                say("Choose the {singular} to put it {place}.", singular=kind.singular, place=say(place)),
             )
         raw[place] = sibling
     else:

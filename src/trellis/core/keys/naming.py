@@ -6,7 +6,7 @@ from trellis.core.fields import MAX_ID, Field, Text, invalid_id, isolate, parse_
 from trellis.core.keys.crud import MISSING, serialize_key
 from trellis.core.keys.secret import redact_keys
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store import keys
 from trellis.store.keys import Key
@@ -38,7 +38,7 @@ def find_named_key(context: Context, field: str, missing: str) -> Key:
             count=len(found),
             ids=", ".join(str(key.id) for key in found),
         )
-        raise refuse_faults(Fault(field, "INVALID_VALUE", detail))
+        raise refuse_fault(field, "INVALID_VALUE", detail)
     return found[0]
 
 

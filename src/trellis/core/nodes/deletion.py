@@ -13,7 +13,7 @@ from trellis.core.nodes.tree import DEEPEST
 from trellis.core.operation import Context, OneByOne, Outcome, Progress, check_weight, select_readable
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Refused, refuse_fault
 from trellis.sentences import advise, mark, say, say_many
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
@@ -217,7 +217,7 @@ def _find_target(kind: NodeKind, context: Context, node: Node, fate: int) -> Nod
     if not isinstance(found, Unfit):
         return found.node
     problem = say(_UNFIT[found], singular=kind.singular, fate=fate, leaf=kind.leaf.one, deepest=DEEPEST)
-    fault = Fault(
+    raise refuse_fault(
         _FATE.name,
         "INVALID_TARGET",
         advise(
@@ -225,4 +225,3 @@ def _find_target(kind: NodeKind, context: Context, node: Node, fate: int) -> Nod
             say("Send another id, or -1 to delete them."),
         ),
     )
-    raise refuse_faults(fault)

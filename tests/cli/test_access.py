@@ -33,7 +33,7 @@ def test_what_cannot_be_answered_is_not_a_no(trellis: Trellis, run: Run) -> None
     unknown = trellis("may", "Nobody", "forums.list")
     assert (unknown.exit_code, unknown.stderr) == (
         2,
-        "INVALID_ID: There is no key 'Nobody'. A revoked key is found only by its id.\n",
+        "INVALID_ID: There is no key 'Nobody'. `trellis keys list` lists all keys; a revoked one is found only by its id.\n",
     )
     for asked in (
         ("group:999", "forums.read", 1),

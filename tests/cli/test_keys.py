@@ -256,6 +256,6 @@ def test_what_names_no_key_is_refused_without_a_secret(trellis: Trellis) -> None
     lost = "trl_abcdefgh_" + "x" * 38
     refused = trellis("keys", "show", lost)
     assert refused.exit_code == 1
-    assert "There is no key 'trl_abcdefgh_[hidden]'" in refused.stderr
+    assert "There is no key 'trl_abcdefgh_[hidden]'. `trellis keys list` lists all keys" in refused.stderr
     assert "x" * 38 not in refused.output
     assert trellis("keys", "pause", " ").exit_code == 2

@@ -29,7 +29,10 @@ def find_named_key(context: Context, field: str, missing: str) -> Key:
         return key
     found = keys.find_by_name(context.tx, named)
     if not found:
-        detail = say("There is no key '{named}'. A revoked key is found only by its id.", named=isolate(redact_keys(named)))
+        detail = say(
+            "There is no key '{named}'. `trellis keys list` lists all keys; a revoked one is found only by its id.",
+            named=isolate(redact_keys(named)),
+        )
         raise Refused("INVALID_ID", detail, code=missing)
     if len(found) > 1:
         detail = say(

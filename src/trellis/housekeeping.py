@@ -6,9 +6,10 @@ Several processes may do this at the same time: what one has done, the others ne
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from trellis.core.admins import FORGOTTEN_AFTER, REMEMBERED_FOR, find_failed_sign_ins
@@ -189,7 +190,7 @@ class Purges:
         if not trusting and not await self._is_clock_trusted(now):
             return []
         failed = []
-        for purge in self._list_purges():
+        for purge in self._list_purges(await self._write(deliveries.list_webhooks)):
             count = 0
             try:
                 while gone := await self._write(purge.delete, quiet=purge.quiet):
@@ -223,8 +224,8 @@ class Purges:
     async def _write(self, work: Callable[[Transaction], T], *, quiet: bool = True) -> T:
         return await asyncio.wrap_future(self._gate.store.write(work, quiet=quiet))
 
-    def _list_purges(self) -> tuple[Purge, ...]:
-        """Return all rows that are not kept for ever."""
+    def _list_purges(self, webhooks: Sequence[int]) -> tuple[Purge, ...]:
+        """Return all rows that are not kept for ever; deliveries beyond the most of a webhook, for each of these webhooks."""
         settings, now = self._settings, self._gate.now()
 
         def before(days: int) -> str:  # the clock may jump while rows are deleted
@@ -246,7 +247,12 @@ class Purges:
             Purge("alarms", lambda tx: alarms.purge(tx, kept_events)),
             Purge("mail", lambda tx: mail.purge(tx, before(settings.keep_deliveries))),
             Purge("changes", lists.trim_journal),
-            Purge("webhook deliveries", lambda tx: deliveries.purge(tx, before(settings.keep_deliveries), _MOST_DELIVERIES)),
+            Purge("webhook deliveries", lambda tx: deliveries.purge(tx, before(settings.keep_deliveries))),
+            # One webhook at a time: to find what is beyond the most of all of them would keep other writes waiting for seconds.
+            *(
+                Purge(f"deliveries of webhook {one}", partial(deliveries.purge_webhook, webhook=one, keep=_MOST_DELIVERIES))
+                for one in webhooks
+            ),
             Purge("proposals", lambda tx: proposals.purge(tx, kept_events, _MOST_PROPOSALS)),
             Purge("sessions", lambda tx: sessions.purge(tx, now)),
             Purge("invitations", lambda tx: invitations.purge(tx, now)),

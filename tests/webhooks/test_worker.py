@@ -223,7 +223,7 @@ def test_the_log_is_purged_by_age_and_by_number_and_with_its_webhook(
     run("forums.create", name="Four")
     work_off()
     assert left() == 2
-    assert gate.store.write(lambda tx: log.purge(tx, "2000", 1)).result(30) == 1
+    assert gate.store.write(lambda tx: log.purge_webhook(tx, 1, 1)).result(30) == 1
     assert left() == 1
     run("webhooks.delete", 1)
     asyncio.run(Purges(gate, gate.store.settings).run(trusting=True))

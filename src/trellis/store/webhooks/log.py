@@ -60,7 +60,11 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
 def _conditions_by_index(tx: Transaction, filters: Mapping[str, Any], webhook: list[sa.ColumnElement[bool]]) -> list[Any] | None:
     """Return the conditions for the index on state, webhook and event; None if the filters are not selective enough for it."""
     if "seq" in filters:  # looked up for each state and each webhook
-        return [_c.state.in_(_STATES), *(webhook or [_c.webhook_id.in_([*_list_webhooks(tx)])]), _c.seq == filters["seq"]]
+        return [
+            _c.state.in_(_STATES),
+            *(webhook or [_c.webhook_id.in_([*_list_webhooks_with_deliveries(tx)])]),
+            _c.seq == filters["seq"],
+        ]
     if "state" not in filters:
         return None
     found = [_c.state == filters["state"], *webhook]
@@ -119,31 +123,40 @@ def list_attempts(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool
 # --- purging ------------------------------------------------------------------------------------------------------
 
 
-def purge(tx: Transaction, before: str, keep: int, most: int = 2000) -> int:
-    """Delete old deliveries, at most `most` at a time, and return their number.
-
-    A delivery is old if it is finished and either from before a timestamp or not among the latest `keep` of its webhook. All
-    deliveries of deleted webhooks are old as well.
-    """
+def purge(tx: Transaction, before: str, most: int = 2000) -> int:
+    """Delete finished deliveries from before a timestamp and all of deleted webhooks, at most `most`, and return their number."""
     stale = sa.select(_c.id).where(_c.state != "waiting", _c.created_at < before).limit(most)
     ids = [row[0] for row in tx.connection.execute(stale)]
-    held = {row[0] for row in tx.connection.execute(sa.select(webhooks.c.id))}
-    for webhook in _list_webhooks(tx):
+    held = {*list_webhooks(tx)}
+    for webhook in _list_webhooks_with_deliveries(tx):
         if len(ids) >= most:
             break
-        mine = sa.select(_c.id).where(_c.webhook_id == webhook)
-        if webhook in held:
-            last = tx.connection.execute(mine.order_by(_c.id.desc()).offset(keep).limit(1)).scalar()
-            mine = mine.where(_c.id <= (last or 0), _c.state != "waiting")
-        ids = list(dict.fromkeys((*ids, *tx.connection.execute(mine.limit(most)).scalars())))
-    ids = ids[:most]
+        if webhook not in held:
+            ids += tx.connection.execute(sa.select(_c.id).where(_c.webhook_id == webhook).limit(most)).scalars()
+    return _delete(tx, ids[:most])
+
+
+def purge_webhook(tx: Transaction, webhook: int, keep: int, most: int = 2000) -> int:
+    """Delete finished deliveries of a webhook that are not among its latest `keep`, at most `most`, and return their number."""
+    mine = sa.select(_c.id).where(_c.webhook_id == webhook)
+    last = tx.connection.execute(mine.order_by(_c.id.desc()).offset(keep).limit(1)).scalar()
+    old = mine.where(_c.id <= (last or 0), _c.state != "waiting").limit(most)
+    return _delete(tx, [*tx.connection.execute(old).scalars()])
+
+
+def _delete(tx: Transaction, ids: Sequence[int]) -> int:
     if ids:
         tx.connection.execute(sa.delete(attempts).where(attempts.c.delivery_id.in_(ids)))
         tx.connection.execute(sa.delete(deliveries).where(_c.id.in_(ids)))
     return len(ids)
 
 
-def _list_webhooks(tx: Transaction) -> Iterator[int]:
+def list_webhooks(tx: Transaction) -> list[int]:
+    """Return the ids of all webhooks."""
+    return [*tx.connection.execute(sa.select(webhooks.c.id).order_by(webhooks.c.id)).scalars()]
+
+
+def _list_webhooks_with_deliveries(tx: Transaction) -> Iterator[int]:
     """Yield the ids of the webhooks with deliveries, deleted ones included. One query for all ids would read every row."""
     webhook = 0
     while webhook := tx.connection.execute(sa.select(sa.func.min(_c.webhook_id)).where(_c.webhook_id > webhook)).scalar() or 0:

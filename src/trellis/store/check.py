@@ -15,7 +15,7 @@ from sqlalchemy import bindparam
 
 from trellis.store import sqlite
 from trellis.store.column_types import JSON
-from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
+from trellis.store.engine import IdIn, InOrder, IsJsonList, IsJsonObject, Row, Statement, Transaction
 from trellis.store.nodes import COLUMNS
 from trellis.store.tables import METADATA, events, keys, node_changes, nodes, sibling_blocks, webhooks
 from trellis.store.webhooks import endpoints
@@ -229,26 +229,34 @@ def find_unreadable(tx: Transaction) -> Iterator[Unreadable]:
                     yield one
 
 
-def find_broken_json(tx: Transaction) -> Iterator[Unreadable]:
-    """Find values that are not JSON in columns with JSON that the check does not read, such as those of events, on SQLite.
+def find_wrong_json(tx: Transaction) -> Iterator[Unreadable]:
+    """Find JSON of another shape, or values that are no JSON, in columns that the check does not read, such as those of events.
 
-    PostgreSQL stores nothing else there. What reads such a value fails, but no other check does.
+    What reads such a value fails, but no other check does. PostgreSQL stores nothing that is no JSON.
     """
-    for table in METADATA.sorted_tables if tx.sqlite else ():
+    for table in METADATA.sorted_tables:
         if table in {nodes, node_changes, *_DOCUMENTS}:  # the journal has nodes as they were, and forgets them soon
             continue
-        names, statement = _broken_json(table)
+        names, statement = _wrong_json(table, on_sqlite=tx.sqlite)
         for number, _, *wrong in tx.fetch(statement) if names else ():
             yield from (Unreadable(table.name, None, number, name) for name, is_wrong in zip(names, wrong, strict=True) if is_wrong)
 
 
 @cache
-def _broken_json(table: sa.Table) -> tuple[tuple[str, ...], Statement]:
+def _wrong_json(table: sa.Table, *, on_sqlite: bool) -> tuple[tuple[str, ...], Statement]:
     """Return the columns of a table with JSON, and a statement that selects id, kind, and whether each has something else."""
     columns = [column for column in table.columns if isinstance(column.type, type(JSON))]
-    wrong = [sa.and_(sa.func.json_valid(column) == 0, ~_is_broken(column)) for column in columns]
-    selected = sa.select(*_name_row(table, on_sqlite=True), *wrong).where(sa.or_(sa.false(), *wrong))
+    wrong = [sa.and_(column.is_not(None), sa.not_(_has_shape(column))) for column in columns]
+    if on_sqlite:  # text that is not UTF-8 is reported anyway
+        wrong = [sa.and_(test, ~_is_broken(column)) for test, column in zip(wrong, columns, strict=True)]
+    selected = sa.select(*_name_row(table, on_sqlite=on_sqlite), *wrong).where(sa.or_(sa.false(), *wrong))
     return tuple(column.name for column in columns), Statement(selected)
+
+
+def _has_shape(column: sa.Column[Any]) -> sa.ColumnElement[bool]:
+    if column is events.c.changed:
+        return IsJsonList(column, of_texts=True)
+    return IsJsonList(column, of_texts=False) if column is events.c.touched else IsJsonObject(column)
 
 
 @cache

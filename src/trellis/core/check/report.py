@@ -126,7 +126,7 @@ def _findings(context: Context, unreadable: Sequence[Unreadable]) -> Generator[F
     without = list_unreadable(unreadable)
     yield from _check_file(context)
     yield from tell_unreadable(unreadable)
-    yield from tell_unreadable([*check.find_broken_json(context.tx)])  # these keep no other check from reading the rest
+    yield from tell_unreadable([*check.find_wrong_json(context.tx)])  # these keep no other check from reading the rest
     sizes = check.count_rows(context.tx)
     kinds = [kind for kind in context.environment.kinds if kind.name not in without]
     group_kind = context.environment.group_kind

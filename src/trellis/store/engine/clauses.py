@@ -129,6 +129,32 @@ class JsonMember(_Spelled):
         super().__init__(column=column, name=_plain(name))
 
 
+class IsJsonObject(_Spelled):
+    """Whether a value is a JSON object, or null."""
+
+    sqlite = "CASE WHEN json_valid({column}) THEN json_type({column}) IN ('object', 'null') ELSE FALSE END"
+    postgresql = "(jsonb_typeof({column}) IN ('object', 'null'))"
+
+    def __init__(self, column: ColumnElement[Any]) -> None:
+        super().__init__(column=column)
+
+
+class IsJsonList(_Spelled):
+    """Whether a value is a JSON list with entries of one type: texts, or objects."""
+
+    sqlite = (
+        "CASE WHEN json_valid({column}) THEN json_type({column}) = 'array' "
+        "AND NOT EXISTS (SELECT 1 FROM json_each({column}) AS one WHERE one.type <> '{sqlite_type}') ELSE FALSE END"
+    )
+    postgresql = (
+        "(jsonb_typeof({column}) = 'array' AND NOT jsonb_path_exists({column}, '$[*] ? (@.type() <> \"{postgresql_type}\")'))"
+    )
+
+    def __init__(self, column: ColumnElement[Any], *, of_texts: bool) -> None:
+        types = ("text", "string") if of_texts else ("object", "object")
+        super().__init__(column=column, sqlite_type=types[0], postgresql_type=types[1])
+
+
 class ListedAmong(_Spelled):
     """Whether a JSON list of names is not empty and contains none but the given names."""
 

@@ -4,7 +4,8 @@ import pytest
 
 from tests.community import Community
 from tests.fixture_types import Clock, MakeKey, Run
-from trellis.core.access import check
+from trellis.core.access import check, verdict
+from trellis.core.bounds import Bound
 from trellis.errors import Refused
 
 
@@ -37,6 +38,21 @@ def test_pages_and_however_many_there_are(run: Run, key: MakeKey, monkeypatch: p
     page = run("access.keys", operation="forums.list", perPage=2, page=2)
     assert [one["name"] for one in page["results"]] == ["Key 2", "Key 3"]
     assert (page["totalResults"], page["totalPages"]) == (5, 3)
+
+
+def test_only_the_keys_of_the_page_are_described(run: Run, key: MakeKey, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = list[Bound]()
+
+    def note(bound: Bound) -> str:
+        described.append(bound)
+        return ""
+
+    monkeypatch.setattr(verdict, "describe_bound", note)
+    for number in range(5):
+        key("forums.list", name=f"Key {number}")
+    page = run("access.keys", operation="forums.list", perPage=2, page=2)
+    assert [one["detail"] for one in page["results"]] == ["Yes: it has been granted, without an expiry."] * 2
+    assert len(described) == 2
 
 
 def test_what_cannot_be_asked_is_refused(run: Run, key: MakeKey) -> None:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from trellis.core.access.rights import MISSING, describe_right, find_group, list_rights
-from trellis.core.access.verdict import Question, judge_key
+from trellis.core.access.verdict import Question, describe_permission, judge_key
 from trellis.core.fields import (
     MAX_ID,
     Boolean,
@@ -72,7 +72,7 @@ def _check_key(context: Context) -> Outcome:
             "may": verdict.condition is None,
             "condition": verdict.condition,
             "reason": verdict.reason,
-            "detail": verdict.detail,
+            "detail": verdict.detail or describe_permission(key, asked),
             "at": asked.at,
         }
     )
@@ -114,13 +114,16 @@ def _check_group(context: Context, holder: int) -> Outcome:
 def _list_keys(context: Context) -> Outcome:
     asked = _read_question(context)
     name = asked.operation.name if asked.operation.access is Access.GRANTED else None
-    found = []
-    for key in keys.read_granted(context.tx, name, _AT_ONCE):
-        verdict = judge_key(context.tx, key, asked)
-        if verdict.condition is None:
-            found.append({"id": key.id, "name": key.name, "public": key.public, "detail": verdict.detail})
     page, per_page = read_page(context.input)
-    return Outcome(serialize_page(found[(page - 1) * per_page : page * per_page], len(found), page, per_page))
+    shown = range((page - 1) * per_page, page * per_page)
+    found, total = [], 0
+    for key in keys.read_granted(context.tx, name, _AT_ONCE):
+        if judge_key(context.tx, key, asked).condition is not None:
+            continue
+        if total in shown:
+            found.append({"id": key.id, "name": key.name, "public": key.public, "detail": describe_permission(key, asked)})
+        total += 1
+    return Outcome(serialize_page(found, total, page, per_page))
 
 
 def _read_question(context: Context) -> Question:

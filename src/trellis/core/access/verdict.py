@@ -1,7 +1,7 @@
 """Judging whether a key may run an operation, without running it: in the same order as the gate, and with the reason."""
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.bounds import WHOLE, Bound, describe_per_day, find_broken_condition, find_reach, find_uses
@@ -31,11 +31,15 @@ class Verdict(NamedTuple):
     """The answer. `condition` is the one that is not met: a member of the key or of the bound, or `grant`; None if the key may.
 
     `reason` is the message of the refusal that the API would return; None if the key may, or if the API would make a proposal.
+    `detail` says why not; see `describe_permission` for a key that may.
     """
 
     condition: str | None
     reason: str | None
     detail: str
+
+
+_MAY: Final = Verdict(None, None, "")
 
 
 def judge_key(tx: Transaction, key: Key, asked: Question) -> Verdict:
@@ -61,8 +65,17 @@ def judge_key(tx: Transaction, key: Key, asked: Question) -> Verdict:
         )
         return Verdict("addresses", "IP_ADDRESS_NOT_ALLOWED", told)
     if asked.operation.name == HELLO.name:
-        return Verdict(None, None, say("Yes: every valid key may run it."))
+        return _MAY
     return _judge_grant(tx, key, asked)
+
+
+def describe_permission(key: Key, asked: Question) -> str:
+    """Describe the conditions under which a key may do what is asked, for a key that may."""
+    if asked.operation.name == HELLO.name:
+        return say("Yes: every valid key may run it.")
+    bound = Actor.of_key(key).bounds.get(asked.operation.name, Bound())
+    terms = say("Yes: {terms}", terms=_describe_terms(key, asked.address))
+    return join(filter(None, (terms, describe_bound(bound))))
 
 
 def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
@@ -76,20 +89,17 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
     verdict = None if broken is None else Verdict(broken.condition, broken.message, say("No: {detail}.", detail=broken.detail))
     if verdict is not None and verdict.reason is not None:
         return verdict
-    for counted, what in ((name, say("run {name}", name=name)), (WHOLE, say("run operations"))):
+    for counted in (name, WHOLE):
         most = holder.bounds.get(counted, Bound()).per_day
         if most is not None and find_uses(tx, key.id, counted, asked.at) >= most:
+            what = say("run operations") if counted == WHOLE else say("run {name}", name=name)
             often = describe_per_day(most)
             told = say("No: the key may {what} {often}, and has already done so.", what=what, often=often)
             never = say("No: the key may never {what}: its limit is {often}.", what=what, often=often)
             return Verdict("perDay", "GRANT_USED_UP", told if most else never)
     if (outside := _judge_node(tx, holder, asked)) is not None:
         return outside
-    if verdict is not None:  # a proposal is made only of a call that would not be refused
-        return verdict
-    return Verdict(
-        None, None, join(filter(None, (say("Yes: {terms}", terms=_describe_terms(key, asked.address)), describe_bound(bound))))
-    )
+    return verdict or _MAY  # a proposal is made only of a call that would not be refused
 
 
 def _judge_node(tx: Transaction, holder: Actor, asked: Question) -> Verdict | None:

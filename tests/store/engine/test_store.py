@@ -17,9 +17,9 @@ import sqlalchemy as sa
 
 from tests.no_threads import without_new_threads
 from tests.sqlite_file import open_sqlite
-from trellis.errors import Refused
+from trellis.errors import LongRead, Refused
 from trellis.settings import Settings
-from trellis.store.counters import next_number
+from trellis.store.counters import last_number, next_number
 from trellis.store.engine import limited, writer
 from trellis.store.engine.outage import refuse_busy
 from trellis.store.engine.store import Store
@@ -38,6 +38,19 @@ def store(settings: Settings) -> Iterator[Store]:
 def take(tx: Transaction) -> int:
     """A small write: take the next ticket."""
     return next_number(tx, "tickets")
+
+
+def test_a_read_whose_time_is_over_ends_its_snapshot(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.store.sqlite._STEPS", 1)  # SQLite asks for the time in each statement, even BEGIN and ROLLBACK
+    monkeypatch.setattr("trellis.store.engine.store.BRIEFLY", -1.0)
+    with store.reading_briefly(), store.reading():
+        pass
+    for number in (1, 2):
+        store.write(take).result(30)
+        with suppress(LongRead), store.reading_briefly(), store.reading() as tx:
+            last_number(tx, "tickets")
+        with store.reading() as tx:
+            assert last_number(tx, "tickets") == number
 
 
 def taken(store: Store) -> int:

@@ -296,7 +296,9 @@ class Reading:
         try:
             tx = self._tx = self._store.acquire_reader()
             if self._snapshot:
+                until, tx.brief_until = tx.brief_until, None  # only what reads may be interrupted: see `_end`
                 tx.raw.execute("BEGIN" if tx.sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                tx.brief_until = until
         except Exception as error:
             self._end()
             self._store._close_faulty_reader(error)  # noqa: SLF001  # the store's own context
@@ -314,6 +316,7 @@ class Reading:
     def _end(self) -> None:
         if (tx := self._tx) is None:
             return
+        tx.brief_until = None  # interrupted, ROLLBACK would leave the snapshot open for all reads to come
         try:
             if self._snapshot and not getattr(tx.raw, "closed", False):
                 tx.raw.execute("ROLLBACK")

@@ -49,10 +49,14 @@ class Kept(NamedTuple):
 TraceOf = Callable[[Created], Trace | None]  # returns what has become of a record; None if the caller may not create one
 
 
-def find_kept(tx: Transaction, key: int, token: str, since: str) -> Kept | None:
-    """Return what was kept of the first request with an Idempotency-Key; None if there is nothing, or it is older than `since`."""
+def find_kept(tx: Transaction, key: int, token: str, fingerprint: str, since: str) -> Kept | None:
+    """Return what was kept of the first request with an Idempotency-Key; None if there is nothing.
+
+    A different request may use the key anew if the first is older than `since`. The same request gets its response until that is
+    purged, which does not happen at once if the clock is wrong.
+    """
     found = idempotency.find_response(tx, key, token)
-    if found is None or found[2] < since:
+    if found is None or (found[0] != fingerprint and found[2] < since):
         return None
     fingerprint, stored, _ = found
     members = stored if isinstance(stored, Mapping) else {}
@@ -65,7 +69,7 @@ def find_kept(tx: Transaction, key: int, token: str, since: str) -> Kept | None:
 
 def find_same(tx: Transaction, key: int, call: Call, since: str) -> Any:
     """Return the response to an earlier call with the same token and content; None if there is none, or if it was a proposal."""
-    kept = find_kept(tx, key, call.token, since) if call.token else None
+    kept = find_kept(tx, key, call.token, call.fingerprint, since) if call.token else None
     return None if kept is None or kept.fingerprint != call.fingerprint or kept.is_proposal else kept.response
 
 

@@ -167,6 +167,12 @@ def test_a_wish_is_remembered_for_24_hours(gate: Gate, clock: Clock) -> None:
     assert gate.run(create("Olds", fingerprint="f-2")).value == again.value
 
 
+def test_a_clock_that_is_ahead_does_not_let_the_same_request_create_twice(gate: Gate, clock: Clock) -> None:
+    first = gate.run(create())
+    clock.move(days=2)
+    assert gate.run(create()) == Result(first.value, replayed=True, verb=CREATE)
+
+
 def test_a_refusal_is_not_remembered(gate: Gate) -> None:
     with pytest.raises(Refused, match=r"^INVALID_PARENT"):
         gate.run(create(parentId=9))

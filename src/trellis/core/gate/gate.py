@@ -218,7 +218,7 @@ class Gate:
 
     def _write_once(self, operation: Operation, call: Call, given: Input, tx: Transaction, claim: tuple[int, str]) -> Result:
         call = self.calls.renew(call, tx, self.now())
-        kept = find_kept(tx, *claim, since=self.ago(_RESPONSE_LIFETIME))
+        kept = find_kept(tx, *claim, call.fingerprint, since=self.ago(_RESPONSE_LIFETIME))
         if kept is not None:
             trace = partial(self._trace, tx, call)
             value, verb = replay(kept, operation, call.fingerprint, self.catalogue, trace)

@@ -54,10 +54,10 @@ class Recorder:
         apart: bool = False,
     ) -> None:
         self.change_set: int | None = None
-        self.dry = dry
+        self.dry = dry or operation.is_plan
         self.apart = apart
         self.reads = not operation.writes
-        self.compares = call.actor.type == TERMINAL.type or not (dry or operation.results_in)
+        self.compares = call.actor.type == TERMINAL.type or not (self.dry or operation.results_in)
         self.until = until
         self.counted: list[Use] = []  # uses of grants by reads
         self.digests: dict[tuple[Plain, str | None], str] = {}  # digests of passwords, computed while other writes wait

@@ -46,9 +46,8 @@ def digest_passwords(calls: Calls, operation: Operation, call: Call, given: Inpu
     """
     if operation.prepare is not None:
         operation.prepare()
-    dry = operation.is_plan or bool(given.get(DRY_RUN.name))
     with calls.store.reading() as tx:
-        recorder = Recorder(tx, operation, call, calls.now(), dry=dry)
+        recorder = Recorder(tx, operation, call, calls.now(), dry=bool(given.get(DRY_RUN.name)))
         kept = calls.judge(tx, operation, call, given, recorder)
         own = list_passwords(given.values, kept)
         wanted = [*own.values(), *(pair for one in inner for pair in _find_inner_passwords(calls, tx, one, recorder))]

@@ -182,7 +182,7 @@ class Gate:
         now, began = self.now(), time.monotonic()
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
         tried = bool(given.get(DRY_RUN.name))
-        recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=operation.is_plan or tried)
+        recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=tried)
         step = tx.trial if tried else tx.savepoint if call.actor.proposes else nullcontext
         try:
             with step():  # by the time it turns out to need approval, something may be written already

@@ -56,15 +56,17 @@ def find_kept(tx: Transaction, key: int, token: str, fingerprint: str, since: st
     purged, which does not happen at once if the clock is wrong.
     """
     found = idempotency.find_response(tx, key, token)
-    if found is None or (found[0] != fingerprint and found[2] < since):
+    if found is None:
         return None
-    fingerprint, stored, _ = found
+    of, stored, at = found
+    if of != fingerprint and at < since:
+        return None
     members = stored if isinstance(stored, Mapping) else {}
     if _PROPOSAL in members:
-        return Kept(fingerprint, members.get(_OPERATION), members[_PROPOSAL], is_proposal=True)
+        return Kept(of, members.get(_OPERATION), members[_PROPOSAL], is_proposal=True)
     if _OPERATION in members:
-        return Kept(fingerprint, members[_OPERATION], members[_RESPONSE], is_proposal=False)
-    return Kept(fingerprint, None, stored, is_proposal=False)
+        return Kept(of, members[_OPERATION], members[_RESPONSE], is_proposal=False)
+    return Kept(of, None, stored, is_proposal=False)
 
 
 def find_same(tx: Transaction, key: int, call: Call, since: str) -> Any:

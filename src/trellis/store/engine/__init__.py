@@ -22,7 +22,7 @@ from trellis.store.engine.clauses import (
     WithoutIndex,
     WithoutIndexOrder,
 )
-from trellis.store.engine.faults import NO_WRITES, READ_ONLY
+from trellis.store.engine.faults import FORBIDDEN, NO_WRITES, READ_ONLY
 from trellis.store.engine.file_lock import DatabaseInUse, FileLock
 from trellis.store.engine.outage import refuse_full, refuse_late
 from trellis.store.engine.store import Store, create_engine
@@ -30,6 +30,7 @@ from trellis.store.engine.transaction import Rollback, Row, Statement, Taken, Tr
 from trellis.store.engine.writer import WRITE_LOCK
 
 __all__ = [
+    "FORBIDDEN",
     "NO_WRITES",
     "READ_ONLY",
     "WRITE_LOCK",

@@ -23,7 +23,7 @@ _DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
 NO_WRITES: Final = "accepts no writes: its server is a standby, or was set to read-only."
 READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
 _FULL: Final = "53100"  # PostgreSQL's code for a full disk
-_FORBIDDEN: Final = "42501"  # PostgreSQL's code for a right that the account lacks
+FORBIDDEN: Final = "42501"  # PostgreSQL's code for a right that the account lacks
 _LACKING: Final = {"42P01", "42703"}  # PostgreSQL's codes for a table or column that does not exist
 _LACKING_SQLITE: Final = ("no such table", "no such column")
 
@@ -90,7 +90,7 @@ def describe_lack(error: BaseException) -> Sentence | None:
     cause = _cause(error)
     if getattr(cause, "sqlstate", None) == _FULL:
         return say("The disk of the database server is full.")
-    if getattr(cause, "sqlstate", None) == _FORBIDDEN:
+    if getattr(cause, "sqlstate", None) == FORBIDDEN:
         return say("The service's account at the database lacks a right, which the log names.")
     if getattr(cause, "sqlstate", None) in _LACKING or (
         isinstance(cause, sqlite.StatementError) and str(cause).startswith(_LACKING_SQLITE)

@@ -198,10 +198,12 @@ def _check_external_ids(context: Context, kind: NodeKind, unnamed: Mapping[str, 
 
 def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:
     repaired = replace(examination.repaired, updated_at=context.at) if examination.changes else examination.repaired
-    if not examination.is_readable:
-        nodes.update(context.tx, kind.name, repaired)  # first, since a snapshot with what cannot be read would fail its readers
-    snapshots.save(context.tx, kind.name, repaired, "changed")  # the repair cannot be undone, but undo must see it
+    save = partial(snapshots.save, context.tx, kind.name, repaired, "changed")  # the repair cannot be undone, but undo must see it
+    if examination.is_readable:
+        save()
     nodes.update(context.tx, kind.name, repaired)
+    if not examination.is_readable:  # only now: a snapshot with what cannot be read would fail its readers
+        save()
 
 
 def _misplacement(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:

@@ -73,6 +73,18 @@ def test_it_is_answered_with_the_first_event_of_any_process(api: ApiClient, else
     assert [event["seq"] for event in there] == [cursor + 1, cursor + 2], "what is there is not waited for"
 
 
+def test_a_search_that_has_to_go_on_is_not_waited_for(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.store.events.scan._CHUNK", 1)
+    monkeypatch.setattr("trellis.core.events.feed._LONGEST", 0.0)
+    path = FEED.format(0) + "&resource=blogs"
+    api.post("/forums/forums", NAMED)
+    answer = api.get(path)
+    assert (answer.json()["results"], answer.json()["next"], answer.json()["more"]) == ([], 1, True)
+    in_lines = api.get(path, headers={"Accept": "application/x-ndjson"})
+    assert (in_lines.content, in_lines.headers["next"]) == (b"", "1")
+    assert in_lines.links["next"] == answer.links["next"]
+
+
 def test_what_does_not_pass_the_filter_is_waited_through(api: ApiClient, elsewhere: Act) -> None:
     cursor = find_cursor(api)
 

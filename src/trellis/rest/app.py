@@ -17,7 +17,6 @@ from trellis.http.api import (
     ApiRequest,
     ApiResponse,
     CachedResponse,
-    Headers,
     Service,
     encode_written,
     may_be_larger,
@@ -221,13 +220,16 @@ class Rest:
             return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode(), result.shows)
         shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate)
         shows = result.shows if translator is None or result.shows is None else (*result.shows, *translator.shows(self.gate))
-        is_empty = route.verb.response is Response.FEED and not shown["results"]
+        is_empty = route.verb.response is Response.FEED and not shown["results"] and not shown["more"]
+        here = f"{request.base}{PREFIX}{route.path}"
         if _is_read_in_lines(request, route):
             body, cursor = encode_lines(shown["results"]), shown["next"]
-            headers: Headers = () if cursor is None else ((b"next", b"%d" % cursor),)
-            return CachedResponse(body, compute_version(body).encode(), headers, LINES.encode(), shows, is_empty=is_empty)
+            response = respond_with_links(body, compute_version(body), here, request.query, route.verb.links, result.value)
+            if cursor is not None:
+                response.headers += ((b"next", b"%d" % cursor),)
+            response.type, response.shows, response.is_empty = LINES.encode(), shows, is_empty
+            return response
         body, version = encode_answer(result.value, shown, route.verb.response, pretty=request.pretty)
-        here = f"{request.base}{PREFIX}{route.path}"
         response = respond_with_links(body, version, here, request.query, route.verb.links, result.value)
         if result.recount is not None and translator is None and not request.pretty:
             response.renew = partial(renew_page, result.recount, result.value["page"], result.value["perPage"], here, request.query)

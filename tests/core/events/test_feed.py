@@ -47,6 +47,40 @@ def five(run: Run, clock: Clock) -> None:
         clock.move(hours=1)
 
 
+@pytest.fixture
+def searches_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search examines a single event and then is out of time, as one does after hundreds of thousands."""
+    monkeypatch.setattr("trellis.store.events.scan._CHUNK", 1)
+    monkeypatch.setattr("trellis.core.events.feed._LONGEST", 0.0)
+
+
+@pytest.mark.usefixtures("five", "searches_one_event")
+@pytest.mark.parametrize(
+    ("order", "cursors"),
+    [
+        ("oldest", [(1, True), (2, True), (3, True), (4, True), (5, False)]),
+        ("newest", [(5, True), (4, True), (3, True), (2, True), (None, False)]),
+    ],
+)
+def test_a_filter_that_excludes_very_many_events_is_answered_in_parts(
+    run: Run, order: str, cursors: list[tuple[int | None, bool]]
+) -> None:
+    answers = [run("events.list", resource="calendars", order=order)]
+    while answers[-1]["more"]:
+        answers.append(run("events.list", resource="calendars", order=order, after=answers[-1]["next"]))
+    assert [(answer["next"], answer["more"]) for answer in answers] == cursors
+    assert [seqs(answer) for answer in answers] == [[], [], [3], [], []]
+
+
+@pytest.mark.usefixtures("five", "searches_one_event")
+def test_a_search_in_parts_begins_at_the_time_that_is_asked_for(run: Run, events: Events) -> None:
+    third = events()[2]["at"]
+    answer = run("events.list", resource="calendars", since=third)
+    assert (seqs(answer), answer["next"], answer["more"]) == ([3], 3, True)
+    answer = run("events.list", resource="calendars", until=third, order="newest")
+    assert (seqs(answer), answer["next"], answer["more"]) == ([], 2, True)
+
+
 def test_a_reader_goes_on_with_the_cursor_of_each_answer(run: Run, five: None) -> None:
     first = run("events.list", limit=2)
     assert (seqs(first), first["next"], first["more"], first["oldest"]) == ([1, 2], 2, True, 1)

@@ -33,6 +33,7 @@ from trellis.sentences import say
 from trellis.store import events
 
 _LIMIT: Final = 100
+_LONGEST: Final = 1.0  # seconds for which events are examined, of which a filter may exclude millions
 
 
 class ActorName(NamedTuple):
@@ -75,7 +76,8 @@ _FIELDS: Final = (
     Field(
         "limit",
         Integer(1, 1000),
-        "The number of events at most. There are fewer if they have more than 8 MiB of text together.",
+        "The number of events at most. There are fewer if they have more than 8 MiB of text together, or if a filter has excluded "
+        "so many events that finding more would take too long; `more` is then true.",
         default=_LIMIT,
         example=_LIMIT,
     ),
@@ -128,16 +130,14 @@ def _list(context: Context) -> Outcome:
         filters["within"] = within
     if (permit := context.call.actor.permit) is not None:
         filters["resources"] = permit.resources
-    selected = events.select_page(context.tx, filters, after, newest_first=newest_first)
-    page = events.EventPage(limit)
-    page.read(context.tx, selected)
-    shown = page.found if within is None else hide_outside(context.tx, page.found, within)
+    search = events.search(context.tx, filters, limit, after, newest_first=newest_first, longest=_LONGEST)
+    shown = search.found if within is None else hide_outside(context.tx, search.found, within)
     end = None if newest_first else newest  # events that the filter has excluded need not be examined again
     return Outcome(
         {
             "results": [_hide_unreadable(context, show_event(event, context.call.actor)) for event in shown],
-            "next": page.found[-1].seq if page.more else end,
-            "more": page.more,
+            "next": end if search.next is None else search.next,
+            "more": search.next is not None,
             "oldest": oldest if oldest <= newest else None,
         }
     )
@@ -249,7 +249,7 @@ _ANSWERS: Final = (
         "The cursor for the next request. Null when reading newest first has reached the end.",
         example=12,
     ),
-    Field("more", Boolean(), "Whether there are more events to read now.", example=False),
+    Field("more", Boolean(), "Whether there may be more events to read now.", example=False),
     Field("oldest", NodeId(nullable=True), "The oldest event that is still there; null if there is none.", example=1),
 )
 

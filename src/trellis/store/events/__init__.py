@@ -4,7 +4,6 @@
 """
 
 from trellis.store.events.arrivals import NEVER, find_arrivals
-from trellis.store.events.audit import find_by_request, search
 from trellis.store.events.change_sets import count_of_change_set, find_change_set, open_change_set, purge_change_sets
 from trellis.store.events.log import (
     Event,
@@ -25,7 +24,7 @@ from trellis.store.events.log import (
     read_page,
     select_page,
 )
-from trellis.store.events.pages import MOST_BYTES, EventPage, walk, weigh_event
+from trellis.store.events.pages import MOST_BYTES, walk, weigh_event
 from trellis.store.events.records import (
     Change,
     count_records,
@@ -35,6 +34,7 @@ from trellis.store.events.records import (
     find_since,
     find_since_of,
 )
+from trellis.store.events.scan import find_by_request, search
 from trellis.store.events.within import find_inside_or_deleted
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "NEVER",
     "Change",
     "Event",
-    "EventPage",
     "Wanted",
     "append",
     "append_many",

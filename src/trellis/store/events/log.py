@@ -121,7 +121,7 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "actor_type": lambda value: JsonMember(events.c.actor, "type") == value,
     "actor_id": lambda value: sa.cast(JsonMember(events.c.actor, "id"), sa.BigInteger) == value,
     "actor": lambda value: sa.and_(
-        *build_conditions({"actor_type": value.type} | ({} if value.id is None else {"actor_id": value.id}))
+        *(_FILTERS[name](given) for name, given in (("actor_type", value.type), ("actor_id", value.id)) if given is not None)
     ),
 }
 # Without a record, the index on resource and record would find all events of the resource, which would then have to be sorted.
@@ -132,10 +132,10 @@ _FILTERS_OF_MANY: Final = {
 }
 
 
-def build_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
-    """Build the conditions that an event passes some filters. See `select_page`; `within` is not among them."""
+def build_conditions(tx: Transaction, filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+    """Build the conditions that an event passes some filters. See `select_page`."""
     build = _FILTERS if "resource_id" in filters else _FILTERS_OF_MANY
-    return [build[name](value) for name, value in filters.items()]
+    return [is_about_inside(tx, value) if name == "within" else build[name](value) for name, value in filters.items()]
 
 
 def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, *, newest_first: bool) -> sa.Select[Any]:
@@ -145,10 +145,7 @@ def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, 
     actor (with `type` and `id`, which may be None), actor_type, actor_id, since and until (timestamps; `until` itself is excluded),
     and within (roots by resource, for events about nodes inside them).
     """
-    others = {name: value for name, value in filters.items() if name != "within"}
-    statement = _SELECT.where(*build_conditions(others)).order_by(events.c.seq.desc() if newest_first else events.c.seq)
-    if "within" in filters:
-        statement = statement.where(is_about_inside(tx, filters["within"]))
+    statement = _SELECT.where(*build_conditions(tx, filters)).order_by(events.c.seq.desc() if newest_first else events.c.seq)
     if after is not None:
         statement = statement.where(events.c.seq < after if newest_first else events.c.seq > after)
     return statement

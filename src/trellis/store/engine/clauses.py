@@ -174,13 +174,17 @@ def _plain(name: str) -> str:
 
 
 class Rare(_Spelled):
-    """A condition that few rows satisfy: SQLite, which has no statistics, prefers an index for it to other indexes."""
+    """Whether a column has a value that few rows have, so that an index that begins with more than the kind is to be used for it.
 
-    sqlite = "unlikely({condition})"
-    postgresql = "{condition}"
+    SQLite has no statistics, and prefers other indexes. Those of PostgreSQL may say that all rows have the same value, as if nearly
+    all nodes were below one parent; it expects few of a range of which it does not know the ends.
+    """
 
-    def __init__(self, condition: ColumnElement[bool]) -> None:
-        super().__init__(condition=condition)
+    sqlite = "unlikely({column} = {value})"
+    postgresql = "{column} BETWEEN {value} AND {value}"
+
+    def __init__(self, column: ColumnElement[Any], value: ColumnElement[Any]) -> None:
+        super().__init__(column=column, value=value)
 
 
 class WithoutIndex(_Spelled):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
-from trellis.store.engine import IdIn, NodeIdIn, Transaction
+from trellis.store.engine import IdIn, NodeIdIn, Rare, Transaction
 from trellis.store.nodes.rows import MOST_LEVELS, find_ancestors, is_above
 from trellis.store.tables import nodes
 
@@ -15,7 +15,9 @@ def _inside() -> sa.CTE:
     top = sa.select(_c.kind, _c.id).where(NodeIdIn(_c.id, "within"))
     inside = top.cte("inside", recursive=True, nesting=True)
     child = nodes.alias()
-    return inside.union(sa.select(child.c.kind, child.c.id).where(child.c.kind == inside.c.kind, child.c.parent_id == inside.c.id))
+    return inside.union(
+        sa.select(child.c.kind, child.c.id).where(child.c.kind == inside.c.kind, Rare(child.c.parent_id, inside.c.id))
+    )
 
 
 def is_inside(node: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam
 
 from trellis.store import siblings
 from trellis.store.counters import add_to_total
-from trellis.store.engine import MentionsNumber, NodeIdIn, Row, Statement, TextIn, Transaction
+from trellis.store.engine import MentionsNumber, NodeIdIn, Rare, Row, Statement, TextIn, Transaction
 from trellis.store.nodes import deleted_ids
 from trellis.store.siblings import POSITION, Slot
 from trellis.store.tables import nodes
@@ -131,7 +131,7 @@ def _below() -> sa.CTE:
     down = top.cte("down", recursive=True, nesting=True)
     child = nodes.alias()
     # Each node has one parent, so a cycle, which only damage can cause, leads back to the root before it reaches any node again.
-    is_child = sa.and_(child.c.kind == down.c.kind, child.c.parent_id == down.c.id, child.c.id != bindparam("root"))
+    is_child = sa.and_(child.c.kind == down.c.kind, Rare(child.c.parent_id, down.c.id), child.c.id != bindparam("root"))
     return down.union_all(sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(is_child))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import IdIn, NodeIdIn, Statement, Transaction
+from trellis.store.engine import IdIn, NodeIdIn, Rare, Statement, Transaction
 from trellis.store.nodes.bounded import Room, read_nodes
 from trellis.store.nodes.rows import BELOW, Node, find_ancestors, is_in
 from trellis.store.siblings import POSITION
@@ -38,7 +38,7 @@ def _heights() -> Statement:
     down = down.union_all(
         sa.select(child.c.kind, child.c.id, down.c.root, down.c.depth + 1).where(
             child.c.kind == down.c.kind,
-            child.c.parent_id == down.c.id,
+            Rare(child.c.parent_id, down.c.id),
             sa.not_(IdIn(child.c.id, "apart")),
             down.c.depth < bindparam("depth", type_=sa.Integer),
         )
@@ -69,7 +69,7 @@ _child = nodes.alias()
 def _tree(top: sa.ColumnElement[bool], *below: sa.ColumnElement[bool]) -> Statement:
     """Select the nodes `top` and those below them, `:depth` levels in all, parents before their children, siblings in order."""
     down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(top).cte("down", recursive=True)
-    is_child = (_child.c.kind == down.c.kind, _child.c.parent_id == down.c.id, *below)
+    is_child = (_child.c.kind == down.c.kind, Rare(_child.c.parent_id, down.c.id), *below)
     is_near = down.c.depth < bindparam("depth", type_=sa.Integer)
     down = down.union_all(sa.select(_child.c.kind, _child.c.id, down.c.depth + 1).where(*is_child, is_near))
     found = sa.select(_c.id, POSITION).join(down, is_in(down))  # only ids: SQLite would carry the texts along while it sorts

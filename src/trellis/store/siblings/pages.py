@@ -53,8 +53,8 @@ def _in_blocks(top: bool, *, bounded: bool, descending: bool) -> sa.Select[tuple
         inside = inside.where(absolute + _b.size > down.c.total - end if descending else absolute < end)
     down = down.union_all(inside)
     position = down.c.start + _c.block_offset
-    parent = _c.parent_id.is_(None) if top else _c.parent_id == down.c.parent_id
-    in_leaf = sa.and_(KIND, parent, down.c.level == ZERO, Rare(_c.block == down.c.id))
+    parent = _c.parent_id.is_(None) if top else Rare(_c.parent_id, down.c.parent_id)
+    in_leaf = sa.and_(KIND, parent, down.c.level == ZERO, Rare(_c.block, down.c.id))
     if bounded:
         first, behind = down.c.total - end - down.c.start, end - down.c.start
         in_leaf = sa.and_(in_leaf, _c.block_offset >= first if descending else _c.block_offset < behind)

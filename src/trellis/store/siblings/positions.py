@@ -143,7 +143,7 @@ def join_blocks(top: bool, *, bounded: bool) -> tuple[sa.FromClause, sa.ColumnEl
         inside = inside.where(start <= last, start + _b.size > first)
     down = down.union_all(inside)
     position = down.c.start + _c.block_offset
-    in_leaf = sa.and_(is_child(top), down.c.level == ZERO, Rare(_c.block == down.c.id))
+    in_leaf = sa.and_(is_child(top), down.c.level == ZERO, Rare(_c.block, down.c.id))
     if bounded:  # written as a range of offsets, for which the index on them can be used
         in_leaf = sa.and_(in_leaf, _c.block_offset.between(first - down.c.start, last - down.c.start))
     return InOrder(down, nodes), position, in_leaf

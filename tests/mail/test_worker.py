@@ -338,3 +338,18 @@ def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(ru
 def test_what_is_no_address_is_refused(run: Run, address: str) -> None:
     with pytest.raises(Refused, match="email must be one address"):
         run("admins.invite", name="Ada", login="ada", role="auditor", email=address)
+
+
+def test_notices_are_mailed_after_the_clock_was_ahead(run: Run, receiver: MailReceiver, send: Send, clock: Clock) -> None:
+    mira = run("admins.create", name="Mira Holm", login="mira", password=PASSWORD, email="mira0@lantern.example")["id"]
+    clock.move(days=30)
+    for number in range(1, 6):
+        run("admins.update", mira, email=f"mira{number}@lantern.example")
+    clock.move(days=-30)
+    send()
+    receiver.received.clear()
+    for number in range(6, 13):
+        run("admins.update", mira, email=f"mira{number}@lantern.example")
+        clock.move(days=1)
+    send()
+    assert len([one for one in receiver.received if "address" in one["Subject"]]) == 7

@@ -145,7 +145,7 @@ def _with_link(context: Context, outcome: Outcome, admin: int) -> Outcome:
     email = _find_address(context, admin)
     if email is None:
         return outcome._replace(result={**told, "link": token}, public=told)
-    mail.insert(context.tx, "invitation", admin, context.at)
+    mail.insert(context.tx, "invitation", admin, context.now)
     told["mailedTo"] = email
     return outcome._replace(result=told)
 

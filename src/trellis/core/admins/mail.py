@@ -111,8 +111,8 @@ def _list_mailed(admin: Administrator) -> set[str]:
 
 def _notify(context: Context, kind: mail.Notice, admin: int, address: str) -> None:
     """Mail a notice to an address, unless there were many within a day: it need not be the administrator's own."""
-    if mail.count_notices(context.tx, admin, shift_timestamp(context.at, -_DAY)) < _MOST_NOTICES:
-        mail.insert(context.tx, kind, admin, context.at, recipient=address)
+    if mail.count_notices(context.tx, admin, shift_timestamp(context.now, -_DAY), context.now) < _MOST_NOTICES:
+        mail.insert(context.tx, kind, admin, context.now, recipient=address)
 
 
 def _replace_link(context: Context, admin: Administrator) -> None:
@@ -121,7 +121,7 @@ def _replace_link(context: Context, admin: Administrator) -> None:
     invitations.withdraw(context.tx, admin.id)
     if admin.email is not None and context.environment.mails_links:
         make_link(context.tx, admin.id, context.now)  # which nobody learns: the mail will contain another one
-        mail.insert(context.tx, "invitation", admin.id, context.at)
+        mail.insert(context.tx, "invitation", admin.id, context.now)
 
 
 def describe_last(context: Context, admin: int) -> dict[str, Any] | None:

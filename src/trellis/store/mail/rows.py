@@ -101,9 +101,9 @@ def is_alarm_mail_pending(tx: Transaction, admin: int, since: str, now: str) -> 
     return tx.connection.execute(pending).first() is not None
 
 
-def count_notices(tx: Transaction, admin: int, since: str) -> int:
-    """Count the notices about the mail of an administrator that were created after `since`."""
-    return tx.count(mails, _c.admin_id == admin, _c.kind.in_(_NOTICES), _c.created_at > since)
+def count_notices(tx: Transaction, admin: int, since: str, now: str) -> int:
+    """Count the notices about the mail of an administrator that were created after `since` and not after `now`."""
+    return tx.count(mails, _c.admin_id == admin, _c.kind.in_(_NOTICES), _c.created_at > since, _c.created_at <= now)
 
 
 def drop_invitation(tx: Transaction, admin: int) -> None:

@@ -55,6 +55,14 @@ def test_a_call_is_proposed_with_what_it_would_do(
     assert "input" not in events()[0]["after"]
 
 
+def test_it_expires_by_the_clock_after_the_clock_was_ahead(agent: Actor, news: int, act: Act, run: Run, clock: Clock) -> None:
+    clock.move(days=30)
+    run("forums.create", name="Ahead")
+    clock.move(days=-30)
+    made = act(agent, "forums.delete", news, deleteChildrenOrMove=-1).value
+    assert made["expiresAt"] == "2026-02-07T09:30:00.000Z"
+
+
 def test_what_would_be_refused_is_refused_when_it_is_proposed(agent: Actor, news: int, act: Act) -> None:
     assert act.refuse(agent, "forums.delete", news).message == "HAS_CHILDREN"
     assert act.refuse(agent, "forums.delete", 999).message == "INVALID_ID"

@@ -242,5 +242,5 @@ def _build(context: Context, call: Call, identity: str, revision: int, effects: 
         revision=revision,
         digest=effects.digest,
         created_at=context.at,
-        expires_at=shift_timestamp(context.at, timedelta(days=context.environment.proposal_days)),
+        expires_at=shift_timestamp(context.now, timedelta(days=context.environment.proposal_days)),
     )

@@ -5,7 +5,7 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -15,7 +15,12 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Run
 from tests.wait import wait_in_loop_until
 from trellis import housekeeping
+from trellis.core.actor import TERMINAL
+from trellis.core.admins import (
+    find_session,
+)
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.core.proposals import find_overdue
 from trellis.housekeeping import Purges
 from trellis.store import lists, moments
@@ -25,6 +30,8 @@ from trellis.store.lists import journal, search
 from trellis.store.requests import Request
 
 __all__ = ["api", "database", "make_api"]
+
+PASSWORD: Final = "correct horse battery"
 
 
 def flushed(api: ApiClient, database: DatabaseState) -> list[dict[str, Any]]:
@@ -93,10 +100,10 @@ def test_many_old_rows_are_deleted_in_portions(api: ApiClient, gate: Gate, datab
 def test_kept_answers_go_after_a_day(api: ApiClient, database: DatabaseState, clock: Clock) -> None:
     api.post("/calendar/calendar", {"name": "Once"}, headers={"Idempotency-Key": "a"})
     clock.move(hours=24)
-    api.do(api.application.housekeeping.purge())
+    purge(api)
     assert len(database.rows()["idempotent_responses"]) == 1
     clock.move(seconds=1)
-    api.do(api.application.housekeeping.purge())
+    purge(api)
     assert database.rows()["idempotent_responses"] == []
 
 
@@ -175,6 +182,37 @@ def test_the_operator_can_say_that_the_clock_is_right(api: ApiClient, gate: Gate
     assert database.events() != []
     api.do(purges_of(gate, Monotonic()).run(trusting=True))
     assert database.rows()["events"] == []
+
+
+def sign_in(gate: Gate, admin: int) -> str:
+    return str(gate.run(Call("admins.sign_in", TERMINAL, {"address": CLIENT_ADDRESS}, admin)).value["token"])
+
+
+def test_a_clock_that_is_hours_ahead_deletes_no_kept_answer(
+    api: ApiClient, gate: Gate, clock: Clock, database: DatabaseState
+) -> None:
+    purges, once = purges_of(gate, Monotonic()), {"Idempotency-Key": "a"}
+    api.do(purges.run())
+    made = api.post("/calendar/calendar", {"name": "Once"}, headers=once).json()["id"]
+    for minutes in (50, 50, 23 * 60, -23 * 60):
+        clock.move(minutes=minutes)
+        api.do(purges.run())
+    assert api.post("/calendar/calendar", {"name": "Once"}, headers=once).json()["id"] == made
+    assert len(database.rows()["idempotent_responses"]) == 1
+
+
+def test_a_clock_that_is_behind_deletes_nothing_for_an_hour(api: ApiClient, gate: Gate, run: Run, clock: Clock) -> None:
+    admin = run("admins.create", name="Mira Holm", login="mira", password=PASSWORD, mustChangePassword=False)["id"]
+    monotonic = Monotonic()
+    purges = purges_of(gate, monotonic)
+    api.do(purges.run())
+    session = sign_in(gate, admin)
+    clock.move(days=-3)
+    for _ in range(2):
+        api.do(purges.run())
+        monotonic.now += 3599
+    clock.move(days=3)
+    assert find_session(gate, session) is not None
 
 
 def test_the_first_purge_waits_ten_minutes(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from trellis.store import alarms, events, idempotency, keys, lists, mail, moment
 from trellis.store.admins import attempts, invitations, sessions
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import log as deliveries
+from trellis.timestamps import MOST_AHEAD
 
 if TYPE_CHECKING:
     from trellis.http.api import RequestLog
@@ -33,7 +34,6 @@ T = TypeVar("T")
 
 _INTERVAL: Final = 1.0  # seconds between two rounds
 _PURGE_INTERVAL: Final = 600.0  # seconds between two purges, and until the first one
-_DAY: Final = timedelta(days=1)  # if the last purge seems longer ago than this, the clock may have jumped
 _DOUBT: Final = 3600.0  # seconds for which nothing is purged in that case
 _PAUSE: Final = 0.05  # seconds between two batches, for other writes
 # The request log is written at most so often, in seconds, and so many times as long as it took it is not written, however many
@@ -160,8 +160,9 @@ def _log_errors(failure: str) -> Iterator[None]:
 class Purges:
     """Deletes old rows, unless the clock may be wrong.
 
-    If the clock were 100 days ahead, all rows would seem old. So the time of the last purge is recorded. If it is more than a day
-    ago, nothing is purged until an hour has passed in this process by the monotonic clock, or until the operator purges by hand.
+    If the clock were 100 days ahead, all rows would seem old; if it were behind, newer than they can be. So the time of the last
+    purge is recorded. If it is more than an hour ago or ahead, nothing is purged until an hour has passed in this process by the
+    monotonic clock, or until the operator purges by hand.
     """
 
     def __init__(self, gate: Gate, settings: Settings, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -208,7 +209,7 @@ class Purges:
 
     async def _is_clock_trusted(self, now: str) -> bool:
         last = await self._write(lambda tx: moments.find(tx, moments.PURGE))
-        if last is None or _milliseconds(now) - last <= _DAY / timedelta(milliseconds=1):
+        if last is None or abs(_milliseconds(now) - last) <= MOST_AHEAD / timedelta(milliseconds=1):
             self._doubted_at = None
             return True
         if self._doubted_at is None:

@@ -1,6 +1,9 @@
 """Timestamps as they are stored, returned and logged: `2026-01-31T09:30:00.000Z`, always 24 characters."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Final
+
+MOST_AHEAD: Final = timedelta(hours=1)  # a stored time that is further ahead comes from a clock that was ahead
 
 
 def format_timestamp(when: datetime) -> str:

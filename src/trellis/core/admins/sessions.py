@@ -25,13 +25,13 @@ from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.admins import Administrator, Session, administrators, sessions
 from trellis.store.engine import Transaction
+from trellis.timestamps import MOST_AHEAD
 
 _IDLE: Final = timedelta(hours=8)
 _LIFETIME: Final = timedelta(days=7)
 _SIGN_ON_LIFETIME: Final = timedelta(hours=12)  # so that the provider is asked for the groups again the next day
 _CONFIRMED: Final = timedelta(minutes=15)  # how long a confirmation counts as recent
 _RECORD_AFTER: Final = timedelta(minutes=1)
-_CLOCKS_DIFFER: Final = timedelta(hours=1)  # by which a use that another machine has recorded may lie ahead
 SET_BY_ANOTHER: Final = say(
     "Somebody else set this password. Sign in with your login and password, then with your passkey, and choose a new password."
 )
@@ -114,7 +114,7 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
 
 
 def _find_limits(now: str, environment: Environment) -> sessions.Limits:
-    idle, ahead = shift_timestamp(now, -_IDLE), shift_timestamp(now, _CLOCKS_DIFFER)
+    idle, ahead = shift_timestamp(now, -_IDLE), shift_timestamp(now, MOST_AHEAD)
     return sessions.Limits(now, idle, ahead, environment.sign_on.issuer)
 
 

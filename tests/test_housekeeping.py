@@ -12,12 +12,17 @@ import pytest
 from tests.api_client import CLIENT_ADDRESS, ApiClient
 from tests.api_fixtures import MakeApiClient, api, database, make_api
 from tests.database_state import DatabaseState
-from tests.fixture_types import Clock, Run
+from tests.fixture_types import Clock, MakeKey, Run
 from tests.wait import wait_in_loop_until
 from trellis import housekeeping
 from trellis.core.actor import TERMINAL
 from trellis.core.admins import (
+    Credentials,
+    address_lane,
+    find_invited,
+    find_lane,
     find_session,
+    remember_browser,
 )
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -188,6 +193,31 @@ def sign_in(gate: Gate, admin: int) -> str:
     return str(gate.run(Call("admins.sign_in", TERMINAL, {"address": CLIENT_ADDRESS}, admin)).value["token"])
 
 
+def test_what_begins_while_the_clock_is_ahead_does_not_last_until_the_true_time_reaches_it(
+    api: ApiClient, gate: Gate, run: Run, clock: Clock, key: MakeKey, database: DatabaseState
+) -> None:
+    admin = run("admins.create", name="Mira Holm", login="mira", password=PASSWORD, mustChangePassword=False)["id"]
+    counted = key(["forums.list"], expires="365d", bounds={"forums.list": {"perDay": 1}})
+    purges = purges_of(gate, Monotonic())
+    api.do(purges.run())
+    clock.move(days=30)
+    session, link = sign_in(gate, admin), run("admins.invite", name="Ada Berg", login="ada", role="auditor")["link"]
+    browser = remember_browser(gate, "mira", "").result()
+    assert api.get("/forums/forums", key=counted).status_code == 200
+    assert api.get("/forums/forums", key=counted).json()["errorMessage"] == "GRANT_USED_UP"
+    clock.move(days=-30)
+    api.do(purges.run())
+    assert find_session(gate, session) is None
+    assert find_invited(gate, link) is None
+    assert find_lane(gate, Credentials("mira", PASSWORD, CLIENT_ADDRESS, browser)) == address_lane(CLIENT_ADDRESS)
+    clock.move(days=30)
+    assert find_session(gate, session) is None
+    assert find_invited(gate, link) is None
+    assert api.get("/forums/forums", key=counted).status_code == 200
+    rows = database.rows()
+    assert (rows["sessions"], rows["invitations"], rows["sign_in_attempts"]) == ([], [], [])
+
+
 def test_a_clock_that_is_hours_ahead_deletes_no_kept_answer(
     api: ApiClient, gate: Gate, clock: Clock, database: DatabaseState
 ) -> None:
@@ -199,6 +229,22 @@ def test_a_clock_that_is_hours_ahead_deletes_no_kept_answer(
         api.do(purges.run())
     assert api.post("/calendar/calendar", {"name": "Once"}, headers=once).json()["id"] == made
     assert len(database.rows()["idempotent_responses"]) == 1
+
+
+def test_kept_answers_from_when_the_clock_was_ahead_go_a_day_after_it_is_put_right(
+    api: ApiClient, gate: Gate, clock: Clock, database: DatabaseState
+) -> None:
+    once = {"Idempotency-Key": "a"}
+    clock.move(days=30)
+    made = api.post("/calendar/calendar", {"name": "Once"}, headers=once).json()["id"]
+    clock.move(days=-30)
+    for _ in range(2):
+        api.do(purges_of(gate, Monotonic()).run(trusting=True))
+        assert api.post("/calendar/calendar", {"name": "Once"}, headers=once).json()["id"] == made
+        clock.move(hours=24)
+    clock.move(seconds=1)
+    purge(api)
+    assert database.rows()["idempotent_responses"] == []
 
 
 def test_a_clock_that_is_behind_deletes_nothing_for_an_hour(api: ApiClient, gate: Gate, run: Run, clock: Clock) -> None:

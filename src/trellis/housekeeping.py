@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from trellis.core.admins import FORGOTTEN_AFTER, REMEMBERED_FOR, find_failed_sign_ins
+from trellis.core.admins import FORGOTTEN_AFTER, REMEMBERED_AHEAD, REMEMBERED_FOR, find_failed_sign_ins, open_until
 from trellis.core.fields import format_timestamp, shift_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -234,14 +234,15 @@ class Purges:
 
         successes, failures, kept_events = map(before, (settings.keep_successes, settings.keep_failures, settings.keep_events))
         forgotten, remembered = shift_timestamp(now, -FORGOTTEN_AFTER), shift_timestamp(now, -REMEMBERED_FOR)
+        ahead, remembered_ahead = shift_timestamp(now, MOST_AHEAD), shift_timestamp(now, REMEMBERED_AHEAD)
         return (
             Purge(
                 "requests",
                 lambda tx: requests.purge(tx, successes_before=successes, failures_before=failures, uses_before=before(_USES_KEPT)),
             ),
             Purge("counts of requests without a key", lambda tx: requests.purge_keyless(tx, failures)),
-            Purge("counts of grants' uses", lambda tx: keys.uses.purge(tx, before(1)[:10])),
-            Purge("idempotent responses", lambda tx: idempotency.purge(tx, before(1))),
+            Purge("counts of grants' uses", lambda tx: keys.uses.purge(tx, before(1)[:10], ahead[:10])),
+            Purge("idempotent responses", lambda tx: idempotency.purge(tx, before(1), now, ahead)),
             Purge("snapshots", lambda tx: snapshots.purge(tx, before(settings.keep_snapshots))),
             Purge("change sets", lambda tx: events.purge_change_sets(tx, kept_events)),
             Purge("events", lambda tx: events.purge(tx, kept_events), quiet=False),  # the feed reports how far back it reaches
@@ -255,9 +256,9 @@ class Purges:
                 for one in webhooks
             ),
             Purge("proposals", lambda tx: proposals.purge(tx, kept_events, _MOST_PROPOSALS)),
-            Purge("sessions", lambda tx: sessions.purge(tx, now)),
-            Purge("invitations", lambda tx: invitations.purge(tx, now)),
-            Purge("sign-in attempts", lambda tx: attempts.purge_attempts(tx, forgotten, remembered)),
+            Purge("sessions", lambda tx: sessions.purge(tx, now, ahead)),
+            Purge("invitations", lambda tx: invitations.purge(tx, open_until(now))),
+            Purge("sign-in attempts", lambda tx: attempts.purge_attempts(tx, forgotten, remembered, remembered_ahead)),
         )
 
 

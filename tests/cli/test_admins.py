@@ -2,14 +2,14 @@
 
 import json
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 from pyotp import TOTP
 from typer.testing import CliRunner
 
 from tests.cli.conftest import Trellis
-from tests.fixture_types import Run
+from tests.fixture_types import Clock, Run
 from trellis.cli.app import app
 from trellis.core.actor import Actor
 from trellis.core.admins import find_invited
@@ -113,7 +113,8 @@ def test_roles_are_shown_and_given(trellis: Trellis, run: Run) -> None:
     assert "INVALID_VALUE" in trellis("admins", "role", "ada", "emperor").stderr
 
 
-def test_inviting_shows_a_link_once_and_again_another_one(trellis: Trellis, gate: Gate) -> None:
+def test_inviting_shows_a_link_once_and_again_another_one(trellis: Trellis, gate: Gate, clock: Clock) -> None:
+    clock.at = datetime.now(UTC)  # by which the command goes
     invited = json.loads(trellis("admins", "invite", "mira", "--name", "Mira Holm", "--role", "auditor", "--json").stdout)
     assert (invited["name"], invited["role"], invited["isInvited"]) == ("Mira Holm", "auditor", True)
     assert "was already added" in trellis("admins", "invite", "mira", "--role", "owner").stderr

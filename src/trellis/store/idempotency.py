@@ -30,6 +30,7 @@ def save_response(tx: Transaction, key: int, token: str, fingerprint: str, respo
     )
 
 
-def purge(tx: Transaction, before: str) -> int:
-    """Delete the responses that are older than a timestamp, and return their number."""
+def purge(tx: Transaction, before: str, now: str, ahead: str) -> int:
+    """Delete the responses from before a timestamp, and return their number. Those from after `ahead` get the time `now`."""
+    tx.connection.execute(sa.update(idempotent_responses).where(_c.at > ahead).values(at=now))
     return tx.connection.execute(sa.delete(idempotent_responses).where(_c.at < before)).rowcount

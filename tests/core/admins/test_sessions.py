@@ -332,6 +332,16 @@ def test_failures_are_told_by_address_and_minute_once_the_minute_is_over(
     assert "mistyped" not in str(events())
 
 
+def test_failures_from_when_the_clock_was_ahead_are_told_when_it_is_put_right(gate: Gate, mira: int, clock: Clock) -> None:
+    clock.move(days=30)
+    count_failure(gate, Credentials("mira", "", HERE)).result()
+    clock.move(days=-30)
+    count_failure(gate, Credentials("mira", "", HERE)).result()
+    assert _tell(gate) == 1
+    clock.move(minutes=1)
+    assert _tell(gate) == 1
+
+
 def test_however_many_addresses_fail_a_minute_has_a_bounded_number_of_events(gate: Gate, mira: int, clock: Clock) -> None:
     for number in range(60):
         count_failure(gate, Credentials("mira", "", f"192.0.2.{number}")).result()

@@ -21,6 +21,7 @@ from trellis.core.admins.sessions import (
 )
 from trellis.core.admins.sign_in import (
     FORGOTTEN_AFTER,
+    REMEMBERED_AHEAD,
     REMEMBERED_FOR,
     Credentials,
     Proven,
@@ -51,7 +52,7 @@ from trellis.core.admins.sign_on import (
     seal_claims,
     unseal_claims,
 )
-from trellis.core.admins.tokens import generate_visitor_token, is_open, is_visitor_token, make_link
+from trellis.core.admins.tokens import generate_visitor_token, is_open, is_visitor_token, make_link, open_until
 from trellis.core.admins.view import THEMES, set_view
 from trellis.core.operation import Operation
 
@@ -66,6 +67,7 @@ __all__ = [
     "MAILED_ALARMS",
     "NAME",
     "PASSWORD",
+    "REMEMBERED_AHEAD",
     "REMEMBERED_FOR",
     "ROLE",
     "SET_BY_ANOTHER",
@@ -109,6 +111,7 @@ __all__ = [
     "is_visitor_token",
     "lacks_local_owner",
     "make_link",
+    "open_until",
     "operations",
     "record_session_use",
     "remember_browser",

@@ -11,7 +11,7 @@ from trellis.core.admins.names import LONGEST_NAME, check_name, read_own_names
 from trellis.core.admins.passwords import SHORTEST, NewPassword, find_breach, find_weakness, password_matches
 from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owner, serialize_role
 from trellis.core.admins.sign_in import operation as refused_sign_in
-from trellis.core.admins.tokens import hash_token
+from trellis.core.admins.tokens import hash_token, open_until
 from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
@@ -179,7 +179,7 @@ def _list(context: Context) -> Outcome:
 
 def _get(context: Context) -> Outcome:
     admin = find_administrator(context)
-    kinds, ends = find_kinds(context.tx, [admin.id]), invitations.find_ends(context.tx, [admin.id], context.now)
+    kinds, ends = find_kinds(context.tx, [admin.id]), invitations.find_ends(context.tx, [admin.id], open_until(context.now))
     its = {
         "secondFactors": kinds.get(admin.id, []),
         "invitedUntil": ends.get(admin.id),

@@ -24,7 +24,7 @@ from trellis.core.admins.mail import EMAIL
 from trellis.core.admins.names import read_own_names
 from trellis.core.admins.roles import KINDS, ROLE, require_local_sign_in
 from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
-from trellis.core.admins.tokens import hash_token, make_link
+from trellis.core.admins.tokens import hash_token, make_link, open_until
 from trellis.core.fields import Boolean, Field, Text, isolate, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
@@ -101,7 +101,7 @@ class Invited:
 def find_invited(gate: Gate, link: str) -> Invited | None:
     """Return the administrator that a link invites. None if it is made up, used, withdrawn or expired, or they are disabled."""
     with gate.store.reading() as tx:
-        admin = invitations.find_invited(tx, hash_token(link), gate.now())
+        admin = invitations.find_invited(tx, hash_token(link), open_until(gate.now()))
     if admin is None:
         return None
     permit = gate.environment.permits.find(admin.role, admin.kinds)
@@ -185,7 +185,7 @@ def _judge(context: Context) -> dict[str, str | None]:
 
 def find_by_link(context: Context) -> Administrator:
     """Return the administrator that the link of a call invites, who must be its target. Raises Refused (LINK_SPENT)."""
-    admin = invitations.find_invited(context.tx, hash_token(context.input.get(LINK.name, "")), context.now)
+    admin = invitations.find_invited(context.tx, hash_token(context.input.get(LINK.name, "")), open_until(context.now))
     if admin is None or admin.id != context.call.target:
         raise Refused("LINK_SPENT", say("This invitation has been used or withdrawn, or has expired. Ask for a new one."))
     return admin

@@ -27,10 +27,12 @@ from trellis.core.passwords import PEOPLE, STRANGERS
 from trellis.errors import Refused
 from trellis.store.admins import Attempts, administrators, attempts
 from trellis.store.engine import Transaction
+from trellis.timestamps import MOST_AHEAD
 
 FORGOTTEN_AFTER: Final = timedelta(hours=24)  # when failures are forgotten, unless another one follows
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ
 REMEMBERED_FOR: Final = timedelta(days=90)  # how long a browser that has signed in is remembered
+REMEMBERED_AHEAD: Final = timedelta(days=1)  # what is further ahead is forgotten: it comes from a clock that was ahead
 _MOST_TOKENS: Final = 4  # in the cookie of a browser, each of 43 characters
 _PREFIX: Final = 16  # characters of the hash of a login
 _BETWEEN: Final = "."  # what separates these tokens
@@ -180,9 +182,9 @@ def _wrong_from(what: str, address: str) -> str:
 def find_browser(tx: Transaction, login: str, browser: str, now: str) -> str:
     """Return the counter of the browser that has this cookie, or "" if nobody has recently signed in with this login in it."""
     subjects = tuple(_browser(token, login) for token in _split(browser))
-    since = shift_timestamp(now, -REMEMBERED_FOR)
+    since, ahead = shift_timestamp(now, -REMEMBERED_FOR), shift_timestamp(now, REMEMBERED_AHEAD)
     kept = attempts.find_attempts(tx, subjects) if subjects else {}
-    return next((subject for subject in subjects if subject in kept and kept[subject].at > since), "")
+    return next((subject for subject in subjects if subject in kept and since < kept[subject].at <= ahead), "")
 
 
 def _split(browser: str) -> list[str]:
@@ -282,7 +284,8 @@ def operation() -> Operation:
 def find_failed_sign_ins(gate: Gate) -> list[Call]:
     """Return the calls that report the sign-ins that failed in minutes that are over: at most 21 for each minute."""
     with gate.store.reading() as tx:
-        found = attempts.find_failed(tx, gate.now()[:MINUTE])
+        now = gate.now()
+        found = attempts.find_failed(tx, now[:MINUTE], shift_timestamp(now, MOST_AHEAD)[:MINUTE])
         raws = [{"minute": one.minute, "address": one.address, "administrator": one.admin_id} for one in found]
     return [Call("admins.refuse_sign_in", _SERVICE, raw) for raw in raws]
 

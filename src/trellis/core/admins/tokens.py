@@ -16,6 +16,7 @@ from trellis.store.admins import invitations
 from trellis.store.engine import Transaction
 
 _LIFETIME: Final = timedelta(days=3)
+_CLOCKS_DIFFER: Final = timedelta(days=1)  # by which an end that another machine has recorded may be further away
 
 
 def generate_token() -> str:
@@ -38,7 +39,12 @@ def make_link(tx: Transaction, admin: int, now: str) -> tuple[str, str]:
 
 def is_open(tx: Transaction, admin: int, now: str) -> bool:
     """Return whether an administrator has an invitation that has not been used or withdrawn, and has not expired."""
-    return admin in invitations.find_ends(tx, [admin], now)
+    return admin in invitations.find_ends(tx, [admin], open_until(now))
+
+
+def open_until(now: str) -> invitations.Span:
+    """Return between which times an invitation ends that is open now."""
+    return invitations.Span(now, shift_timestamp(now, _LIFETIME + _CLOCKS_DIFFER))
 
 
 def generate_visitor_token(gate: Gate) -> str:

@@ -41,11 +41,11 @@ def save_attempts(tx: Transaction, counted: Attempts) -> None:
     tx.execute(_SAVE, **asdict(counted))
 
 
-def purge_attempts(tx: Transaction, failures_before: str, browsers_before: str) -> int:
-    """Delete failed attempts and known browsers that are older than these timestamps; return the number of deleted rows."""
+def purge_attempts(tx: Transaction, failures_before: str, browsers_before: str, ahead: str) -> int:
+    """Delete failed attempts and known browsers from before these timestamps or after `ahead`; return the number of rows."""
     c = sign_in_attempts.c
     is_browser = c.subject.startswith(BROWSER)
-    old = sa.or_(c.at < browsers_before, sa.and_(c.at < failures_before, ~is_browser))
+    old = sa.or_(c.at < browsers_before, sa.and_(c.at < failures_before, ~is_browser), c.at > ahead)
     return tx.connection.execute(sa.delete(sign_in_attempts).where(old)).rowcount
 
 
@@ -99,11 +99,14 @@ def count_failed(tx: Transaction, minute: str, address: str, admin: int) -> None
     tx.execute(_COUNT_FAILED, minute=minute, address=address, admin_id=admin, attempts=1)
 
 
-def find_failed(tx: Transaction, before: str) -> Iterator[FailedSignIns]:
-    """Read up to 100 rows of the minutes before `before`, oldest first."""
+def find_failed(tx: Transaction, before: str, ahead: str) -> Iterator[FailedSignIns]:
+    """Read up to 100 rows of the minutes before `before` or after `ahead`, oldest first."""
     columns = (_f[name] for name in FailedSignIns._fields)
     rows = tx.connection.execute(
-        sa.select(*columns).where(_f.minute < before).order_by(_f.minute, _f.address, _f.admin_id).limit(100)
+        sa.select(*columns)
+        .where(sa.or_(_f.minute < before, _f.minute > ahead))
+        .order_by(_f.minute, _f.address, _f.admin_id)
+        .limit(100)
     )
     return (FailedSignIns(*row) for row in rows)
 

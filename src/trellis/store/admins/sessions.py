@@ -183,6 +183,6 @@ def end_of_issuer(tx: Transaction, admin: int, issuer: str) -> int:
     return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin, _c.issuer == issuer)).rowcount
 
 
-def purge(tx: Transaction, now: str) -> int:
-    """Delete the expired sessions, and return their number."""
-    return tx.connection.execute(sa.delete(sessions).where(_c.expires_at <= now)).rowcount
+def purge(tx: Transaction, now: str, ahead: str) -> int:
+    """Delete the sessions that have expired or were used after `ahead`, and return their number."""
+    return tx.connection.execute(sa.delete(sessions).where(sa.or_(_c.expires_at <= now, _c.seen_at > ahead))).rowcount

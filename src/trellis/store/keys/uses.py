@@ -40,6 +40,6 @@ def find_times(tx: Transaction, key: int, operation: str, day: str) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def purge(tx: Transaction, before: str) -> int:
-    """Delete the counts of the days before `before`, and return their number."""
-    return tx.connection.execute(sa.delete(grant_uses).where(_u.day < before)).rowcount
+def purge(tx: Transaction, first: str, last: str) -> int:
+    """Delete the counts of the days before `first` and after `last`, and return their number."""
+    return tx.connection.execute(sa.delete(grant_uses).where(sa.or_(_u.day < first, _u.day > last))).rowcount

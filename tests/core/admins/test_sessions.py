@@ -153,6 +153,18 @@ def test_a_session_from_when_the_clock_was_ahead_ends_when_it_is_put_right(gate:
     assert find_session(gate, _begin(gate, mira)) is not None
 
 
+def test_signing_out_everywhere_ends_sessions_that_seem_idle_because_the_clock_is_ahead(
+    gate: Gate, mira: int, run: Run, clock: Clock
+) -> None:
+    stolen = _begin(gate, mira)
+    clock.move(hours=9)
+    own = find_session(gate, _begin(gate, mira))
+    assert own is not None
+    assert run("admins.sign_out", mira, everywhere=True, but=own.session_id)["ended"] == 0
+    clock.move(hours=-9)
+    assert find_session(gate, stolen) is None
+
+
 def test_sessions_are_listed_and_ended_by_their_ids(gate: Gate, mira: int, run: Run) -> None:
     cookies = [_begin(gate, mira) for _ in range(3)]
     me = find_session(gate, cookies[0])

@@ -160,13 +160,6 @@ def find_live_by_admin(tx: Transaction, admin: int, limits: Limits) -> list[Sess
     return [Session(*row) for row in tx.fetch(_LIVE_OF_ADMIN, admin=admin, **limits._asdict())]
 
 
-def end_live(tx: Transaction, admin: int, now: str, idle: str, keep: str = "") -> list[Session]:
-    """End the live sessions of an administrator, except those whose digest begins with `keep`; return the ended sessions."""
-    kept = _c.digest.startswith(keep, autoescape=True) if keep else sa.false()
-    its = (_c.admin_id == admin, _c.expires_at > now, _c.seen_at > idle, ~kept)
-    return [Session(*row) for row in tx.connection.execute(sa.delete(sessions).where(*its).returning(*_COLUMNS))]
-
-
 def end(tx: Transaction, digests: Sequence[str]) -> None:
     """End some sessions."""
     tx.connection.execute(sa.delete(sessions).where(_c.digest.in_(digests)))

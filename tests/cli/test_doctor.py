@@ -118,6 +118,10 @@ def test_files_that_everybody_may_read_and_backups_that_are_old_are_doubtful(
     gate.store.close()
     backups = look()["backups"]
     assert (backups["state"], backups["told"]) == ("doubtful", "The last one was made at 1970-01-01T00:00:01Z.")
+    gate = compose(settings)
+    gate.store.write(lambda tx: moments.record(tx, moments.BACKUP, 4_000_000_000_000), quiet=True).result()
+    gate.store.close()
+    assert look()["backups"]["state"] == "doubtful", "the clock was ahead then"
 
 
 @on_sqlite

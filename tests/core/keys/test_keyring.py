@@ -229,9 +229,20 @@ def test_a_refused_key_is_not_used(entrance: Entrance, key: MakeKey) -> None:
 def test_an_older_use_does_not_undo_a_newer_one(entrance: Entrance, key: MakeKey, run: Run) -> None:
     key()
     entrance.gate.store.write(
-        lambda tx: keys.record_uses(tx, [(1, "2026-02-02T00:00:00.000Z"), (1, "2026-02-01T00:00:00.000Z")])
+        lambda tx: keys.record_uses(tx, [(1, "2026-02-02T00:00:00.000Z"), (1, "2026-02-01T23:00:00.000Z")])
     ).result()
     assert run("keys.get", 1)["lastUsedAt"] == "2026-02-02T00:00:00.000Z"
+
+
+def test_uses_are_recorded_after_the_clock_was_ahead(entrance: Entrance, key: MakeKey, run: Run, clock: Clock) -> None:
+    text = key(expires="365d")
+    clock.move(days=30)
+    entrance.check(text)
+    record_uses(entrance)
+    clock.move(days=-30)
+    entrance.check(text)
+    record_uses(entrance)
+    assert run("keys.get", 1)["lastUsedAt"] == clock.text
 
 
 def test_a_use_survives_a_change_of_the_key_and_makes_no_event(entrance: Entrance, key: MakeKey, run: Run, clock: Clock) -> None:

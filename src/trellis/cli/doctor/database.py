@@ -12,6 +12,7 @@ from trellis.core.gate import Gate
 from trellis.settings import Settings, variable
 from trellis.store.figures import read_figures
 from trellis.store.inspection import Inspection, Server, inspect
+from trellis.timestamps import MOST_AHEAD
 
 _APART: Final = 2.0  # seconds by which two clocks may differ
 _OLDEST_BACKUP: Final = timedelta(days=7)
@@ -93,7 +94,7 @@ def _judge_backup(server: Server | None, last: int | None, now: datetime) -> Fin
         return doubtful("backups", "No backup was made by `trellis backup`.", action)
     made = datetime.fromtimestamp(last / 1000, UTC)
     told = f"The last one was made at {_write(made)}."
-    return good("backups", told) if now - made <= _OLDEST_BACKUP else doubtful("backups", told, action)
+    return good("backups", told) if -MOST_AHEAD <= now - made <= _OLDEST_BACKUP else doubtful("backups", told, action)
 
 
 def _judge_administrators(gate: Gate) -> Finding:

@@ -116,7 +116,7 @@ class Keyring:
         last = self._used.get(key)
         if last is not None and last[:16] == now[:16]:
             return
-        if last is None or datetime.fromisoformat(now) - datetime.fromisoformat(last) >= _MINUTE:
+        if last is None or abs(datetime.fromisoformat(now) - datetime.fromisoformat(last)) >= _MINUTE:
             self._used[key] = self._pending[key] = now
 
     def take_uses(self) -> list[tuple[int, str]]:

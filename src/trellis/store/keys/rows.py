@@ -9,6 +9,7 @@ from sqlalchemy import bindparam
 
 from trellis.store.engine import Contains, ListedId, Statement, Transaction
 from trellis.store.tables import keys
+from trellis.timestamps import MOST_AHEAD, shift_timestamp
 
 _c = keys.c
 
@@ -196,12 +197,18 @@ def update(tx: Transaction, key: Key) -> None:
 
 _RECORD_USE = Statement(
     sa.update(keys)
-    .where(_c.id == bindparam("key"), sa.or_(_c.last_used_at.is_(None), _c.last_used_at < bindparam("at")))
+    .where(
+        _c.id == bindparam("key"),
+        sa.or_(_c.last_used_at.is_(None), _c.last_used_at < bindparam("at"), _c.last_used_at > bindparam("ahead")),
+    )
     .values(last_used_at=bindparam("at"))
 )
 
 
 def record_uses(tx: Transaction, uses: Iterable[tuple[int, str]]) -> None:
-    """Record when keys were last used: pairs of id and timestamp. An older timestamp does not replace a newer one."""
+    """Record when keys were last used: pairs of id and timestamp.
+
+    An older timestamp does not replace a newer one, unless that comes from a clock that was ahead.
+    """
     for key, at in uses:
-        tx.execute(_RECORD_USE, key=key, at=at)
+        tx.execute(_RECORD_USE, key=key, at=at, ahead=shift_timestamp(at, MOST_AHEAD))

@@ -129,9 +129,14 @@ def test_a_process_of_the_release_before_logs_requests_and_purges_them(empty_dat
     write(empty_database, "DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE at < '2026-01-11')")
     assert read(empty_database, "SELECT count(*) FROM request_shapes") == [1]
     assert read(empty_database, "SELECT request_id FROM requests ORDER BY at") == ["r-11", "r-12", "r-13"]
+    write(empty_database, "UPDATE counters SET total = total + 700 WHERE name = 'request log bytes'")  # by its own measure
     gate = compose(empty_database)
     found = act(gate, "requests.list", {"key": 0}).value["results"]
+    wrong = act(gate, "check.list").value["problems"]
+    act(gate, "check.repair")
+    left = act(gate, "check.list").value["problems"]
     gate.store.close()
+    assert ([one["resource"] for one in wrong], left) == (["requests"], []), "which is repaired as the page on upgrading says"
     assert [(one["requestId"], one["operation"], one["error"]) for one in found] == [
         (f"r-{day}", None, "3S290/7") for day in (13, 12, 11)
     ]

@@ -85,6 +85,18 @@ def test_a_corrected_address_gets_another_link_and_the_one_before_is_worth_nothi
     accept(gate, invited, receiver.received[1])
 
 
+def test_a_link_is_worth_nothing_after_its_address_was_corrected_while_the_clock_was_ahead(
+    gate: Gate, run: Run, receiver: MailReceiver, send: Send, clock: Clock
+) -> None:
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ade@lantern.example")["id"]
+    assert send() == 1
+    clock.move(days=4)
+    run("admins.update", invited, email="ada@lantern.example")
+    clock.move(days=-4)
+    with pytest.raises(Refused, match="Ask for a new one"):
+        accept(gate, invited, receiver.received[0])
+
+
 def test_an_address_that_is_corrected_before_the_mail_is_sent_gets_it(run: Run, receiver: MailReceiver, send: Send) -> None:
     invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ade@lantern.example")["id"]
     run("admins.update", invited, email="ada@lantern.example")

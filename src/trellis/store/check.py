@@ -3,10 +3,10 @@
 The modules for siblings, deleted-id counts and the search index have their own checks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -15,9 +15,9 @@ from sqlalchemy import bindparam
 
 from trellis.store import sqlite
 from trellis.store.column_types import JSON
-from trellis.store.engine import IdIn, InOrder, IsJsonList, IsJsonObject, Row, Statement, Transaction
+from trellis.store.engine import HasJsonMembers, IdIn, InOrder, IsJsonList, IsJsonObject, Row, Statement, Transaction
 from trellis.store.nodes import COLUMNS
-from trellis.store.tables import METADATA, events, keys, node_changes, nodes, sibling_blocks, webhooks
+from trellis.store.tables import METADATA, events, keys, node_changes, nodes, proposals, sibling_blocks, webhooks
 from trellis.store.webhooks import endpoints
 
 LARGEST: Final = 2**60  # more than any number that is stored; sums of several such numbers still have 64 bits
@@ -246,17 +246,20 @@ def find_wrong_json(tx: Transaction) -> Iterator[Unreadable]:
 def _wrong_json(table: sa.Table, *, on_sqlite: bool) -> tuple[tuple[str, ...], Statement]:
     """Return the columns of a table with JSON, and a statement that selects id, kind, and whether each has something else."""
     columns = [column for column in table.columns if isinstance(column.type, type(JSON))]
-    wrong = [sa.and_(column.is_not(None), sa.not_(_has_shape(column))) for column in columns]
+    wrong = [sa.and_(column.is_not(None), sa.not_(_SHAPES.get(column, IsJsonObject)(column))) for column in columns]
     if on_sqlite:  # text that is not UTF-8 is reported anyway
         wrong = [sa.and_(test, ~_is_broken(column)) for test, column in zip(wrong, columns, strict=True)]
     selected = sa.select(*_name_row(table, on_sqlite=on_sqlite), *wrong).where(sa.or_(sa.false(), *wrong))
     return tuple(column.name for column in columns), Statement(selected)
 
 
-def _has_shape(column: sa.Column[Any]) -> sa.ColumnElement[bool]:
-    if column is events.c.changed:
-        return IsJsonList(column, of_texts=True)
-    return IsJsonList(column, of_texts=False) if column is events.c.touched else IsJsonObject(column)
+_SHAPES: Final[Mapping[Any, Callable[[Any], sa.ColumnElement[bool]]]] = {
+    events.c.changed: IsJsonList,
+    events.c.touched: partial(IsJsonList, members={"resource": "text", "id": "integer", "how": "text"}),
+} | dict.fromkeys(
+    (events.c.actor, events.c.approved_by, proposals.c.closed_by),
+    partial(HasJsonMembers, members={"type": "text", "name": "text"}),
+)
 
 
 @cache

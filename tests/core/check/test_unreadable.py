@@ -25,6 +25,7 @@ from trellis.store.tables import (
     keys,
     node_changes,
     nodes,
+    proposals,
     request_shapes,
     requests,
     search_names,
@@ -36,19 +37,22 @@ from trellis.store.tables import (
 _HUGE: Final = str(2**63 - 1)
 _NUMBERS: Final = ("-7", str(2**40), _HUGE)
 _NOT_UTF8: Final = "CAST(x'41ff42' AS TEXT)"
-_JSON: Final = ("'5'", "'[5]'")  # of another shape
+_JSON: Final = ("'5'", "'[5]'", "'[{}]'", "'[[]]'")  # of another shape
+_ENTRY: Final = """'[{"resource": "forums", "id": "1", "how": "made"}]'"""  # in `touched`; the id is no number
 _TYPES: Final = ("'x'", "x'00ff'", _NOT_UTF8)  # text, bytes and text that is not UTF-8, which SQLite stores in any column
 # The tables that the check reads for more than the types of their values: there, each value is planted alone.
 _READ: Final = frozenset(
     {administrators, counters, deleted_id_counts, events, keys, node_changes, nodes, request_shapes, requests}
     | {search_names, sibling_blocks, snapshots, webhooks}
 )
+_WITH_MEMBERS: Final = (events.c.actor, events.c.approved_by, proposals.c.closed_by)
 _READ_WHOLE: Final = frozenset({counters, deleted_id_counts, nodes, sibling_blocks})  # and where rows are compared with each other
 
 
 def _row(table: sa.Table) -> dict[str, Any]:
     """Return a row for a table that has none."""
-    of: tuple[tuple[Any, Any], ...] = ((sa.Boolean, True), (sa.Integer, 1), (type(JSON), {}), (sa.Text, "x"))
+    actor = {"type": "terminal", "name": "terminal"}
+    of: tuple[tuple[Any, Any], ...] = ((sa.Boolean, True), (sa.Integer, 1), (type(JSON), actor), (sa.Text, "x"))
     return {column.name: next(value for kind, value in of if isinstance(column.type, kind)) for column in table.columns}
 
 
@@ -56,6 +60,8 @@ def _values(column: sa.Column[Any], tx: Transaction) -> Iterator[str]:
     """Yield what to plant in a column."""
     yield from _NUMBERS if isinstance(column.type, sa.Integer) else ()
     yield from _JSON if isinstance(column.type, type(JSON)) else ()
+    yield from ("'{}'",) if column in _WITH_MEMBERS else ()
+    yield from (_ENTRY,) if column is events.c.touched else ()
     yield from _TYPES if tx.sqlite else ()
     yield from ("NULL",) if column.nullable else ()
 
@@ -134,7 +140,7 @@ def _plant_each(gate: Gate, tx: Transaction) -> None:
                     told = checked.count_unreadable(f"{column} = {value}, everywhere: {everywhere}")
                     if bool(told) is not _is_unreadable(column, value):
                         checked.failed.append(f"{column} = {value}: {told} are told to be unreadable")
-    for value in (*_NUMBERS, *_JSON, *_TYPES, "NULL"):
+    for value in (*_NUMBERS, *_JSON, "'{}'", *_TYPES, "NULL"):
         with tx.trial():
             planted = [one for one, other in wrong if other == value and one.table not in _READ and _plant(tx, one, value)]
             told = checked.count_unreadable(value)

@@ -7,6 +7,7 @@ from trellis.store.engine.backup import Damaged, backup, database_files, find_re
 from trellis.store.engine.changes import Shown
 from trellis.store.engine.clauses import (
     Contains,
+    HasJsonMembers,
     IdIn,
     InOrder,
     IsJsonList,
@@ -38,6 +39,7 @@ __all__ = [
     "Damaged",
     "DatabaseInUse",
     "FileLock",
+    "HasJsonMembers",
     "IdIn",
     "InOrder",
     "IsJsonList",

@@ -1,11 +1,13 @@
 """SQL expressions that the two engines spell differently."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
+
+MemberType = Literal["text", "integer"]
 
 # For a Boolean type, SQLAlchemy appends `= 1` on SQLite, and no index can be used for that.
 _UNTYPED: Any = sa.types.NullType()
@@ -139,20 +141,44 @@ class IsJsonObject(_Spelled):
         super().__init__(column=column)
 
 
-class IsJsonList(_Spelled):
-    """Whether a value is a JSON list with entries of one type: texts, or objects."""
+class HasJsonMembers(_Spelled):
+    """Whether a value is a JSON object with these members, given with their types."""
 
+    sqlite = "CASE WHEN json_valid({column}) THEN (SELECT {on_sqlite} FROM (SELECT {column} AS value) AS one) ELSE FALSE END"
+    postgresql = "jsonb_path_exists({column}, 'strict $ ? ({on_postgresql})')"
+
+    def __init__(self, column: ColumnElement[Any], members: Mapping[str, MemberType]) -> None:
+        on_sqlite, on_postgresql = _test_members(members)
+        super().__init__(column=column, on_sqlite=on_sqlite, on_postgresql=on_postgresql)
+
+
+class IsJsonList(_Spelled):
+    """Whether a value is a JSON list of texts or, given `members`, of objects with these members."""
+
+    # PostgreSQL's lax mode would look into lists within the list. In strict mode, a test of a member that is not there is unknown.
     sqlite = (
         "CASE WHEN json_valid({column}) THEN json_type({column}) = 'array' "
-        "AND NOT EXISTS (SELECT 1 FROM json_each({column}) AS one WHERE one.type <> '{sqlite_type}') ELSE FALSE END"
+        "AND NOT EXISTS (SELECT 1 FROM json_each({column}) AS one WHERE NOT {on_sqlite}) ELSE FALSE END"
     )
     postgresql = (
-        "(jsonb_typeof({column}) = 'array' AND NOT jsonb_path_exists({column}, '$[*] ? (@.type() <> \"{postgresql_type}\")'))"
+        "(jsonb_typeof({column}) = 'array' AND NOT jsonb_path_exists({column}, "
+        "'strict $[*] ? (!({on_postgresql}) || ({on_postgresql}) is unknown)', '{{}}', TRUE))"
     )
 
-    def __init__(self, column: ColumnElement[Any], *, of_texts: bool) -> None:
-        types = ("text", "string") if of_texts else ("object", "object")
-        super().__init__(column=column, sqlite_type=types[0], postgresql_type=types[1])
+    def __init__(self, column: ColumnElement[Any], members: Mapping[str, MemberType] | None = None) -> None:
+        tests = ("one.type = 'text'", '@.type() == "string"')
+        if members is not None:
+            on_sqlite, on_postgresql = _test_members(members)
+            tests = (f"CASE one.type WHEN 'object' THEN {on_sqlite} ELSE FALSE END", on_postgresql)
+        super().__init__(column=column, on_sqlite=tests[0], on_postgresql=tests[1])
+
+
+def _test_members(members: Mapping[str, MemberType]) -> tuple[str, str]:
+    """Build the tests that `one.value` is an object with these members, for SQLite and as a path for PostgreSQL."""
+    of = {"text": "string", "integer": "number"}
+    on_sqlite = (f"json_type(one.value, '$.{_plain(name)}') IS '{type_}'" for name, type_ in members.items())
+    on_postgresql = (f'@."{_plain(name)}".type() == "{of[type_]}"' for name, type_ in members.items())
+    return " AND ".join(on_sqlite), " && ".join(['@.type() == "object"', *on_postgresql])
 
 
 class ListedAmong(_Spelled):

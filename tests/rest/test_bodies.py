@@ -365,6 +365,15 @@ def test_a_body_of_another_form_is_refused_with_one_of_the_operation(api: ApiCli
         assert f"a JSON object, such as {example}" in read_refusal(api.post(path, **sent), 400, "MALFORMED_REQUEST")["detail"]
     yaml = api.post(path, content=b"name: News", headers={"Content-Type": "application/yaml"})
     assert f"a JSON object such as {example}" in read_refusal(yaml, 415, "UNSUPPORTED_MEDIA_TYPE")["detail"]
+    yaml = api.post(path, content=b"name: News", headers={"Content-Type": "application/json"})
+    assert f"a JSON object, such as {example}" in read_refusal(yaml, 400, "MALFORMED_REQUEST")["detail"]
+
+
+def test_a_structure_document_as_the_body_is_refused_with_how_to_send_it(api: ApiClient) -> None:
+    for kind, status in (("application/json", 400), ("application/yaml", 415)):
+        refused = api.post("/core/structure/plan", content=b"format: trellis/1\nname: clubs\n", headers={"Content-Type": kind})
+        assert refused.status_code == status
+        assert "document: The structure document, as text (YAML, JSON) or as an object." in refused.json()["detail"]
 
 
 def test_a_delete_reads_its_body_like_every_write(api: ApiClient, community: Community, database: DatabaseState) -> None:

@@ -63,18 +63,27 @@ def parse_body(content_type: bytes, body: bytes, operation: Operation, known: Fi
         "UNSUPPORTED_MEDIA_TYPE",
         say(
             "The body is announced as {value}. Send Content-Type: application/json with a JSON object such as {example}, or a "
-            "form (application/x-www-form-urlencoded, multipart/form-data).",
+            "form (application/x-www-form-urlencoded, multipart/form-data).{forms}",
             value=quote(kind) if kind else say("nothing"),
             example=_example(operation),
+            forms=_describe_forms(operation),
         ),
     )
 
 
 def _example(operation: Operation) -> str:
     """Return a short body of an operation as JSON, for refusals of what is none."""
+    return json.dumps({field.name: field.example for field in _find_shown(operation)}, ensure_ascii=False)
+
+
+def _describe_forms(operation: Operation) -> str:
+    """Return what is said about the fields in an example that take values of other types too, such as a text of YAML."""
+    return "".join(f" {field.name}: {field.doc}" for field in _find_shown(operation) if "anyOf" in field.type.schema())
+
+
+def _find_shown(operation: Operation) -> list[Field]:
     fields = [field for field in operation.fields if field != operation.path_field]
-    shown = [field for field in fields if field.required] or [field for field in fields if field.example is not None][:1]
-    return json.dumps({field.name: field.example for field in shown}, ensure_ascii=False)
+    return [field for field in fields if field.required] or [field for field in fields if field.example is not None][:1]
 
 
 def _parse_json(body: bytes, operation: Operation, known: FindField | None) -> dict[str, Any]:
@@ -83,7 +92,10 @@ def _parse_json(body: bytes, operation: Operation, known: FindField | None) -> d
     except UnicodeError:
         raise refuse_malformed("The body is not valid UTF-8.") from None
     except ValueError as error:
-        raise refuse_malformed(f"The body is not valid JSON: {error}.") from None
+        detail = f"The body is not valid JSON: {error}."
+        if not body.lstrip().startswith(b"{"):  # of another language, such as YAML
+            detail += f" Send a JSON object, such as {_example(operation)}.{_describe_forms(operation)}"
+        raise refuse_malformed(detail) from None
     if value == [] and known is not None:  # from PHP, which writes an object without members like this
         return {}
     if not isinstance(value, dict):

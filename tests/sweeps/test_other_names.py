@@ -2,21 +2,28 @@
 
 The same calls, made up at random, are made by a key with bounds in two communities in which the nodes outside have other names,
 texts, external ids and permissions, and are changed and moved outside meanwhile. A stranger, which is a key without bounds, changes
-them too, proposes changes, and sends the same Idempotency-Keys with other requests. What the key is told must be the same.
+them too, proposes changes, makes webhooks, reads what the key reads next, so that it is in memory, and sends the same
+Idempotency-Keys with other requests. What the key is told must be the same. It does not ask for the OpenAPI document, which takes
+longer than all else together and is made without the database.
 """
 
+import asyncio
+import json
 import random
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from tests.agent_client import AgentClient
 from tests.api_client import ApiClient
+from tests.api_fixtures import listen
 from tests.conftest import NewSettings, runner
 from tests.fixture_types import Clock
+from tests.wait import wait_in_loop_until
 from trellis.asgi import Application
 from trellis.compose import compose
 
@@ -33,7 +40,7 @@ NODES: Final = (("In", None), ("Out", None), ("Ina", 0), ("Outa", 1), ("Inb", 2)
 OUTSIDE: Final = (2, 4, 6)  # the ids of those whose names begin with Out
 BEYOND: Final = 12  # ids that calls name are at most this
 UNLIKE: Final = re.compile(r"prp_[\w-]+|[0-9a-f]{24,}|[\w-]{22,}")  # ids of requests, of tasks and of plans
-HEADERS: Final = ("cache-control", "link", "location", "retry-after", "trellis-event", "trellis-change-set")
+HEADERS: Final = ("cache-control", "etag", "link", "location", "next", "retry-after", "trellis-event", "trellis-change-set")
 
 
 class Community:
@@ -41,7 +48,7 @@ class Community:
 
     def __init__(self, new_settings: NewSettings, outside: str) -> None:
         self.settings, self.clock, self.outside = new_settings(), Clock(), outside
-        self.gate = compose(self.settings, clock=self.clock)
+        self.gate = listen(compose(self.settings, clock=self.clock))
         self.run = runner(self.gate)
         mine = self.run("groups.create", name="Ingroup", externalId="in-group")["id"]
         hidden = self.run("groups.create", name=f"{outside} club", externalId=f"{outside}-club")["id"]
@@ -58,7 +65,10 @@ class Community:
             under[kind] = [f"{kind}:{root}" for root in roots]
         names = [name for kind in PATHS for verb in VERBS if (name := f"{kind}.{verb}") in self.gate.environment.grantable]
         self.stranger = self.run(
-            "keys.create", name=f"{outside} bot", grants=names, bounds={"calendars.update": {"level": "propose"}}
+            "keys.create",
+            name=f"{outside} bot",
+            grants=[*names, "events.list", "webhooks.*"],
+            bounds={"calendars.update": {"level": "propose"}},
         )
         bounds: dict[str, Any] = {name: {"under": under[name.partition(".")[0]]} for name in names}
         bounds |= {name: {"under": [one for some in under.values() for one in some]} for name in ABOUT_ALL}
@@ -85,9 +95,24 @@ class Community:
             answer = self.agent.send(*about)
             return answer.status_code, UNLIKE.sub("…", answer.text)
         method, path, more = about
-        answer = self.api(method, path, **more)
+        if door == "both":
+            self.api(method, path, key=self.stranger["key"], **more)
+        return self.tell(self.api(method, path, **more))
+
+    def tell(self, answer: httpx.Response) -> Any:
+        """Return what an answer tells. That two fail alike tells nothing."""
+        assert answer.status_code < 500, answer.text
         told = [UNLIKE.sub("…", answer.headers.get(name, "")) for name in HEADERS]
         return answer.status_code, told, UNLIKE.sub("…", answer.text)
+
+    async def wait(self, *requests: tuple[str, str, str, dict[str, Any]]) -> Any:
+        """Let the key wait for an event while requests are made, each by a key; return what it is told at the end."""
+        newest = (await self.api.sending("GET", "/core/events")).json()["next"]
+        asked = asyncio.ensure_future(self.api.sending("GET", "/core/events", params={"after": f"{newest}", "wait": "30"}))
+        await wait_in_loop_until(lambda: self.api.application.service.waiting.count)
+        for key, method, path, body in requests:
+            (await self.api.sending(method, path, key=key, json=self.name(body))).raise_for_status()
+        return self.tell(await asked)
 
     def name(self, value: Any) -> Any:
         """Fill in what the names outside begin with."""
@@ -192,7 +217,8 @@ class Calls:
             ("POST", "/core/structure/apply", {"json": self.document(kind)}),
             ("GET", "/core/events", {"params": self.about_others(), "headers": self.some({"Accept": "application/x-ndjson"}, 1)}),
             ("GET", "/core/hello", {}),
-            ("GET", "/openapi.json", {}),
+            ("GET", "/core/webhooks", {}),
+            ("POST", f"/core/webhooks/{self.number(3)}", {"json": {"enabled": False}}),
             ("GET", "/core/proposals", {"params": self.some({"state": "open", "keyId": f"{self.number(2)}", "perPage": "2"}, 2)}),
             ("GET", f"/core/proposals/{self.number(3)}", {}),
             ("POST", f"/core/proposals/{self.number(3)}/withdraw", {"json": {}}),
@@ -231,12 +257,15 @@ class Calls:
         headers = {"Idempotency-Key": self.token(), "X-Audit-Log-Reason": "{}", "X-Request-Id": "{}-1"}
         headers |= self.some({"Change-Set": f"{self.number(4)}"}, 1)
         make = {"name": "{} new", "parentId": self.pick(*OUTSIDE)}
+        hook = {"url": "https://{}.example/", "events": ["forum.*", self.pick("category.*", "calendar.*")]}
         steps = [{"operation": f"{kind}.update", "id": target, "body": {"name": "{} batch"}}]
         requests: list[tuple[str, str, dict[str, Any]]] = [
             ("POST", PATHS[kind], {"json": make, "headers": headers}),
             ("POST", f"{PATHS[kind]}/{target}", {"json": {"name": "{} other"}, "headers": headers}),
             ("POST", f"{PATHS['calendars']}/{target}", {"json": {"name": "{} day"}, "headers": headers}),
             ("POST", "/core/batch", {"json": {"operations": steps}, "headers": headers}),
+            ("POST", "/core/webhooks", {"json": hook}),
+            ("DELETE", f"/core/webhooks/{self.number(3)}", {}),
         ]
         return self.draw.choice(requests)
 
@@ -247,6 +276,7 @@ class Calls:
         if door == "rest":
             method, path, more = self.request(kind)
             once = {} if method == "GET" else self.some({"Idempotency-Key": self.token(), "Change-Set": f"{self.number(4)}"}, 1)
+            door = "rest" if method != "GET" else self.pick("rest", "rest", "both")
             return door, method, path, more | {"headers": more.get("headers", {}) | once}
         if door == "agent":
             return door, *self.message(kind)
@@ -273,3 +303,20 @@ def test_what_is_outside_makes_no_difference_to_a_key(new_settings: NewSettings,
         for _ in range(80):
             call = calls.call()
             assert one.perform(call) == other.perform(call), call
+
+
+def test_what_happens_outside_ends_no_wait_of_a_key(new_settings: NewSettings) -> None:
+    with opened(new_settings) as both:
+        told = [
+            one.api.do(
+                one.wait(
+                    (one.stranger["key"], "POST", f"{PATHS['forums']}/{OUTSIDE[0]}", {"name": "{} other"}),
+                    (one.stranger["key"], "POST", PATHS["forums"], {"name": "{} new", "parentId": OUTSIDE[0]}),
+                    (one.key["key"], "POST", f"{PATHS['forums']}/3", {"description": "inside"}),
+                )
+            )
+            for one in both
+        ]
+    assert told[0] == told[1]
+    (event,) = json.loads(told[0][2])["results"]
+    assert event["after"]["description"] == "inside"

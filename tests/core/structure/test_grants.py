@@ -12,6 +12,7 @@ from trellis.core.actor import Actor
 from trellis.core.bounds import Bound
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.core.structure import matching
 from trellis.errors import Refused
 
 __all__ = ["database"]
@@ -139,6 +140,20 @@ def test_a_plan_within_bounds_is_outdated_after_many_changes_outside(gate: Gate,
             gate.run(Call("structure.apply", actor, raw))
         assert [one["id"] for one in refused.value.facts["changes"]] == ids
     assert run("forums.get", inside)["name"] == "By hand"
+
+
+def test_how_many_records_are_out_of_reach_makes_no_difference_to_a_plan(
+    gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "_MOST", 2)
+    mine = run("calendars.get_external", externalId="c")["id"]
+    bound = Bound(under=(f"calendars:{mine}",))
+    actor = Actor("key", 7, "Plugin", READS | {"structure.plan"}, {"calendars.list": bound})
+    document = {"format": "trellis/1", "name": "site", "calendars": [{"externalId": "c", "name": "Mine"}]}
+    for number in range(3):
+        plan = gate.run(Call("structure.plan", actor, {"document": document, "prune": True})).value
+        assert [(one["action"], one["id"]) for one in plan["changes"]] == [("update", mine)]
+        run("calendars.create", name=f"Not mine {number}")
 
 
 TRIED: Final = {

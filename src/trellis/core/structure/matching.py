@@ -70,10 +70,9 @@ def _load_scope(context: Context, section: Section, room: Room, faults: list[tup
         if root is None:
             faults.append((section.place, tell_no_such(section.kind, section.under)))
             return Scope(section, None, {}, defaultdict(list), room)
+    tops = reach.roots if reach is not None and not section.kind.tree else None
     with _refusing(section.kind, room):
-        found = nodes.find_tree(tx, section.kind.name, root, nodes.MOST_LEVELS, room)
-    if reach is not None and not section.kind.tree:
-        found = [node for node in found if node.id in reach.roots]
+        found = nodes.find_tree(tx, section.kind.name, root, nodes.MOST_LEVELS, room, tops)
     return Scope(section, root, {node.id: node for node in found}, _list_children(found), room, reach=reach)
 
 

@@ -160,6 +160,8 @@ def test_the_log_of_a_run_tells_its_start_its_requests_and_its_end_and_no_secret
     link = "one-time-secret-of-a-link"
     for kind in ("invitation", "first-run"):
         assert service.client.get(f"{service.address}/admin/{kind}/{link}").status_code == 404
+    for mistyped in ("invitation/%20", "invitation//", "invitation%2F", "invitation/%3C", "Invitation/", "invitations/"):
+        assert service.client.get(f"{service.address}/admin/{mistyped}{link}").status_code in {303, 404}
     service.terminate()
 
     lines = _lines(service)
@@ -176,7 +178,7 @@ def test_the_log_of_a_run_tells_its_start_its_requests_and_its_end_and_no_secret
         (200, "forums.list"),
     ]
     assert (requests[0]["request"], requests[0]["trace"], requests[0]["key"]) == ("mine", TRACE, 1)
-    assert [line["path"].partition("/")[2].partition("/")[0] for line in requests] == [*["api"] * 4, "metrics", *["admin"] * 3]
+    assert [line["path"].partition("/")[2].partition("/")[0] for line in requests] == [*["api"] * 4, "metrics", *["admin"] * 9]
     assert text not in service.output
     assert text.rpartition("_")[2] not in service.output, "no part of it that is secret"
     assert token not in service.output

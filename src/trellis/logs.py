@@ -21,7 +21,8 @@ from trellis.timestamps import format_timestamp
 FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "status", "ms", "address")
 
 _IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # fields that the message of a request contains already
-_LINK: Final = re.compile(r"(/(?:invitation|first-run)/)[\w-]{16,}")  # one-time links of the panel, which contain a secret
+# One-time links of the panel, which contain a secret, also mistyped: the link as it should be remains valid.
+_LINK: Final = re.compile(r"(/(?:admin\b.*?)?(?:invitation|first-run)\w*).{16,}?(/sign-on)?$", re.DOTALL | re.IGNORECASE)
 _WAITING: Final = 10_000  # lines that may wait to be written; further ones are dropped and counted
 _PATIENCE: Final = 2.0  # seconds; see PatientHandler.close
 _LEFT_OUT: Final = "%d lines of the log were left out, since nobody has read them in time."
@@ -39,7 +40,7 @@ def log_refused(status: int, path: str, address: str, request_id: str) -> None:
 
 def redact_links(path: str) -> str:
     """Replace the secret in the path of a one-time link, so that nobody who reads the log can use the link before its owner."""
-    return _LINK.sub(r"\1[hidden]", path)
+    return _LINK.sub(r"\1/[hidden]\2", path)
 
 
 def configure_logs(settings: Settings, descriptor: int = _STDERR) -> None:

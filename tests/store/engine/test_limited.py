@@ -1,8 +1,10 @@
 """A statement that PostgreSQL does not answer in time is given up, at both ends."""
 
+import secrets
 from contextlib import closing
 from dataclasses import replace
 from threading import Event
+from traceback import format_exception
 
 import psycopg
 import pytest
@@ -47,6 +49,24 @@ def test_an_error_of_the_server_leaves_the_connection_open(settings: Settings) -
             with pytest.raises(psycopg.OperationalError):
                 connection.execute("SELECT * FROM counters")
         assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_an_error_tells_no_value_of_its_statement(settings: Settings) -> None:
+    """The server adds the row to some errors, and with this setting all values to every error."""
+    value, insert = secrets.token_hex(), "INSERT INTO counters (name, last, total) VALUES (%s, NULL, 0)"
+    with closing(LimitedConnection.connect(settings.database_url, autocommit=True)) as connection:
+        for length in (0, -1):
+            connection.execute(f"SET log_parameter_max_length_on_error = {length}")
+            for run in (
+                lambda: connection.execute(insert, (value,)),
+                lambda: connection.cursor().executemany(insert, [("one",), (value,)]),
+                lambda: connection.execute("SELECT 1 / (length(%s) - 64)", (value,)),
+            ):
+                with pytest.raises(psycopg.Error, match=r"null value|division by zero") as refused:
+                    run()
+                told = "".join(format_exception(refused.value))
+                assert value not in told
+                assert refused.value.sqlstate in {"23502", "22012"}
 
 
 def test_what_the_url_says_about_connections_goes_before(settings: Settings) -> None:

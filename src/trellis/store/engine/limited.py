@@ -59,11 +59,17 @@ class LimitedConnection(psycopg.Connection[Any]):
             self.limit = limit
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Wait for one of psycopg's generators. Raises OperationalError, also if the time limit has passed."""
+        """Wait for one of psycopg's generators. Raises OperationalError, also if the time limit has passed.
+
+        Of an error, only the message itself is kept: it is logged, and its details may contain the values of the statement, which
+        may be secret.
+        """
         try:
             return super().wait(gen, interval, self.limit if timeout is None else timeout)
-        except psycopg.OperationalError as error:
-            if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
+        except psycopg.Error as error:
+            if (message := error.diag.message_primary) is not None:
+                error.args = (message,)
+            if not isinstance(error, psycopg.OperationalError) or self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self._abandon()
             raise psycopg.OperationalError(f"the server did not answer within {self.limit} seconds") from error

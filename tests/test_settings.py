@@ -5,6 +5,7 @@ import re
 from dataclasses import FrozenInstanceError
 from errno import EACCES
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -332,6 +333,18 @@ def test_a_malformed_secret_in_a_file_is_not_shown(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^TRELLIS_DATABASE_URL is set, which is not allowed: ") as refused:
         load(DATABASE_URL_FILE=str(tmp_path / "url"))
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("password", ["hunter2#x", "hunter2/x", "hunter2?x", "7#hunter2", "[hunter2"])
+def test_a_password_in_the_address_of_redis_is_not_taken_for_another_part_of_it(password: str) -> None:
+    for user in ("", "trellis"):
+        with pytest.raises(SettingsError, match=r"must name a host .* %2F") as refused:
+            load(RATE_LIMIT_STORAGE=f"redis://{user}:{password}@redis.example:6379/0")
+        assert "hunter2" not in str(refused.value)
+        load(RATE_LIMIT_STORAGE=f"redis://{user}:{quote(password, safe='')}@redis.example:6379/0")
+    for wrong in ("redis://redis.example:port/0", "redis://redis.example:65536", "redis://[::1/0", "redis://:6379"):
+        with pytest.raises(SettingsError, match=r"must name a host"):
+            load(RATE_LIMIT_STORAGE=wrong)
 
 
 ENCRYPTED = {"REQUIRE_TLS": "on", "PUBLIC_URL": "https://api.lantern.example"}

@@ -60,8 +60,6 @@ parse_sender: Final = matching(
     r"(?:[^<>@\x00-\x1f\x7f]{1,100} )?<[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}>|[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}",
     "must be an address such as trellis@example.com, or `Name <address>`",
 )
-# The address of the storage where requests are counted.
-parse_counter: Final = matching(r"memory://|rediss?://\S+", "must be memory:// or begin with redis:// or rediss://")
 parse_name: Final = matching(r"[A-Za-z0-9._-]{1,60}", "must be 1 to 60 letters, digits, dots, hyphens and underscores")
 # The issuer of an OpenID provider. It is compared letter by letter, so nothing is removed from it.
 parse_issuer: Final = matching(
@@ -83,6 +81,16 @@ def parse_database_url(text: str) -> str:
         raise ValueError("must begin with sqlite:/// (and name a file) or postgresql://")
     if not text.startswith("sqlite") and _UNESCAPED.match(text):  # or a part of the password is taken for the host, and shown
         raise ValueError("must have no @ in its password: write it as %40")
+    return text
+
+
+def parse_counter(text: str) -> str:
+    """Parse the address of the storage where requests are counted."""
+    if not re.fullmatch(r"memory://|rediss?://\S+", text):
+        raise ValueError("must be memory:// or begin with redis:// or rediss://")
+    # Otherwise, a part of the password may be taken for the port, and shown.
+    if text != "memory://" and not (re.fullmatch(r"\w+://[^/?#]+([/?][^#@]*)?", text) and _has_host(text)):
+        raise ValueError("must name a host and, if any, its port, and have / as %2F, ? as %3F and # as %23 in its password")
     return text
 
 

@@ -466,6 +466,18 @@ def test_a_password_cannot_be_a_reference(run: Run, database: DatabaseState) -> 
         assert refuse(run, NEWS, secret).facts["problem"].message == "INVALID_VALUE"
 
 
+def test_no_reference_refers_to_a_secret(run: Run, database: DatabaseState) -> None:
+    """It would be stored in a record, its events and messages, and shown again."""
+    webhook = {"operation": "webhooks.create", "as": "hook", "body": {"url": "https://hooks.example/", "events": ["*"]}}
+    with database.unchanged():
+        for named in ({"name": {"$ref": "hook.secret"}}, {"name": "A", "type": {"$ref": "hook.secret"}}):
+            problem = refuse(run, webhook, {"operation": "forums.create", "body": named}).facts["problem"]
+            assert (problem.message, "whsec_" in str(problem.detail)) == ("INVALID_VALUE", False)
+    made = run("core.batch", operations=[webhook, {"operation": "forums.create", "body": {"name": {"$ref": "hook.url"}}}])
+    assert made["results"][0]["result"]["secret"].startswith("whsec_")
+    assert made["results"][1]["result"]["name"] == "https://hooks.example/"
+
+
 def test_a_batch_sets_few_passwords(run: Run, database: DatabaseState) -> None:
     one = run("forums.create", name="Secret")["id"]
     many = [{"operation": "forums.update", "id": one, "body": {"password": f"p{number}"}} for number in range(21)]

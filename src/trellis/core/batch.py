@@ -186,7 +186,7 @@ def _batch(context: Context) -> Outcome:
         size += len(context.tx.encode(outcome.result))
         if records > MOST_RECORDS or size > MOST_BYTES:
             raise _refuse_size(index + 1)
-        references.results[step.name] = outcome.result
+        references.results[step.name] = outcome.kept  # or a reference would store a secret in a record
         event = None if dry else outcome.event
         returned.append({"operation": step.operation, "event": event, "result": outcome.result})
         public.append({"operation": step.operation, "event": event, "result": outcome.kept})

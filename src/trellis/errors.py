@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from trellis.refusals import REFUSALS, Refusal
 from trellis.sentences import join, say
+
+NO_MEMORY: Final = say("The service has too little memory for this at present.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,11 @@ def refuse_faults(*faults: Fault) -> Refused:
 def refuse_fault(field: str, message: str, detail: str) -> Refused:
     """Return the refusal of a request for one fault."""
     return refuse_faults(Fault(field, message, detail))
+
+
+def refuse_out_of_memory() -> Refused:
+    """Return the refusal of what there is too little memory for."""
+    return Refused("BUSY", say("{reason} As far as we know, nothing was changed; try again.", reason=NO_MEMORY))
 
 
 class LongRead(Exception):

@@ -37,7 +37,7 @@ from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
 from trellis.core.news import format_position, read_position
 from trellis.core.proposals import count_open
-from trellis.errors import Refused
+from trellis.errors import Refused, refuse_out_of_memory
 from trellis.http.api import PAGE, PAGE_REFUSAL, RequestCounts
 from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.problems import problem_headers
@@ -167,6 +167,9 @@ class Panel:
             response = self._refusal(request, refused)
         except ClientDisconnect:
             response = Response(status_code=400)
+        except MemoryError:
+            log.error("Request %s to the panel failed: there was too little memory.", request.request_id, extra=request.log_fields)  # noqa: TRY400
+            response = self._refusal(request, refuse_out_of_memory())
         except Exception:
             log.exception("Request %s to the panel failed.", request.request_id, extra=request.log_fields)
             response = self._refusal(request, Refused("INTERNAL_ERROR", say("The panel ran into an error. Nothing was changed.")))

@@ -41,6 +41,7 @@ StatementError: Final[type[Exception]] = _library.SQLError if HAS_APSW else _lib
 FAILURES: Final[tuple[type[Exception], ...]] = (
     tuple(getattr(_library, f"{name}Error") for name in (
         "SQL", "Busy", "Locked", "IO", "ReadOnly", "CantOpen", "Full", "Permissions", "Protocol", "Interrupt", "Corrupt", "NotADB",
+        "NoMem",
     )) if HAS_APSW else (_library.DatabaseError,)
 )  # fmt: skip
 
@@ -174,6 +175,11 @@ def result_code(error: BaseException) -> int | None:
     return None if code is None else code & 0xFF
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error means that there is too little memory, in this library or in Python."""
+    return isinstance(error, MemoryError) or result_code(error) == _NO_MEMORY
+
+
 class Meaning(NamedTuple):
     """The meaning of a result code: what is wrong with the database, what to do, and whether its file is at fault."""
 
@@ -194,6 +200,7 @@ _MEANINGS: Final[Mapping[int, Meaning]] = {
     14: Meaning("cannot be opened", "Check that its folder exists, and who may read and write it."),
     26: Meaning("is not a SQLite database", ""),
 }
+_NO_MEMORY: Final = 7
 _IO_ERROR: Final = 10
 _FULL: Final = 1 << 16  # bytes; with fewer free, an input/output error is taken for a full disk
 

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from tests.fixture_types import Run
+from trellis.errors import Refused
 from trellis.store.engine import transaction
 
 
@@ -23,6 +24,6 @@ def test_fields_for_which_there_is_no_memory_are_not_replaced(engine: str, run: 
         patch.setattr(
             transaction, "orjson", SimpleNamespace(loads=lack, dumps=orjson.dumps, JSONDecodeError=orjson.JSONDecodeError)
         )
-        with pytest.raises(MemoryError):
+        with pytest.raises(Refused, match="too little memory"):
             run("check.repair")
     assert run("forums.get", made["id"])["description"] == "<p>Quiet, please.</p>"

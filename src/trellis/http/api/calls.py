@@ -106,6 +106,16 @@ def require_size(size: int, limit: int) -> None:
 
 
 async def encode_written(verb: Verb, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a function that encodes what a write has returned: in a thread if it may be large, as what a batch returns."""
+    """Run a function that encodes what a write has returned: in a thread if it may be large, as what a batch returns.
+
+    Raises Refused (BUSY) if there is too little memory for it, which says that the write has been made.
+    """
     large = verb.response is Response.ANSWER
-    return await asyncio.to_thread(function, *args, **kwargs) if large else function(*args, **kwargs)
+    try:
+        return await asyncio.to_thread(function, *args, **kwargs) if large else function(*args, **kwargs)
+    except MemoryError:
+        detail = say(
+            "This write was made, but the service has too little memory for its response. Look before you send it again. With the "
+            "same Idempotency-Key, a create can be sent again as it is."
+        )
+        raise Refused("BUSY", detail) from None

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_path
 from trellis.core.operation import Access, Call, Operation
-from trellis.errors import LongRead, Refused
+from trellis.errors import LongRead, Refused, refuse_out_of_memory
 from trellis.http.api.cache import CachedResponse, Name, ResponseCache
 from trellis.http.api.counts import RequestCounts
 from trellis.http.api.event_loop import CompletionQueue, OncePerTick
@@ -149,6 +149,9 @@ class Service:
 
     def explain(self, request: ApiRequest, raised: Exception) -> Refused:
         """Return the refusal that reports an exception to the caller of a request."""
+        if isinstance(raised, MemoryError):
+            log.error("Request %s failed: there was too little memory for it.", request.request_id, extra=request.log_fields)
+            raised = refuse_out_of_memory()
         if not isinstance(raised, Refused):
             log.error("Request %s failed.", request.request_id, exc_info=raised, extra=request.log_fields)
             request.refused = "INTERNAL_ERROR"

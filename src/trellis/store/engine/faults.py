@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from trellis.errors import NO_MEMORY
 from trellis.sentences import Sentence, say
 from trellis.store import sqlite
 
@@ -85,9 +86,11 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
 def describe_lack(error: BaseException) -> Sentence | None:
     """Report that a database lacks a table or column of this release, as an empty one does, or PostgreSQL room or a right.
 
-    None if the error is another one.
+    It also reports a lack of memory in this process. None if the error is another one.
     """
     cause = _cause(error)
+    if sqlite.is_out_of_memory(cause):
+        return NO_MEMORY
     if getattr(cause, "sqlstate", None) == _FULL:
         return say("The disk of the database server is full.")
     if getattr(cause, "sqlstate", None) == FORBIDDEN:

@@ -8,8 +8,9 @@ import threading
 from time import monotonic
 from typing import Final
 
-from trellis.errors import Refused
+from trellis.errors import NO_MEMORY, Refused
 from trellis.sentences import say
+from trellis.store import sqlite
 from trellis.store.engine.faults import Faults, describe_lack
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,8 @@ class Outage:
 
 
 def _sentence(error: BaseException) -> str:
-    text = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
+    error = getattr(error, "orig", None) or error
+    text = NO_MEMORY if sqlite.is_out_of_memory(error) else " ".join(str(error).split()) or type(error).__name__
     return text if text.endswith(".") else text + "."
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeVar
 
-import orjson
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, QueuePool
 
@@ -28,7 +27,7 @@ from trellis.store.engine.file_lock import FileLock
 from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
 from trellis.store.engine.outage import Outage, refuse_busy
-from trellis.store.engine.transaction import BRIEFLY, QueryCache, Statement, Transaction
+from trellis.store.engine.transaction import BRIEFLY, QueryCache, Statement, Transaction, load_json
 from trellis.store.engine.writer import Writer
 from trellis.store.tables import counters
 
@@ -57,6 +56,7 @@ class Store:
             sa.exc.InternalError,
             sa.exc.TimeoutError,
             FileGone,
+            MemoryError,
             *_driver_failures(self.engine.dialect),
         )
         self.outage = Outage()
@@ -349,7 +349,7 @@ def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:
         max_overflow=0,
         pool_timeout=settings.database_pool_timeout,
         hide_parameters=True,  # from errors, whose texts are logged: among them are digests of passwords, and mail with links
-        json_deserializer=orjson.loads,  # as on SQLite, and in a quarter of the time that psycopg's deserializer takes
+        json_deserializer=load_json,  # as on SQLite, and in a quarter of the time that psycopg's deserializer takes
         connect_args=connection_parameters(url, settings.database_connect_timeout),
     )
     sa.event.listen(engine, "do_connect", connect_limited)

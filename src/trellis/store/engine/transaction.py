@@ -21,6 +21,19 @@ _KEPT_READS: Final = 128  # entries; the least recently used is removed first
 _KEPT_IDS: Final = 16_000_000  # ids in all entries together: 128 MB
 
 
+def load_json(text: str | bytes) -> Any:
+    """Parse stored JSON. Raises JSONDecodeError, and MemoryError if there is no memory for it.
+
+    orjson reports a lack of memory as if the text were wrong.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        if error.msg.startswith(_NO_MEMORY):
+            raise MemoryError(error.msg) from error
+        raise
+
+
 class Statement:
     """A SQL statement, written with SQLAlchemy Core, compiled once for each dialect and run as text.
 
@@ -237,16 +250,9 @@ class Transaction:
     def decode(value: Any) -> Any:
         """Parse the value of a JSON column: text on SQLite; PostgreSQL's driver has parsed it already.
 
-        Raises JSONDecodeError, and MemoryError if there is no memory for it, which orjson reports as if the text were wrong.
+        Raises what `load_json` does.
         """
-        if not isinstance(value, str):
-            return value
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError as error:
-            if error.msg.startswith(_NO_MEMORY):
-                raise MemoryError(error.msg) from error
-            raise
+        return load_json(value) if isinstance(value, str) else value
 
     def reading_everything(self) -> AbstractContextManager[None]:
         """Return a context in which statements may read whole tables and, on PostgreSQL, take as long as those of writes."""

@@ -11,10 +11,12 @@ from tests.api_client import ApiClient, read_refusal
 from tests.api_fixtures import MakeApiClient
 from tests.database_state import DatabaseState
 from tests.fixture_types import Events
+from tests.wait import wait_until
 from trellis.core import batch
 from trellis.core.gate import Gate
 from trellis.rest import app
 from trellis.store import sqlite
+from trellis.store.engine.changes import Changes
 
 FORUM: Final = {"name": "Reading room", "description": "Quiet, please. " * 1000}
 
@@ -105,3 +107,18 @@ def test_what_the_library_has_no_memory_for_is_refused_too(
     check_told(caplog)
     assert api.get(f"/forums/forums/{forum['id']}").json() == forum
     assert api.post("/forums/forums", FORUM).status_code == 201
+
+
+def test_a_change_that_could_not_be_noted_is_seen_all_the_same(make_api: MakeApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers in memory that show what was changed must not outlive it."""
+    api = make_api()
+    path = f"/forums/forums/{api.post('/forums/forums', FORUM).json()['id']}"
+    for _ in range(2):
+        assert api.get(path).json()["name"] == "Reading room"
+    with monkeypatch.context() as patch:
+        patch.setattr(Changes, "add", lack)
+        answer = api.post(path, {"name": "Quiet room"})
+        assert answer.status_code == 200 or "this write may have been made" in read_refusal(answer, 503, "BUSY")["detail"]
+        api.get(path)
+    wait_until(lambda: api.application.gate.store.data_version() is not None)
+    assert api.get(path).json()["name"] == "Quiet room"

@@ -71,9 +71,9 @@ class SqliteDataVersion:
         if not rows or rows[0][0] != self._seq or len(rows) > MOST:
             self._drop_everything(now)
         else:
-            self._seq = rows[-1][0]
             self.changes.add(NodeChange(*row[1:]) for row in rows[1:])
-        self._number = number  # last: if a read fails, the next call starts again
+            self._seq = rows[-1][0]
+        self._number = number  # last: if there is no memory, or a read fails, the next call starts again
 
     def _drop_everything(self, now: float) -> None:
         """Start again at the journal's last entry: all changes up to it precede whatever is read from now on."""

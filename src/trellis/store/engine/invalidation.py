@@ -202,12 +202,12 @@ class InvalidationListener:
             if self._number < 0 or (skipped and not own) or skipped > _MOST_MISSING:
                 self._begin(commit.number, commit.last)
                 return
-            self._missing.update(range(self._number + 1, commit.number))
-            self._number = commit.number
             if continues:
                 self.changes.add(commit.changes or ())
             else:
                 self.changes.drop_everything()
+            self._missing.update(range(self._number + 1, commit.number))
+            self._number = commit.number  # not before: without memory for the changes, the commit stays unknown
             self._seq = commit.last if self._seq is None else max(self._seq, commit.last)
 
     def _begin(self, number: int, seq: int | None = None) -> None:

@@ -262,7 +262,10 @@ class Writer:
                 self._faults.record_success()
             if commit is None:
                 return None
-            self._listener.record_commit(commit)
+            try:
+                self._listener.record_commit(commit)
+            except MemoryError as error:  # the commit has been made, and its notification will be taken in again
+                raise Unacknowledged from error
             return commit.number
         except BaseException:
             tx.taken.clear()

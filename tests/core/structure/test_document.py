@@ -8,6 +8,7 @@ import pytest
 from tests.api_fixtures import database
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
+from tests.memory_meter import MemoryMeter
 from trellis.core.fields import suggestions
 from trellis.core.structure import Unreadable, read_document, write_yaml
 from trellis.core.structure.text import lined
@@ -70,6 +71,16 @@ def test_more_values_than_there_is_room_for_are_not_read(monkeypatch: pytest.Mon
     with pytest.raises(Unreadable, match="more than 1,000 values") as unreadable:
         read_document("[" + "1,\n" * 1_000 + "1]")
     assert unreadable.value.line == 1_000
+
+
+@pytest.mark.parametrize("text", ["[" + "{},\n" * 10_000 + "1]", "- {}\n" * 10_001], ids=["JSON", "YAML"])
+def test_more_mappings_than_there_is_room_for_are_not_read(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a hundred times as much memory as its text."""
+    monkeypatch.setattr(lined, "MOST_MAPPINGS", 1_000)
+    with MemoryMeter() as meter, pytest.raises(Unreadable, match="more than 1,000 mappings") as unreadable:
+        read_document(text)
+    assert unreadable.value.line == 1_001
+    assert meter.peak < 1_500_000
 
 
 @pytest.mark.parametrize(

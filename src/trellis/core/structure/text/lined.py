@@ -6,6 +6,7 @@ from trellis.sentences import say
 
 DEEPEST: Final = 250  # levels of mappings and lists; a node takes two
 MOST_VALUES: Final = 1_000_000
+MOST_MAPPINGS: Final = 100_000  # each takes 400 bytes, and a node has two; without them, a document of 3 MB would take 400
 _LONGEST_NAME: Final = 100  # characters of a name that a refusal repeats
 
 
@@ -30,13 +31,14 @@ class Unreadable(Exception):
 class Builder:
     """Builds a value from its parts, without recursion, so that a text of any depth can be read until it is refused here.
 
-    `add` and `begin` raise Unreadable for a name that is not text or appears twice, and if there are too many levels or values.
+    `add` and `begin` raise Unreadable for a name that is not text or appears twice, and for too many levels, mappings or values.
     """
 
     def __init__(self) -> None:
         self._root: list[Any] = []
         self._open: list[_Open] = [_Open(self._root)]
         self._count = 0
+        self._mappings = 0
 
     @property
     def value(self) -> Any:
@@ -55,6 +57,9 @@ class Builder:
     def begin(self, value: LinedMapping | list[Any], line: int) -> None:
         """Add a mapping or a list, which receives everything that is added until it ends."""
         self.add(value, line)
+        self._mappings += isinstance(value, LinedMapping)
+        if self._mappings > MOST_MAPPINGS:
+            raise Unreadable(line, say("The document has more than {most:,} mappings. Split it by section.", most=MOST_MAPPINGS))
         if len(self._open) > DEEPEST:
             raise Unreadable(line, say("This is nested more than {deepest} levels deep.", deepest=DEEPEST))
         self._open.append(_Open(value))

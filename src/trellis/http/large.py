@@ -17,6 +17,7 @@ K = TypeVar("K")
 # nested lists, forms and HTML at 1 MB/s.
 LARGE: Final = 4096
 _AT_ONCE: Final = 2  # requests of one caller with a body larger than usual: each may take a hundred megabytes of memory
+_OF_ALL: Final = 6  # such requests of all callers together
 
 
 async def run_by_size(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -44,7 +45,7 @@ class LargeRequests:
 
     @contextmanager
     def hold(self, caller: str, *, large: bool) -> Iterator[None]:
-        """Count a request while it is under way. Raises Refused (BUSY) if the caller already has as many as allowed."""
+        """Count a request while it is under way. Raises Refused (BUSY) if the caller, or all, have as many as allowed."""
         if not large:
             yield
             return
@@ -52,6 +53,13 @@ class LargeRequests:
             detail = say(
                 "{at_once} large requests of this key are already in progress. Send this one again when they have finished.",
                 at_once=_AT_ONCE,
+            )
+            raise Refused("BUSY", detail)
+        if self._under_way.total() >= _OF_ALL:
+            detail = say(
+                "{of_all} large requests are already in progress, which is the limit of this service. Send this one again when "
+                "some have finished.",
+                of_all=_OF_ALL,
             )
             raise Refused("BUSY", detail)
         with counting(self._under_way, caller):

@@ -127,9 +127,19 @@ def _tell(page: Page) -> str:
 
 
 def opened(
-    browser: Browser, address: str, *, width: int = 1280, theme: Theme = "light", scripts: bool = True, state: Any = None
+    browser: Browser,
+    address: str,
+    *,
+    width: int = 1280,
+    theme: Theme = "light",
+    scripts: bool = True,
+    state: Any = None,
+    workers: bool = False,
 ) -> BrowserContext:
-    """Open a window on a service. `state` is the `storage_state()` of another one: the same session."""
+    """Open a window on a service. `state` is the `storage_state()` of another one: the same session.
+
+    Without `workers`, no service worker comes between a form and the service: a test could not hold what a worker sends.
+    """
     context = browser.new_context(
         base_url=address,
         viewport={"width": width, "height": _HEIGHT},
@@ -137,6 +147,7 @@ def opened(
         java_script_enabled=scripts,
         reduced_motion="reduce",
         storage_state=state,
+        service_workers="allow" if workers else "block",
     )
     context.set_default_timeout(_GIVE_UP)
     return context

@@ -70,6 +70,20 @@ def test_it_says_so_in_a_live_region_with_a_bar(page: Page, community: Community
     assert violations(page) == []
 
 
+def test_what_gets_no_answer_for_long_can_be_sent_again(page: Page, community: Community) -> None:
+    page.clock.install()
+    page.goto(f"/admin/forums/{community.help}/move")
+    _stay(page)
+    button = page.locator("form[data-move] .button.primary")
+    button.click()
+    expect(button).to_be_disabled()
+    page.clock.run_for(29_000)
+    expect(button).to_be_disabled()
+    page.clock.run_for(2_000)
+    expect(button).to_be_enabled()
+    expect(page.locator("[data-message]")).to_contain_text("You can go on waiting, or send it again: nothing is done twice.")
+
+
 def test_coming_back_by_the_back_button_lets_the_buttons_go(page: Page, community: Community) -> None:
     page.goto(f"/admin/forums/{community.help}/move")
     _stay(page)

@@ -9,11 +9,13 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trellis.admin import PREFIX
 from trellis.http.design import STATIC as SHARED
 from trellis.languages import encode_script_texts, read_script_catalogues
 
 _FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json"}
+_WORKER: Final = "answers.js"  # the script that watches over all pages of the panel, though it is in this folder
 _TEXTS: Final = re.compile(r"texts-([A-Za-z-]{2,20})\.json")
 
 
@@ -47,7 +49,8 @@ class Static:
             return Response("There is no such file.\n", 404, media_type="text/plain")
         kind = _TYPES[Path(name).suffix]
         kept = "public, max-age=31536000, immutable" if request.path_params["digest"] == self._digest else "no-store"
-        return Response(content, headers={"cache-control": kept}, media_type=kind)
+        headers = {"cache-control": kept} | ({"service-worker-allowed": f"{PREFIX}/"} if name == _WORKER else {})
+        return Response(content, headers=headers, media_type=kind)
 
 
 def _find_files() -> list[Path]:

@@ -8,6 +8,7 @@ import { palette } from "./palette.js";
 import { ranging } from "./ranging.js";
 import { returning } from "./returning.js";
 import { tellZone, tick } from "./times.js";
+import { unanswered } from "./unanswered.js";
 import { guard } from "./unsaved.js";
 import { working } from "./working.js";
 
@@ -31,3 +32,4 @@ guard(); // after these, too: it notes only forms that are sent
 leaving();
 returning();
 live();
+unanswered();

@@ -46,6 +46,7 @@ export function guard() {
   });
   document.addEventListener("copy", () => markCopied(String(getSelection())));
   addEventListener("pageshow", () => (sent = null));
+  document.addEventListener("panel:stayed", () => (sent = null));
   addEventListener("beforeunload", (event) => {
     const secrets = uncopied().length;
     if (!secrets && !isEdited(document)) return;

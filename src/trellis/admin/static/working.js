@@ -22,7 +22,7 @@ export function working(root) {
     held.add(form);
     setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: a disabled button is not sent
     waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), MARKED));
-    waiting.push(setTimeout(() => free(), LONGEST));
+    waiting.push(setTimeout(() => offer(form), LONGEST));
     const text = event.submitter?.dataset.working ?? form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
     if (text && !event.submitter?.formNoValidate) waiting.push(setTimeout(() => showProgress(form, text), PATIENCE));
   });
@@ -74,6 +74,12 @@ function showProgress(form, text) {
   const words = document.createElement("p");
   words.textContent = text;
   waiting.push(setTimeout(() => region.append(words, bar), 50)); // later: screen readers do not announce the first content of a live region
+}
+
+// Lets a form be sent again to which no answer has come yet.
+function offer(form) {
+  free();
+  if (form.isConnected) say(t("There is no answer yet. You can go on waiting, or send it again: nothing is done twice."), { stay: true });
 }
 
 // Restores the page as it was before sending, after the back button or if the browser has stayed on it.

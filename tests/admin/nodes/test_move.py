@@ -99,7 +99,8 @@ def test_a_parent_that_was_deleted_meanwhile_is_said_without_what_programs_send(
         page_text(admin.post("/forums/new", new)),
         script.json()["detail"],
     ):
-        assert f"there is no forum {community.help}; it may have been deleted." in told
+        assert f"here is no forum {community.help}; it may have been deleted." in told
+        assert "parentId" not in told
         assert "Send " not in told
     beside = _move(admin, f"/forums/{community.staff}", parentId="", place="before", sibling=str(community.help))
     assert "Send " not in page_text(beside)
@@ -195,6 +196,7 @@ def test_a_script_is_told_what_is_wrong(admin: Visitor, community: Community, ru
     assert "The terminal has changed Crew" in stale.json()["detail"]
     wrong = admin.post(f"{path}/move", {"_version": _seen(admin, path), "parentId": str(community.wiki)}, headers=_JSON)
     assert (wrong.status_code, wrong.json()["message"]) == (400, "INVALID_PARENT")
+    assert wrong.json()["detail"] == f"Forum {community.wiki} is a redirect, and redirects cannot have children."
     token = admin.post(f"{path}/move", {"_version": _seen(admin, path), "parentId": ""}, csrf="", headers=_JSON)
     assert token.status_code == 412
     assert events() == before

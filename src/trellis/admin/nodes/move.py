@@ -1,6 +1,8 @@
 """Moving a node: with a form that works everywhere, or by dragging or the keyboard, where a script sends the request."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -13,7 +15,7 @@ from trellis.admin.page import PageRequest
 from trellis.core.fields import isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_fault, refuse_faults
-from trellis.sentences import join, say
+from trellis.sentences import adapt, join, say
 
 _MAX_SIBLINGS: Final = 500  # siblings that are offered to move before or after
 _AT_ONCE: Final = 50  # siblings that are read in one request, each with all its texts
@@ -59,9 +61,10 @@ async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
     except Conflict as conflict:
         return await _show_conflict(kind, request, conflict.record)
     except Refused as refused:
+        told = _tell_person(refused)
         if request.wants_json or refused.status == 404:
-            raise
-        return await show(kind, request, record, 400, refused)
+            raise told from None
+        return await show(kind, request, record, 400, told)
     moved, is_moved = result.value, result.event is not None
     message = (
         say("{name} has moved.", name=isolate(moved["name"]))
@@ -73,6 +76,21 @@ async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
         note = _note_on_manager(kind, moved) if is_moved else ""
         return request.json(place | {"version": node_version(moved), "message": message, "moved": is_moved, "note": note})
     return request.redirect(await tree_address(request, kind, moved), message)
+
+
+def _tell_person(refused: Refused) -> Refused:
+    """Return a refusal whose sentences do not begin with the name under which a program sends the field."""
+    if not refused.faults:
+        return refused
+    faults = [replace(fault, detail=adapt(fault.detail, partial(_leave_out, f"{fault.field}: "))) for fault in refused.faults]
+    told = refuse_faults(*faults)
+    told.more_faults = refused.more_faults
+    return told
+
+
+def _leave_out(name: str, detail: str, _find: Callable[[str], str]) -> str:
+    rest = detail.removeprefix(name)
+    return rest[:1].upper() + rest[1:]
 
 
 def _note_on_manager(kind: NodeKind, record: Mapping[str, Any]) -> str:

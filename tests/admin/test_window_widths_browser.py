@@ -5,6 +5,8 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page
 
+from tests.admin.conftest import PASSWORD
+from tests.browser import confirm
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
 from trellis.core.gate import Gate
@@ -35,6 +37,26 @@ _OUTSIDE: Final = """() => {
   const { left } = document.querySelector("main .scroll").getBoundingClientRect();
   const boxes = [...document.querySelectorAll("main .scroll .pick input")];
   return boxes.filter((box) => box.getBoundingClientRect().left < left + 4).length;
+}"""
+_CUT: Final = r"""() => {
+  const cut = [], pen = document.createElement("canvas").getContext("2d");
+  const width = (text, style) => ((pen.font = style.font), pen.measureText(text).width);
+  for (const one of document.querySelectorAll("main input[placeholder], main select, main .button")) {
+    if (!one.checkVisibility()) continue;
+    const style = getComputedStyle(one), room = one.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    if (one.placeholder && width(one.placeholder, style) > room + 1) cut.push(one.placeholder);
+    if (one.name === "copy" && width(one.selectedOptions[0].text, style) > room - 16) cut.push(one.selectedOptions[0].text);
+    const card = one.closest(".card");
+    if (!card) continue;
+    const inner = card.getBoundingClientRect().right - parseFloat(getComputedStyle(card).paddingRight);
+    if (one.getBoundingClientRect().right > inner + 1) cut.push(one.textContent.trim());
+  }
+  for (const one of document.querySelectorAll(".grants tbody th .quiet")) {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    if (range.getClientRects().length > 1) cut.push(one.textContent);
+  }
+  return cut;
 }"""
 
 
@@ -73,3 +95,17 @@ def test_boxes_to_tick_are_inside_their_list(page: Page) -> None:
             if boxes := page.evaluate(_OUTSIDE):
                 outside[path, width] = boxes
     assert outside == {}
+
+
+@pytest.mark.usefixtures("_lists")
+def test_nothing_is_cut_off_at_a_zoom_of_400_percent_in_long_words(page: Page) -> None:
+    page.goto("/admin/keys/new")
+    confirm(page, PASSWORD)
+    page.set_extra_http_headers({"Accept-Language": "de"})
+    page.set_viewport_size({"width": 320, "height": 256})  # what a window of 1280 by 1024 has then
+    cut = {}
+    for path in ("forums", "requests?status=4xx", "events?resourceId=9", "deliveries?state=failed", "keys?text=x", "keys/new"):
+        page.goto(f"/admin/{path}")
+        if found := page.evaluate(_CUT):
+            cut[path] = found
+    assert cut == {}

@@ -391,6 +391,18 @@ def test_an_edited_form_is_not_left_without_a_word(page: Page, community: Commun
     assert run("forums.get", community.help)["name"] == "Advice"
 
 
+def test_what_was_typed_is_there_again_after_going_back(page: Page, community: Community) -> None:
+    """As it was before the page was left. Browsers leave out what is in a field without autocompletion."""
+    page.on("dialog", lambda dialog: dialog.accept())
+    for path, label in ((f"/admin/forums/{community.help}", "Name"), (f"/admin/forums/{community.wiki}/delete", "Why")):
+        page.goto(path)
+        page.get_by_label(label, exact=label == "Name").fill("Typed and not saved")
+        page.get_by_role("link", name="Calendars").click()
+        page.get_by_role("heading", name="Calendars").wait_for()
+        page.go_back()
+        expect(page.get_by_label(label, exact=label == "Name")).to_have_value("Typed and not saved")
+
+
 def test_a_key_that_nobody_has_copied_is_not_left_without_a_word(page: Page, run: Run) -> None:
     asked: list[str] = []
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.admin.conftest import PASSWORD
 from tests.browser import confirm
@@ -109,3 +109,24 @@ def test_nothing_is_cut_off_at_a_zoom_of_400_percent_in_long_words(page: Page) -
         if found := page.evaluate(_CUT):
             cut[path] = found
     assert cut == {}
+
+
+def test_at_a_zoom_of_400_percent_nothing_covers_most_of_the_window(page: Page, community: Community) -> None:
+    page.set_viewport_size({"width": 320, "height": 256})
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_label("Name", exact=True).fill("Questions")
+    assert page.locator(".bar").evaluate("bar => getComputedStyle(bar).position") == "static"
+    page.context.set_offline(offline=True)
+    page.get_by_role("button", name="Save", exact=True).click()
+    message = page.locator("[data-message]")
+    expect(message).to_contain_text("There is no network connection.")
+    box, text = message.bounding_box(), message.locator("p").bounding_box()
+    assert box is not None
+    assert text is not None
+    assert (box["height"] < 160, text["width"] > 200) == (True, True)
+    page.context.set_offline(offline=False)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto("/admin/forums")
+    page.get_by_role("checkbox", name="Choose Help").check()
+    row = page.locator(".many .row").last
+    assert row.evaluate("row => row.scrollWidth - row.clientWidth") == 0  # every button is reached by scrolling down alone

@@ -43,8 +43,9 @@ _ARGUMENTS: Final = (
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
 _TOLD: Final = 2_000  # characters of a page that a failed test tells
-# Of refusals, for which tests look themselves; and where a test is in a field before the browser has chosen one.
-_HARMLESS: Final = ("Failed to load resource", "Autofocus processing was blocked")
+# Of refusals, for which tests look themselves; where a test is in a field before the browser has chosen one; and of windows
+# without service workers.
+_HARMLESS: Final = ("Failed to load resource", "Autofocus processing was blocked", "Service Worker registration blocked")
 _ALL: Final = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS: Final = ("color-contrast", "link-in-text-block")
 PLACES: Final = ("target-size", "scrollable-region-focusable", "region")

@@ -142,7 +142,7 @@ def test_each_text_is_found_and_is_in_one_area() -> None:
     texts = find_all_texts()
     assert "{count:,} fields are invalid: {faults}" in texts["core"]
     assert ("%(num)s forum", "%(num)s forums") in texts["tables"]
-    assert "Sign out" in texts["panel"]
+    assert "Page not found" in texts["panel"]
     everything = [text for those in texts.values() for text in those]
     assert len(everything) == len(set(everything))
     assert find_area("admin/templates/keys/show.html") == "keys"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.held_port import held_port
 from tests.identity_provider import CLIENT, SECRET, IdentityProvider, sign_in_there
 from tests.service_process import Service
 from trellis.core.admins.tokens import hash_token
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.store.admins import invitations
@@ -155,7 +157,8 @@ def test_somebody_takes_an_invitation_with_their_account_at_a_real_provider(
     address, provider = panel
     invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor")
     digest = hash_token(invited["link"])
-    gate.store.write(lambda tx: invitations.put(tx, invited["id"], digest, "2999-01-01T00:00:00.000Z")).result()
+    ends = format_timestamp(datetime.now(UTC) + timedelta(days=1))  # by the clock of the service
+    gate.store.write(lambda tx: invitations.put(tx, invited["id"], digest, ends)).result()
     provider.tell({"ada": {"name": "Ada Quist", **OWNERS}})
     window = opened(chrome, address, scripts=scripts)
     page = window.new_page()

@@ -18,7 +18,7 @@ from tests.no_threads import without_new_threads
 from tests.service_process import Service, begin_post
 from tests.wait import wait_until
 from trellis import __version__
-from trellis.logs import JsonFormatter, TextFormatter, configure_logs
+from trellis.logs import JsonFormatter, TextFormatter, configure_logs, redact_links
 from trellis.settings import Settings, SettingsError
 
 __all__ = ["make_api", "serve"]
@@ -236,3 +236,21 @@ def test_an_error_is_told_with_the_trace_of_its_request(
     (record,) = (record for record in caplog.records if record.levelname == "ERROR")
     told = json.loads(JsonFormatter().format(record))
     assert (told["request"], told["trace"]) == ("mine", TRACE)
+
+
+@pytest.mark.parametrize("end", ["", "/sign-on"])
+@pytest.mark.parametrize("begin", ["/admin/invitation", "/invitation", "/admin//First-Run", "/admin/x%2Finvitation"])
+def test_nothing_of_the_secret_of_a_link_is_left(begin: str, end: str) -> None:
+    for between in ("/", "//", "%20", ""):
+        assert redact_links(f"{begin}{between}one-time-secret-of-a-link{end}") == f"{begin}/[hidden]{end}"
+
+
+@pytest.mark.parametrize("path", ["/admin/invitation/short", "/api/forums/by-external-id/our-invitation-to-everybody"])
+def test_what_is_no_secret_of_a_link_is_told(path: str) -> None:
+    assert redact_links(path) == path
+
+
+@pytest.mark.parametrize("part", ["/admin", "/", "xinvitation/", "/ADMINinvitatio"])
+def test_a_path_of_the_worst_is_read_once(part: str) -> None:
+    path = part * 100_000  # one that is read again for each part takes longer than any test may
+    assert redact_links(path) == path

@@ -21,8 +21,12 @@ from trellis.timestamps import format_timestamp
 FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "status", "ms", "address")
 
 _IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # fields that the message of a request contains already
-# One-time links of the panel, which contain a secret, also mistyped: the link as it should be remains valid.
-_LINK: Final = re.compile(r"(/(?:admin\b.*?)?(?:invitation|first-run)\w*).{16,}?(/sign-on)?$", re.DOTALL | re.IGNORECASE)
+# Pages of the panel whose links contain a secret, also mistyped: the link as it should be remains valid. Each expression is looked for
+# once, however long a path is: whoever sends it has no key.
+_ONE_TIME: Final = re.compile(r"invitation|first-run", re.IGNORECASE)
+_PANEL: Final = re.compile(r"/admin\b", re.IGNORECASE)
+_SHORTEST: Final = 16  # characters of what may be a secret
+_SIGN_ON: Final = "/sign-on"  # what follows the secret in the address with which somebody takes an invitation
 _WAITING: Final = 10_000  # lines that may wait to be written; further ones are dropped and counted
 _PATIENCE: Final = 2.0  # seconds; see PatientHandler.close
 _LEFT_OUT: Final = "%d lines of the log were left out, since nobody has read them in time."
@@ -40,7 +44,13 @@ def log_refused(status: int, path: str, address: str, request_id: str) -> None:
 
 def redact_links(path: str) -> str:
     """Replace the secret in the path of a one-time link, so that nobody who reads the log can use the link before its owner."""
-    return _LINK.sub(r"\1/[hidden]\2", path)
+    panel = _PANEL.search(path)
+    for page in _ONE_TIME.finditer(path):
+        start, end = page.span()
+        is_page = path[start - 1 : start] == "/" or (panel is not None and panel.end() <= start)
+        if is_page and len(path) - end >= _SHORTEST:
+            return f"{path[:end]}/[hidden]{_SIGN_ON if path.endswith(_SIGN_ON) else ''}"
+    return path
 
 
 def configure_logs(settings: Settings, descriptor: int = _STDERR) -> None:

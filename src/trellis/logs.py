@@ -21,8 +21,8 @@ from trellis.timestamps import format_timestamp
 FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "status", "ms", "address")
 
 _IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # fields that the message of a request contains already
-# Pages of the panel whose links contain a secret, also mistyped: the link as it should be remains valid. Each expression is looked for
-# once, however long a path is: whoever sends it has no key.
+# Pages of the panel whose links contain a secret, also mistyped: the link as it should be remains valid. A path is read once for
+# each, however long it is: whoever sends it has no key.
 _ONE_TIME: Final = re.compile(r"invitation|first-run", re.IGNORECASE)
 _PANEL: Final = re.compile(r"/admin\b", re.IGNORECASE)
 _SHORTEST: Final = 16  # characters of what may be a secret

@@ -69,7 +69,7 @@ def test_a_read_without_memory_is_refused_and_the_next_one_is_answered(
 
 
 def test_a_write_that_was_made_is_told_as_made_even_without_memory_for_its_response(
-    api: ApiClient, monkeypatch: pytest.MonkeyPatch, events: Events
+    api: ApiClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, events: Events
 ) -> None:
     """Who takes it for refused would make it twice."""
     before = len(events())
@@ -77,6 +77,7 @@ def test_a_write_that_was_made_is_told_as_made_even_without_memory_for_its_respo
         patch.setattr(app, "respond_to_write", lack)
         document = read_refusal(api.post("/forums/forums", FORUM), 503, "BUSY")
     assert document["detail"].startswith("This write was made")
+    check_told(caplog)
     assert len(events()) == before + 1
 
 

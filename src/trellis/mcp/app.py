@@ -281,7 +281,7 @@ class Mcp:
         result = await self.service.write(request, size, partial(self._submit, request, operation, actor, target, given))
         if (verb := result.verb or operation.verb) is None:
             raise LookupError(f"{operation.name} has no verb")
-        return await encode_written(verb, results.encode_write, verb, result)
+        return await encode_written(request, verb, results.encode_write, verb, result)
 
     def _submit(
         self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any]

@@ -1,6 +1,7 @@
 """Receives the bodies of requests, and builds the calls of operations that write from the input and the headers."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -14,6 +15,8 @@ from trellis.http.api.headers import audit_reason, change_set_name, expected_ver
 from trellis.http.api.identify import find_key
 from trellis.http.api.request import ApiRequest
 from trellis.sentences import say
+
+log = logging.getLogger(__name__)
 
 # Other values of Content-Encoding are passed over: some clients write the charset there.
 _COMPRESSED: Final = frozenset((b"gzip", b"x-gzip", b"deflate", b"br", b"zstd", b"compress", b"x-compress"))
@@ -105,7 +108,7 @@ def require_size(size: int, limit: int) -> None:
         raise Refused("BODY_TOO_LARGE", say("The body is larger than {limit:,} bytes, the limit of this service.", limit=limit))
 
 
-async def encode_written(verb: Verb, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def encode_written(request: ApiRequest, verb: Verb, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a function that encodes what a write has returned: in a thread if it may be large, as what a batch returns.
 
     Raises Refused (BUSY) if there is too little memory for it, which says that the write has been made.
@@ -114,6 +117,7 @@ async def encode_written(verb: Verb, function: Callable[P, T], *args: P.args, **
     try:
         return await asyncio.to_thread(function, *args, **kwargs) if large else function(*args, **kwargs)
     except MemoryError:
+        log.error("Request %s: it is done, with too little memory for its response.", request.request_id, extra=request.log_fields)  # noqa: TRY400
         detail = say(
             "This write was made, but the service has too little memory for its response. Look before you send it again. With the "
             "same Idempotency-Key, a create can be sent again as it is."

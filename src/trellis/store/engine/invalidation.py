@@ -143,7 +143,7 @@ class InvalidationListener:
         self.changes = Changes()
         self._key_version = self.changes.stamp
         self._valid_until = 0.0  # on the monotonic clock
-        self._number = -1  # the counter at the newest commit that is known
+        self._number = -1  # the counter at the newest commit that is known; negative if none is
         self._keys = -1  # the newest known commit that has changed keys
         self._seq: int | None = None  # the last entry of the journal that is known
         self._missing: set[int] = set()  # lower numbers whose commits have not been reported
@@ -156,11 +156,11 @@ class InvalidationListener:
 
     def data_version(self) -> int | None:
         """Return the data version, or None while it is unknown whether the data has changed."""
-        return self.changes.stamp if monotonic() < self._valid_until else None
+        return self.changes.stamp if self._number >= 0 and monotonic() < self._valid_until else None
 
     def key_version(self) -> int | None:
         """Return a number for the state of the keys, or None while it is unknown whether they have changed."""
-        return self._key_version if monotonic() < self._valid_until else None
+        return self._key_version if self._number >= 0 and monotonic() < self._valid_until else None
 
     @property
     def known(self) -> int:
@@ -191,24 +191,31 @@ class InvalidationListener:
         have arrived.
         """
         with self._lock:
-            self._missing.discard(commit.number)
-            if commit.keys and commit.number > self._keys:
-                self._keys = commit.number
-                self._key_version = next_stamp()
-            if commit.number <= self._number:
-                return
-            skipped = commit.number - self._number - 1
-            continues = self._seq is not None and commit.changes is not None and commit.first <= self._seq
-            if self._number < 0 or (skipped and not own) or skipped > _MOST_MISSING:
-                self._begin(commit.number, commit.last)
-                return
-            if continues:
-                self.changes.add(commit.changes or ())
-            else:
-                self.changes.drop_everything()
-            self._missing.update(range(self._number + 1, commit.number))
-            self._number = commit.number  # not before: without memory for the changes, the commit stays unknown
-            self._seq = commit.last if self._seq is None else max(self._seq, commit.last)
+            try:
+                self._record(commit, own=own)
+            except MemoryError:
+                self._number = -1  # nothing counts as current until everything has been counted as changed
+                raise
+
+    def _record(self, commit: Commit, *, own: bool) -> None:
+        self._missing.discard(commit.number)
+        if commit.keys and commit.number > self._keys:
+            self._keys = commit.number
+            self._key_version = next_stamp()
+        if commit.number <= self._number:
+            return
+        skipped = commit.number - self._number - 1
+        continues = self._seq is not None and commit.changes is not None and commit.first <= self._seq
+        if self._number < 0 or (skipped and not own) or skipped > _MOST_MISSING:
+            self._begin(commit.number, commit.last)
+            return
+        if continues:
+            self.changes.add(commit.changes or ())
+        else:
+            self.changes.drop_everything()
+        self._missing.update(range(self._number + 1, commit.number))
+        self._number = commit.number
+        self._seq = commit.last if self._seq is None else max(self._seq, commit.last)
 
     def _begin(self, number: int, seq: int | None = None) -> None:
         """Count everything as changed, and start again with the commit `number` and the journal up to `seq` as known."""

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Contains, JsonMember, NodeIdIn, TextIn, WithoutIndex
-from trellis.store.nodes import BELOW, is_inside, leads_inside
+from trellis.store.nodes import is_inside, leads_inside
 from trellis.store.tables import nodes
 
 SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
@@ -20,19 +20,18 @@ SORT_COLUMNS: Final[Mapping[SortBy, str]] = {  # `position` is no column: see `s
 
 ONE_OF: Final = "__one_of"  # a suffix of a field's name: the filter lists several values of the field
 _BY_ID: Final = frozenset({"ids", "candidates", "matches"})  # filters that are lists of ids
-# Filters whose results are not stored: they find their matches directly, or depend on more than the rows that match.
-DIRECT: Final = frozenset({"ids", "externalIds", "under", "name"})
+DIRECT: Final = frozenset({"ids", "externalIds", "name"})  # filters whose results are not stored: they find their matches directly
 _Column = Callable[[str], sa.ColumnElement[Any]]
 _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
     "ids": lambda column: NodeIdIn(column("id"), "ids"),
     "candidates": lambda column: NodeIdIn(column("id"), "candidates"),  # the results of the search index: see search.py
     "matches": lambda column: NodeIdIn(column("id"), "matches"),  # nodes known to match: see results.py
     "externalIds": lambda column: TextIn(column("external_id"), "externalIds"),
-    "under": lambda column: column("id").in_(sa.select(BELOW.c.id).where(BELOW.c.depth > 0)),
     "name": lambda column: sa.and_(column("name_key") == bindparam("name_key"), column("name") == bindparam("name")),
     "search": lambda column: Contains(column("name_key"), "search"),
     "updatedSince": lambda column: column("updated_at") >= bindparam("updatedSince"),
     "within": lambda column: is_inside(column("id")),
+    "other_than": lambda column: column("id") != bindparam("other_than"),
     "leads_within": lambda column: leads_inside(column("kind"), column("id"), column("parent_id")),
     "top": lambda column: column("parent_id").is_(None),
     "parent": lambda column: column("parent_id") == bindparam("parent"),
@@ -42,9 +41,9 @@ _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
 def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool = False) -> sa.ColumnElement[bool]:
     """Build the condition that a row is of `:kind` and passes the filters.
 
-    A name that is not a filter is a field of the kind. The parameters are named as the filters, except that `under` has `:root`,
-    `name` also `:name_key`, `leads_within` has `:within`, and `top` has none. `without_index` keeps SQLite from looking rows up by
-    one of the columns or fields.
+    A name that is not a filter is a field of the kind. The parameters are named as the filters, except that `name`
+    also has `:name_key`, `leads_within` has `:within`, and `top` has none. `without_index` keeps SQLite from looking rows up by one
+    of the columns or fields.
     """
 
     def column(name: str) -> sa.ColumnElement[Any]:

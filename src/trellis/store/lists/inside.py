@@ -13,7 +13,6 @@ from trellis.store.lists.filters import SORT_COLUMNS
 from trellis.store.lists.journal import Delta
 from trellis.store.lists.results import DELTA_COLUMNS, Order
 
-_NAMES = ("within",)
 _MAX_PLACED: Final = 50  # changed nodes that are put into place one by one; if there are more, all are sorted again
 _PROBES: Final = 64  # ids whose sort keys are read at once, about
 _ALL: Final = 2**31 - 1
@@ -28,20 +27,26 @@ class Inside:
     ids: "array[int]"
 
 
-def find_ids_inside(tx: Transaction, kind: str, roots: Iterable[int], order: Order = BY_ID) -> "array[int]":
-    """Return the ids of all nodes of a kind inside the roots, in an order. The array is shared: do not change it."""
+def find_ids_inside(
+    tx: Transaction, kind: str, roots: Iterable[int], order: Order = BY_ID, other_than: int | None = None
+) -> "array[int]":
+    """Return the ids of all nodes of a kind inside the roots, in an order, without one of them if `other_than` is given.
+
+    The array is shared: do not change it.
+    """
     tops = sorted(roots)
-    key = ("inside", kind, order, *tops)
-    params = {"kind": kind, "within": tx.id_list(tops)}
+    key = ("inside", kind, order, other_than, *tops)
+    names = ("within",) if other_than is None else ("other_than", "within")
+    params = {"kind": kind, "within": tx.id_list(tops), "other_than": other_than}
     kept: Inside | None = tx.cache.get(key)
-    delta = None if kept is None else journal.find_delta(tx, _NAMES, params, kept.seq)
+    delta = None if kept is None else journal.find_delta(tx, names, params, kept.seq)
     if kept is not None and delta is not None:
         if delta.last == kept.seq:
             return kept.ids
         if order == BY_ID or len(delta.removed) + len(delta.added) <= _MAX_PLACED:
             return _keep(tx, key, Inside(delta.last, _apply_delta(tx, kind, kept.ids, order, delta)))
     seq = journal.find_bounds(tx).last
-    rows = tx.fetch(statements.page(statements.ONLY_IDS, ("within",), *order, "filter", "first"), **params, limit=_ALL, offset=0)
+    rows = tx.fetch(statements.page(statements.ONLY_IDS, names, *order, "filter", "first"), **params, limit=_ALL, offset=0)
     return _keep(tx, key, Inside(seq, array("q", (row[0] for row in rows))))
 
 

@@ -23,7 +23,7 @@ _ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
 _ALWAYS_SORTED: Final = 200  # up to so many matches are always sorted
 _MAX_CANDIDATES: Final = 5000  # names that a search compares one by one; a twentieth of all if that is less, but at least 200
 _MAX_ORDERED: Final = 50_000  # up to so many nodes inside a bound are also kept in each order that is asked for, besides by id
-_ALL_WITHIN: Final = ("within",)
+_ALL_WITHIN: Final = frozenset({("within",), ("other_than", "within")})  # filters that select all of a part, or all below its root
 _ALL_CHILDREN: Final = frozenset({("parent",), ("top",)})  # filters that select all children of one parent
 
 
@@ -54,6 +54,8 @@ def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]
     """Return the number of nodes on all pages, and the nodes of one page: none beyond the last page. Raises TooMuch (text)."""
     if query.within is not None:
         query = _narrow(tx, kind, query, query.within)
+    if "under" in query.filters:
+        query = _look_under(query)
     page = _Page(tx, kind, query)
     total = page.count()
     if query.offset >= total:
@@ -79,9 +81,20 @@ def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
     elif not within.is_tree or "top" in filters:  # at the top level, only roots are inside
         filters["ids"] = roots
     else:
-        direct = not DIRECT.isdisjoint(filters)  # few rows: check each of them
-        filters["leads_within" if direct else "within"] = roots
+        filters |= _inside(filters, roots)
     return replace(query, filters=filters, within=None)
+
+
+def _look_under(query: Query) -> Query:
+    """Turn `under` into filters for what is inside that node, and is not the node itself."""
+    filters = dict(query.filters)
+    root = filters.pop("under")
+    return replace(query, filters=filters | _inside(filters, (root,)) | {"other_than": root})
+
+
+def _inside(filters: Mapping[str, Any], roots: tuple[int, ...]) -> dict[str, Any]:
+    """Return the filter for what is inside the roots: if the other filters find few rows, each of these is checked."""
+    return {"within" if DIRECT.isdisjoint(filters) else "leads_within": roots}
 
 
 def _choose_columns(rows: int) -> Columns:
@@ -105,8 +118,6 @@ class _Page:
                 self.params[name] = tx.id_list(query.filters[name])
         if "leads_within" in self.names:
             self.params["within"] = tx.id_list(query.filters["leads_within"])
-        if "under" in self.names:
-            self.params["root"] = query.filters["under"]
         if "name" in self.names:
             self.params["name_key"] = fold_name(query.filters["name"])
 
@@ -120,7 +131,7 @@ class _Page:
             return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
         if self.by_ids:
             return int(self.tx.fetch(statements.count_matches(self.names), **self.params)[0][0])
-        if self.names == _ALL_WITHIN:
+        if self.names in _ALL_WITHIN:
             return self._count_inside()
         result = self._kept_result()
         if result is None or result.total is None:
@@ -147,7 +158,8 @@ class _Page:
         return total
 
     def _find_all_inside(self, order: Order) -> Sequence[int]:
-        return find_ids_inside(self.tx, self.params["kind"], self.query.filters["within"], order)
+        filters = self.query.filters
+        return find_ids_inside(self.tx, self.params["kind"], filters["within"], order, filters.get("other_than"))
 
     def _restrict_to(self, matches: frozenset[int]) -> None:
         """Make `read` read by the matching ids; if the order is by id, only by those of the page."""
@@ -215,8 +227,8 @@ class _Page:
             return self._finish(columns, siblings.read_range(self.tx, kind, parent, *bounds, columns, descending=query.descending))
         columns = _choose_columns(max(query.limit, total))
         statement = statements.page_by_position(columns, self.names, query.descending)
-        more = {"owner": parent or 0, "end": query.offset + query.limit}
-        return self._finish(columns, self.tx.fetch(statement, **self._page_params(query.offset, query.limit, None), **more))
+        params = self._page_params(query.offset, query.limit, None)
+        return self._finish(columns, self.tx.fetch(statement, **params, end=query.offset + query.limit))
 
     def _read_by_rank(self, total: int) -> list[Node]:
         """Read a page by id. Ranks are counted from the lowest id, so a descending page is read forwards and reversed."""

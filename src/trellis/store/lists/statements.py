@@ -81,12 +81,10 @@ def next_anchor(names: tuple[str, ...], sort_by: SortBy, descending: bool, strat
 
 @cache
 def page_by_position(columns: Columns, names: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001
-    """Read `:limit` nodes by position from `:offset` on, of one parent or of all parents."""
-    chosen = match(names)
-    if {"parent", "top"}.isdisjoint(names):
-        return Statement(siblings.select_nodes(columns, chosen, bounded=not names, descending=descending))
-    found = siblings.select_children(columns, chosen, top="top" in names, descending=descending)
-    return Statement(found.limit(_LIMIT).offset(_OFFSET))
+    """Read `:limit` nodes by position from `:offset` on."""
+    if not names:
+        return Statement(siblings.select_all(columns, descending=descending))
+    return Statement(siblings.select_nodes(columns, match(names), descending=descending))
 
 
 def _at_or_behind_anchor(by: sa.Column[Any], *, descending: bool) -> sa.ColumnElement[bool]:

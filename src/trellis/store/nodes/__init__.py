@@ -7,7 +7,6 @@ from trellis.store.nodes.located import Located, find_with_path
 from trellis.store.nodes.rows import (
     AT_ONCE,
     BATCH,
-    BELOW,
     COLUMNS,
     MOST_LEVELS,
     Node,
@@ -38,7 +37,6 @@ from trellis.store.nodes.trees import find_below, find_level, find_outline, find
 __all__ = [
     "AT_ONCE",
     "BATCH",
-    "BELOW",
     "COLUMNS",
     "MOST_BYTES",
     "MOST_LEVELS",

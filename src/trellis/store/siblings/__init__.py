@@ -36,7 +36,7 @@ from trellis.store.siblings.moves import (
     move_many,
     reorder,
 )
-from trellis.store.siblings.pages import select_children, select_nodes
+from trellis.store.siblings.pages import select_all, select_nodes
 from trellis.store.siblings.positions import (
     POSITION,
     count_children,
@@ -80,6 +80,6 @@ __all__ = [
     "read_range",
     "reorder",
     "repair",
-    "select_children",
+    "select_all",
     "select_nodes",
 ]

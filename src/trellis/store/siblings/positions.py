@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.column_types import NUMBER
-from trellis.store.engine import IdIn, InOrder, NodeIdIn, Rare, Row, Statement, Transaction
+from trellis.store.engine import IdIn, InOrder, NodeIdIn, Row, Statement, Transaction
 from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
@@ -143,7 +143,7 @@ def join_blocks(top: bool, *, bounded: bool) -> tuple[sa.FromClause, sa.ColumnEl
         inside = inside.where(start <= last, start + _b.size > first)
     down = down.union_all(inside)
     position = down.c.start + _c.block_offset
-    in_leaf = sa.and_(is_child(top), down.c.level == ZERO, Rare(_c.block, down.c.id))
+    in_leaf = sa.and_(is_child(top), down.c.level == ZERO, _c.block == down.c.id)
     if bounded:  # written as a range of offsets, for which the index on them can be used
         in_leaf = sa.and_(in_leaf, _c.block_offset.between(first - down.c.start, last - down.c.start))
     return InOrder(down, nodes), position, in_leaf

@@ -10,6 +10,7 @@ PostgreSQL chooses one by statistics, which say of a parent with all nodes below
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 
 import apsw
@@ -22,6 +23,7 @@ from tests.conftest import NewSettings, runner
 from tests.fixture_types import Run
 from trellis.compose import compose
 from trellis.core.gate import Gate
+from trellis.store.lists import pages
 
 _SIBLINGS: Final = (500, 4_000)
 _EVENTS: Final = (200, 1_600)
@@ -257,3 +259,16 @@ def test_no_operation_reads_all_events(measure: Measure) -> None:
 def test_what_reads_everything_reads_it_once(measure: Measure, engine: str, make: Make) -> None:
     growing = _find_growing((measure(size, make, _OF_ALL) for size in _SIBLINGS), _MOST_OF_ALL)
     assert growing.keys() <= _may_grow(engine), growing
+
+
+def test_what_comes_before_a_deep_page_is_read_once(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if nearly all nodes have the same sort key, so that no index has them in the order of the page."""
+    monkeypatch.setattr(pages, "_ANCHOR_DISTANCE", 20)
+    monkeypatch.setattr(pages, "_MAX_SKIPPED", 50)
+    seconds = count(10)  # another filter each time: nothing is known about its matches
+
+    def read_page(run: Run, size: int) -> None:
+        since = f"2020-01-01T00:00:{next(seconds)}Z"
+        run("forums.list", updatedSince=since, sortBy="createdAt", sortDir="desc", page=size // 50)
+
+    assert _find_growing((measure(size, _make_siblings, {"deep page": read_page}) for size in _SIBLINGS), _MOST_OF_ALL) == {}

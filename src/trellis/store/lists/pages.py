@@ -268,14 +268,13 @@ class _Page:
         strategy = self._choose(total, query.offset - (at.rank if at else 0))
         if strategy == "filter":  # all matches are sorted in any case, wherever the page begins
             return self._read(total, strategy, "first", query.offset)
-        distance, passed = max(_ANCHOR_DISTANCE, total // 1000), list[Anchor]()
-        while (rank := at.rank if at else 0) < query.offset:
-            step = min(distance, query.offset - rank)
-            statement = statements.next_anchor(self.names, *order, strategy, "anchor" if at else "first")
-            found = self.tx.fetch(statement, **self._page_params(step, 1, at))
-            at = Anchor(rank + step, *found[0])
-            passed.append(at)
-        self._keep(result.add_anchors(order, passed, distance // 2))
+        distance, rank = max(_ANCHOR_DISTANCE, total // 1000), at.rank if at else 0
+        if last := query.offset - rank:
+            statement = statements.anchors(self.names, *order, strategy, "anchor" if at else "first")
+            params = self._page_params(0, last + 1, at) | {"distance": distance, "last": last}
+            passed = [Anchor(rank + before, *found) for before, *found in self.tx.fetch(statement, **params)]
+            self._keep(result.add_anchors(order, passed, distance // 2))
+            at = passed[-1]
         return self._read(total, strategy, "anchor", 0, at=at)
 
     def _read(

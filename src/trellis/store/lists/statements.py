@@ -61,6 +61,28 @@ def page(
     start: Start,
 ) -> Statement:
     """Read `:limit` nodes, skipping the first `:offset` from the start. If the start is "last", they are in reverse order."""
+    found = _walk(columns, names, sort_by, strategy, start, descending=descending)
+    return Statement(found.limit(_LIMIT).offset(_OFFSET))
+
+
+@cache
+def anchors(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
+    """Walk past `:last` nodes from the start. Of every `:distance`-th and of the last, read how many precede it, its key and id.
+
+    One statement, since PostgreSQL may sort all nodes to find the next few, as it does where it expects few of a kind.
+    """
+    walked = _walk((_c[SORT_COLUMNS[sort_by]].label("key"), _c.id), names, sort_by, strategy, start, descending=descending)
+    walk = walked.limit(_LIMIT).subquery("walk")
+    numbered = sa.select((sa.func.row_number().over() - 1).label("before"), walk).subquery("numbered")  # in the order of the walk
+    before, last = numbered.c.before, bindparam("last", type_=sa.Integer)
+    wanted = sa.or_(before % bindparam("distance", type_=sa.Integer) == 0, before == last)
+    return Statement(sa.select(numbered).where(before > 0, wanted).order_by(before))
+
+
+def _walk(
+    columns: Columns, names: tuple[str, ...], sort_by: SortBy, strategy: Strategy, start: Start, *, descending: bool
+) -> sa.Select[Any]:
+    """Select the nodes that pass the filters, from the start on, in order."""
     by, order = _c[SORT_COLUMNS[sort_by]], list[sa.ColumnElement[Any]]()
     found = sa.select(*columns).where(match(names, without_index=strategy == "order"))
     if start == "anchor":
@@ -70,13 +92,7 @@ def page(
     for column, is_turned in ((by, backwards), (_c.id, start == "last")) if by is not _c.id else ((by, backwards),):
         sorted_by = WithoutIndexOrder(column) if strategy == "filter" else column
         order.append(sorted_by.desc() if is_turned else sorted_by)
-    return Statement(found.order_by(*order).limit(_LIMIT).offset(_OFFSET))
-
-
-@cache
-def next_anchor(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
-    """Read the sort key and the id of the node that is `:offset` nodes after the start. Use it with a `:limit` of 1."""
-    return page((_c[SORT_COLUMNS[sort_by]].label("key"), _c.id), names, sort_by, descending, strategy, start)
+    return found.order_by(*order)
 
 
 @cache

@@ -13,7 +13,6 @@ import pytest
 from tests.cli.conftest import Trellis
 from tests.program import running
 from tests.service_process import environment
-from tests.wait import wait_until
 from trellis.cli.backup.schedule import Schedule, claim_folder, make_one, run_schedule
 from trellis.cli.terminal import Failure
 from trellis.settings import Settings
@@ -157,16 +156,13 @@ def test_a_folder_that_cannot_be_claimed_is_tried_again_at_each_copy(
 ) -> None:
     folder = tmp_path / "copies"
     folder.touch()  # not a folder yet
-    waits = iter((False, True))
 
-    class Clock:
-        def wait(self, _seconds: float) -> bool:
-            if folder.is_file():
-                folder.unlink()
-            return next(waits)
+    def wait_or_end(_seconds: float) -> None:
+        if not folder.is_file():
+            raise KeyboardInterrupt
+        folder.unlink()
 
-    monkeypatch.setattr("trellis.cli.backup.schedule.threading", SimpleNamespace(Event=Clock))
-    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("trellis.cli.backup.schedule.time", SimpleNamespace(sleep=wait_or_end))
     caplog.set_level("INFO")
     run_schedule(Schedule(folder, timedelta(hours=1), 1), tmp_path / "trellis.db", lambda target: target.touch())
     assert [message.split(":")[0].split(" to ")[0] for message in caplog.messages[1:]] == [
@@ -247,10 +243,11 @@ def test_a_time_that_cannot_be_meant_is_a_sentence(trellis: Trellis, every: str)
 def test_it_copies_at_once_and_ends_when_it_is_told_to(settings: Settings, tmp_path: Path) -> None:
     command = (sys.executable, "-m", "trellis", "backup", "copies", "--every", "1d")
     with running(command, cwd=tmp_path, env=environment(settings), stderr=subprocess.PIPE, text=True) as process:
-        wait_until(lambda: list(tmp_path.glob("copies/*.db")))
+        assert process.stderr is not None
+        assert any("Copied the database to copies/trellis-" in line for line in process.stderr)
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert "Copied the database to copies/trellis-" in told
+    assert told.endswith(" Trellis has stopped.\n")
     (copy,) = tmp_path.glob("copies/*.db")
     verify(copy)

@@ -1,6 +1,7 @@
 """Output of results, messages and progress."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -160,6 +161,19 @@ def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]], colours
     lines.insert(1, ["-" * width for width in widths])
     for line in lines:
         show_document("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n")
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Let the signals of `timeout` and of a closed terminal end what runs inside as Ctrl-C does, so that no half is left."""
+    changed = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]  # not `nohup`'s
+    for number in changed:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
 
 
 # --- progress -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from trellis.cli.backup.schedule import DRAFT, Schedule, rename_new, run_schedule
 from trellis.cli.community import act, community, explaining, require_other_names
-from trellis.cli.terminal import MISUSED, Failure, make_app, progress_of, show
+from trellis.cli.terminal import MISUSED, Failure, interrupted_by_signals, make_app, progress_of, show
 from trellis.compose import compose
 from trellis.logs import configure_logs
 from trellis.settings import Settings
@@ -94,11 +94,12 @@ def _copy_once(settings: Settings, source: Path, file: Path) -> None:
         if os.path.lexists(file):
             raise FileExistsError
         draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}{DRAFT}")
-        copy_database(settings, source, draft, file)
-        try:
-            rename_new(draft, file)
-        finally:
-            draft.unlink(missing_ok=True)
+        with interrupted_by_signals():
+            try:
+                copy_database(settings, source, draft, file)
+                rename_new(draft, file)
+            finally:
+                draft.unlink(missing_ok=True)
 
 
 def copy_database(settings: Settings, source: Path, target: Path, named: Path | None = None) -> None:
@@ -133,7 +134,7 @@ def restore_backup(file: Copy) -> None:
     with explaining(of_copy):
         if not file.is_file():
             raise Failure(f"There is no file {file}.")
-    with explaining(of_copy), _explaining_files(database):
+    with explaining(of_copy), _explaining_files(database), interrupted_by_signals():
         try:
             with progress_of("Copying pages") as progress, prepare_restore(settings, database, file, progress) as candidate:
                 problems = _count_problems(candidate.settings)

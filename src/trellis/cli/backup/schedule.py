@@ -5,8 +5,7 @@ import logging
 import os
 import re
 import secrets
-import signal
-import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from errno import EEXIST
 from pathlib import Path
 from typing import Final
 
-from trellis.cli.terminal import Failure
+from trellis.cli.terminal import Failure, interrupted_by_signals
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +35,8 @@ class Schedule:
 def run_schedule(schedule: Schedule, database: Path, copy: Callable[[Path], None]) -> None:
     """Make copies of a database until SIGTERM or SIGINT. A copy that fails is logged, and the next one is made when it is due.
 
-    Raises Failure if the folder has the copies of another database.
+    A copy that is being made when the signal comes is removed: to complete it may take longer than a supervisor waits. Raises
+    Failure if the folder has the copies of another database.
     """
 
     def copy_to_own(target: Path) -> None:
@@ -45,15 +45,12 @@ def run_schedule(schedule: Schedule, database: Path, copy: Callable[[Path], None
 
     with suppress(OSError):  # logged with the copy, which fails as well
         claim_folder(schedule.folder, database)
-    over = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: over.set())
     log.info("A copy every %s in %s; the newest %d are kept. Send SIGTERM to stop.", schedule.every, schedule.folder, schedule.keep)
-    while True:
-        make_one(schedule, copy_to_own, datetime.now(UTC))
-        if over.wait(schedule.every.total_seconds()):
-            log.info("Trellis has stopped.")
-            return
+    with suppress(KeyboardInterrupt), interrupted_by_signals():
+        while True:
+            make_one(schedule, copy_to_own, datetime.now(UTC))
+            time.sleep(schedule.every.total_seconds())
+    log.info("Trellis has stopped.")
 
 
 def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> None:

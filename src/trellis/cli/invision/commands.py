@@ -4,9 +4,8 @@ import math
 import os
 import re
 import shlex
-import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -15,7 +14,7 @@ import typer
 from trellis.cli.community import act, community, require_other_names
 from trellis.cli.invision.key import read_key
 from trellis.cli.structure import export, write_whole
-from trellis.cli.terminal import Failure, make_app, progress_at_terminal, say, show
+from trellis.cli.terminal import Failure, interrupted_by_signals, make_app, progress_at_terminal, say, show
 from trellis.core.kind import NodeKind
 from trellis.invision import (
     Answers,
@@ -255,23 +254,10 @@ class _Pace(NamedTuple):
 
 def _write_folder(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
     try:
-        with _interrupted_by_signals():
+        with interrupted_by_signals():
             return write_saved(folder, answers)
     except OSError as error:
         raise Failure(f"{folder} could not be written: {error.strerror or error}.") from None
-
-
-@contextmanager
-def _interrupted_by_signals() -> Iterator[None]:
-    """Let the signals of `timeout` and of a closed terminal end the command as Ctrl-C does: half a folder is removed."""
-    changed = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]  # not `nohup`'s
-    for number in changed:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number in changed:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _show(report: Report, output: Path, files: Sequence[Path]) -> None:

@@ -52,6 +52,7 @@ def backup(source: Path, target: Path, progress: Progress = lambda _done, _all: 
 def verify(file: Path) -> None:
     """Read a whole database, including its indexes. Raises Damaged, or sqlite.Error if the database cannot be read at all."""
     with closing(sqlite.connect(file)) as connection:
+        sqlite.call_often(connection, lambda: None)  # Ctrl-C ends a statement only while Python runs something
         found = [str(row[0]) for row in _integrity(connection)]
     if found != ["ok"]:
         raise Damaged("; ".join(found))

@@ -1,11 +1,15 @@
 """`trellis keys`."""
 
 import re
+import sys
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Trellis, TrellisJson
 from tests.community import GRANTABLE, grantable
+from tests.wait import wait_until
+from trellis.cli.community import list_all
 
 FORM = re.compile(r"trl_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
 
@@ -259,3 +263,18 @@ def test_what_names_no_key_is_refused_without_a_secret(trellis: Trellis) -> None
     assert "There is no key 'trl_abcdefgh_[hidden]'. `trellis keys list` lists all keys" in refused.stderr
     assert "x" * 38 not in refused.output
     assert trellis("keys", "pause", " ").exit_code == 2
+
+
+def test_a_list_that_takes_long_shows_progress_beside_the_output(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    trellis("keys", "create", "Sync", "--grant", "forums.list")
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+
+    def list_slowly(*arguments: Any) -> list[dict[str, Any]]:
+        said: Any = sys.stderr.buffer  # in memory: it is that of Typer's runner
+        wait_until(said.getvalue)
+        return list_all(*arguments)
+
+    monkeypatch.setattr("trellis.cli.keys.list_all", list_slowly)
+    result = trellis("keys", "list")
+    assert re.fullmatch(r"Reading keys: \d+ s so far\n", result.stderr)
+    assert "Sync" in result.stdout

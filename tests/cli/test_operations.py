@@ -248,7 +248,7 @@ def test_a_slow_run_shows_its_progress_beside_the_output(
     assert orjson.loads(read.stdout) == seen
     assert re.fullmatch(r"Running forums.get: \d+ s so far\n", read.stderr)
     assert delete.stdout == "null\n"
-    assert delete.stderr == "Running forums.delete: 4 of 4\n"
+    assert delete.stderr == "Running forums.delete: 4 of 4, finishing\n"
 
 
 def test_what_is_interrupted_is_not_done_after_all(gate: Gate, run: Run, settings: Settings, tmp_path: Path) -> None:

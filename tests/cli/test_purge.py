@@ -1,16 +1,20 @@
 """`trellis purge`."""
 
+import re
+import sys
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Trellis
 from tests.fixture_types import Run
+from tests.wait import wait_until
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.sentences import say
-from trellis.store import events, moments, requests
+from trellis.store import events, moments, proposals, requests
 from trellis.store.engine import Transaction
 from trellis.store.requests import Request
 
@@ -51,3 +55,19 @@ def test_what_cannot_be_deleted_is_said(trellis: Trellis, monkeypatch: pytest.Mo
     result = trellis("purge")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "These could not be deleted: proposals. The rest of what was past its retention time is gone.\n"
+
+
+def test_what_takes_long_is_told(gate: Gate, trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate.store.write(lambda tx: moments.record(tx, moments.PURGE, 0)).result(30)
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+    delete = proposals.purge
+
+    def delete_slowly(*arguments: Any) -> int:
+        said: Any = sys.stderr.buffer  # in memory: it is that of Typer's runner
+        wait_until(said.getvalue)
+        return delete(*arguments)
+
+    monkeypatch.setattr("trellis.store.proposals.purge", delete_slowly)
+    result = trellis("purge")
+    assert result.exit_code == 0
+    assert re.fullmatch(r"Deleting: \d+ s so far\n", result.stderr)

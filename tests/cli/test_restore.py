@@ -138,7 +138,7 @@ def test_a_slow_undo_shows_its_progress_beside_the_output(
     result = trellis("restore", seq, "--json")
 
     assert orjson.loads(result.stdout)["restored"]["count"] == 4
-    assert result.stderr == f"Undoing event {seq}: 4 of 4\n"
+    assert result.stderr == f"Undoing event {seq}: 4 of 4, finishing\n"
 
 
 def test_a_change_set_is_undone(trellis: Trellis, trellis_json: TrellisJson, run: Run, events: Events) -> None:

@@ -1,8 +1,8 @@
 """Output with Rich at a terminal: tables, coloured JSON and the progress bar."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
 
 from rich import progress as bars
 from rich.box import SIMPLE_HEAD
@@ -12,6 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 _FRAME: Final = 0.1  # seconds between updates of the bar
+
+
+class Progress(Protocol):
+    """How much is done and the total, or None before anything is known. As a text, it says so."""
+
+    since: float
+    far: tuple[int, int] | None
 
 
 def draw_json(text: str) -> None:
@@ -29,8 +36,8 @@ def draw_table(columns: Iterable[str], rows: Iterable[Iterable[str]], colours: S
     Console(highlight=False).print(table)
 
 
-def draw_progress(what: str, since: float, look: Callable[[], tuple[int, int] | None], over: threading.Event) -> None:
-    """Show a bar on stderr until `over` is set. `look` returns how much is done and the total; without these the bar pulses."""
+def draw_progress(what: str, progress: Progress, over: threading.Event) -> None:
+    """Show a bar on stderr until `over` is set. Before it is known how much is done, the bar pulses."""
     columns = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),
@@ -39,7 +46,7 @@ def draw_progress(what: str, since: float, look: Callable[[], tuple[int, int] | 
     )
     with bars.Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as shown:
         task = shown.add_task(escape(what), total=None, told="")
-        shown.tasks[0].start_time = since
+        shown.tasks[0].start_time = progress.since
         while not over.wait(_FRAME):
-            if (far := look()) is not None:
-                shown.update(task, completed=far[0], total=far[1], told=f"{far[0]:,} of {far[1]:,}")
+            if (far := progress.far) is not None:
+                shown.update(task, completed=far[0], total=far[1], told=str(progress))

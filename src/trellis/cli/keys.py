@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from trellis.cli.community import OneKey, act, community, find_key, list_all
-from trellis.cli.terminal import MISUSED, Failure, Json, make_app, refuse_empty, say, show, show_json, show_table
+from trellis.cli.terminal import MISUSED, Failure, Json, make_app, progress_of, refuse_empty, say, show, show_json, show_table
 from trellis.core.bounds import PROPOSE
 from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.keys import PRESETS, describe_bounds
@@ -115,7 +115,7 @@ def create(
 @app.command("list")
 def list_keys(json: Json = False) -> None:
     """List all keys, including revoked ones."""
-    with community(Settings.load()) as gate:
+    with community(Settings.load()) as gate, progress_of("Reading keys"):
         keys = list_all(gate, "keys.list")
     if json:
         show_json(keys)

@@ -212,7 +212,10 @@ class Progress:
         self.far = (done, total)
 
     def __str__(self) -> str:
-        return "" if self.far is None else f"{self.far[0]:,} of {self.far[1]:,}"
+        if self.far is None:
+            return ""
+        done, total = self.far
+        return f"{done:,} of {total:,}" + (", finishing" if done >= total else "")  # a copy is verified, a change committed
 
 
 def _show(what: str, progress: Progress, over: threading.Event) -> None:
@@ -221,7 +224,7 @@ def _show(what: str, progress: Progress, over: threading.Event) -> None:
     if sys.stderr.isatty():
         from trellis.cli.drawing import draw_progress  # noqa: PLC0415  # start-up time: Rich is slow to load
 
-        draw_progress(what, progress.since, lambda: progress.far, over)
+        draw_progress(what, progress, over)
         return
     while True:
         sys.stderr.write(f"{what}: {progress if progress.far else f'{time.monotonic() - progress.since:.0f} s so far'}\n")

@@ -5,7 +5,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -136,7 +136,9 @@ def restore_backup(file: Copy) -> None:
             raise Failure(f"There is no file {file}.")
     with explaining(of_copy), _explaining_files(database), interrupted_by_signals():
         try:
-            with progress_of("Copying pages") as progress, prepare_restore(settings, database, file, progress) as candidate:
+            with ExitStack() as preparing:
+                with progress_of("Copying pages") as progress:
+                    candidate = preparing.enter_context(prepare_restore(settings, database, file, progress))
                 problems = _count_problems(candidate.settings)
                 aside = candidate.put_in_place()
         except Damaged as damage:
@@ -158,8 +160,8 @@ def _sqlite_file(settings: Settings, does: str, instead: str) -> Path:
 
 
 def _count_problems(settings: Settings) -> int:
-    with community(settings) as gate:
-        return int(act(gate, "check.list").value["count"])
+    with community(settings) as gate, progress_of("Checking") as progress:
+        return int(act(gate, "check.list", progress=progress).value["count"])
 
 
 @contextmanager

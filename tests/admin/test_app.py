@@ -86,7 +86,7 @@ def test_a_stale_form_is_shown_again_with_what_was_typed(admin: Visitor, mira: i
     response = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN}, csrf="0" * 64)
     assert response.status_code == 400
     assert 'value="Mira Holm-Berg"' in response.text
-    assert "open for so long" in page_text(response)
+    assert "Mira Holm has signed in since this form was opened. Nothing has been changed yet." in page_text(response)
     assert events() == before
     again = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN})
     assert again.status_code == 303
@@ -125,7 +125,7 @@ def test_a_stale_form_that_is_too_long_to_be_kept_is_not_said_to_be_there(admin:
     assert find_form(few, "/proposals").all("proposal") == [str(n) for n in range(1, 10)]
     assert many.status_code == 412
     assert "What you typed is still here" not in page_text(many)
-    assert "it is too long to be kept. Nothing has been changed: go back" in page_text(many)
+    assert "Nothing has been changed. What you typed is too long to be kept: go back" in page_text(many)
 
 
 def test_what_was_too_long_to_be_kept_is_not_said_to_be_there(admin: Visitor, clock: Clock) -> None:

@@ -43,7 +43,7 @@ from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
 from trellis.openid import Provider
-from trellis.sentences import say
+from trellis.sentences import mark, say
 from trellis.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -52,9 +52,8 @@ log = logging.getLogger(__name__)
 _MAX_PATH: Final = 1000  # characters; no page has a longer path, and Python does not convert numbers of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # parameters that select an older part of a list, to which nothing is added
 _LOST: Final = say("What you typed was too long to be kept: enter it again afterwards.")
-_LOST_WITH_SESSION: Final = say(
-    "This form belongs to an earlier session because it was open for so long, and it is too long to be kept. Nothing has been "
-    "changed: go back, reload the page and enter it again."
+_LOST_WITH_SESSION: Final = mark(
+    "{why} Nothing has been changed. What you typed is too long to be kept: go back, reload the page and enter it again."
 )
 _STALE_PAGE: Final = say("This page belongs to an earlier session. Nothing was changed. Reload the page and try again.")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
@@ -317,7 +316,7 @@ class Panel:
 
     def _resend(self, request: PageRequest, stale: StaleForm) -> Response:
         if request.form.is_too_large_to_carry:
-            return self._refusal(request, Refused(stale.message, _LOST_WITH_SESSION))
+            return self._refusal(request, Refused(stale.message, say(_LOST_WITH_SESSION, why=stale.why)))
         title, carried = say("Send it again"), request.form.carried()
         return show_kept_form(request, title, request.path, carried, stale.detail, with_token=True, status=409)
 

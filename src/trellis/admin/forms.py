@@ -143,9 +143,7 @@ class Form:
         if isinstance(refused, StaleForm):
             self.faults = ()
             if _SECRET.issuperset(map(self.widget, self.fields)):
-                self.title = say(
-                    "This form was open for too long, and passwords are not kept. Nothing has been changed yet: enter them again."
-                )
+                self.title = say("{why} Nothing has been changed yet. Passwords are not kept: enter them again.", why=refused.why)
         return self._rebuild_controls()
 
     def add_fault(self, name: str, detail: str) -> Self:

@@ -318,7 +318,7 @@ class PageRequest:
     def require_fresh_form(self) -> None:
         """Refuse a stale form, and a request that is not a POST. Raises StaleForm. `perform` and `write` do this by themselves."""
         if self.stale or self.http.method != "POST":
-            raise StaleForm
+            raise StaleForm(None if self.me is None else self.me.name)
 
     # --- responses ------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import orjson
 
 from trellis.admin.times import EXACT, Clock
-from trellis.core.fields import parse_whole_number
+from trellis.core.fields import isolate, parse_whole_number
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -40,16 +40,19 @@ def find_last_page(query: Mapping[str, str], shown: Mapping[str, Any]) -> str | 
 
 
 class StaleForm(Refused):
-    """A form whose token does not match its session. Nothing was changed."""
+    """A form whose token does not match its session. Nothing was changed.
 
-    def __init__(self) -> None:
-        super().__init__(
-            "PRECONDITION_FAILED",
-            say(
-                "This form belongs to an earlier session because it was open for so long. Nothing has been changed yet. What you "
-                "typed is still here: check it and send it again."
-            ),
+    `why` names whoever is signed in now: somebody else may have signed in in another tab since the form was opened.
+    """
+
+    def __init__(self, name: str | None) -> None:
+        self.why = (
+            say("This form was open for too long.")
+            if name is None
+            else say("{name} has signed in since this form was opened.", name=isolate(name))
         )
+        detail = say("{why} Nothing has been changed yet. What you typed is still here: check it and send it again.", why=self.why)
+        super().__init__("PRECONDITION_FAILED", detail)
 
 
 class SentBefore(Refused):

@@ -244,7 +244,7 @@ def test_a_stale_form_makes_nothing_and_keeps_the_ticks(admin: Visitor, events: 
     before = events()
     page = admin.post("/keys/new", _form(admin), csrf="0" * 64)
     assert page.status_code == 400
-    assert "open for so long" in page_text(page)
+    assert "signed in since this form was opened" in page_text(page)
     assert re.search(r'value="forums.create"[^>]* checked', page.text)
     assert events() == before
 

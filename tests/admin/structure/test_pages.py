@@ -315,7 +315,7 @@ def test_a_stale_form_plans_nothing_and_keeps_the_document(admin: Visitor) -> No
     form = document_form(admin.get("/structure"))
     response = admin.post("/structure", form.filled(document=GARDEN, _action="plan"), csrf="0" * 64)
     assert response.status_code == 400
-    assert "open for so long" in page_text(response)
+    assert "signed in since this form was opened" in page_text(response)
     assert document_form(response)["document"] == GARDEN
 
 

@@ -14,7 +14,7 @@ from trellis.admin.keys.form import build_reason_form, press_button, pressed_but
 from trellis.admin.keys.grants import Grid
 from trellis.admin.many import FROM, IDS, Plan, Write, find_done, find_way_back, settle
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import ACTION, StaleForm, Submitted
+from trellis.admin.submitted import ACTION, Submitted
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS, tidy_reason
 from trellis.core.version import compute_version
 from trellis.core.webhooks import MOST as MOST_WEBHOOKS
@@ -149,8 +149,7 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
     found = (await request.fetch("keys.list", {"ids": ids[:MOST], "perPage": MOST}))["results"]
     keys = [key for key in found if key["state"] != "revoked"]
     if not keys or len(ids) > MOST:
-        if request.stale:
-            raise StaleForm
+        request.require_fresh_form()
         return request.redirect(back, _find_objection(ids, found), "note")
     sent = request.form.get(ACTION, "")
     is_planned = pressed_button(request.form) is None and (sent in {"plan", "do"} or not action.asks)

@@ -9,7 +9,6 @@ from trellis.admin.forms import read_ids, split_values
 from trellis.admin.many.plan import FROM, Bodies, Plan, find_done, find_way_back, plan_batch, settle
 from trellis.admin.nodes import describe_state, fetch_groups
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import StaleForm
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE
@@ -30,8 +29,7 @@ async def run(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) ->
     about = next((one for one in request.kinds if one.name == form.get("kind", "") and one.options), None)
     back = find_way_back(request, f"/{kind.name}/{group['id']}/access")
     if about is None:
-        if request.stale:
-            raise StaleForm
+        request.require_fresh_form()
         return request.redirect(back)
 
     def describe(count: int) -> str:

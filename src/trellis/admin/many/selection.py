@@ -12,7 +12,7 @@ from trellis.admin.many.actions import ACTIONS, Action, build_fields
 from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_batch, settle, tell_limit
 from trellis.admin.nodes import Picker, build_picker, fetch_groups, has_new_search
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import ACTION, StaleForm
+from trellis.admin.submitted import ACTION
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
@@ -61,8 +61,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         return request.redirect(back, tell_limit(kind), "note")
     chosen = await _select(action, kind, request, ids)
     if not chosen.records:
-        if request.stale:
-            raise StaleForm
+        request.require_fresh_form()
         message = (
             say("{kept} is built in and cannot be deleted.", kept=isolate(chosen.kept[0]))
             if chosen.kept

@@ -13,7 +13,6 @@ from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import StaleForm
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
@@ -72,7 +71,7 @@ async def show(
 async def redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
     """Redirect from a node that does not exist (any more) to where it was, and say so."""
     if request.stale:
-        raise StaleForm
+        request.require_fresh_form()
     last = await fetch_last_event(request, kind.name, request.number("id")) if request.form else None
     if last is not None and last["after"] is None and request.actor.is_named(last["actor"]):  # the same form was sent twice
         told = say("{name} was deleted.", name=isolate(last["before"]["name"]))

@@ -67,6 +67,10 @@ class Allowed:
         target = int(number) if number and number.isdecimal() and len(number) < 20 else None
         return all(self.may(request, name, target) for name in needs)
 
+    def is_page(self, path: str) -> bool:
+        """Return whether there is a page at an address, given without /admin, that can be opened without sending a form."""
+        return self._find("GET", _clean(path))[0] is not None
+
     def asks_whose(self, path: str, method: str) -> bool:
         """Return whether it matters whose record an address is about: everybody may run some operations on their own account."""
         return not OWN.isdisjoint(self._find(method, _clean(path))[1])

@@ -193,6 +193,7 @@ class View:
             "flash": request.take_flash(),
             "now": request.now,
             "here": _find_here(request),
+            "returns": self._find_return(request),
             "clock": request.clock,
             "language": request.language,
             "languages": list_languages(),
@@ -222,6 +223,11 @@ class View:
     def may_open(self, request: PageRequest, path: str) -> bool:
         """Return whether the administrator may open the page at an address, given without /admin."""
         return self._allowed.may_open(request, path)
+
+    def _find_return(self, request: PageRequest) -> str:
+        """Return the address to which *Back* leads when somebody continues from the answer to a form; "" if there is none."""
+        is_answer = request.http.method == "POST" and redact_keys(request.path) == request.path
+        return request.path if is_answer and self._allowed.is_page(request.path.removeprefix(PREFIX)) else ""
 
     def menu_of(self, request: PageRequest) -> list[tuple[str, list[MenuEntry]]]:
         """Return the menu with only the entries whose pages the administrator may open."""

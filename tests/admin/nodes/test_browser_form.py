@@ -1,7 +1,7 @@
 """A node's form in a real Chromium: what counts with the kind of forum, and the preview of HTML, also without scripts; and axe."""
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LetIn
 from tests.browser import faults, list_complaints, opened, wait_until_drawn
@@ -62,6 +62,33 @@ def test_a_preview_that_there_is_none_of_says_why(chrome: Browser, let_in: LetIn
     expect(page.locator("[data-message]")).to_contain_text("No preview available. You are signed out.")
     expect(page.get_by_label("Description")).to_have_value(HTML)
     context.close()
+
+
+@pytest.mark.parametrize("leave", ["by saving", "by a link", "by the palette"])
+def test_back_leads_to_a_form_that_was_refused_and_not_to_an_error_of_the_browser(page: Page, run: Run, leave: str) -> None:
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto("/admin/forums/new")
+    page.get_by_label("Name", exact=True).fill(" ")
+    page.get_by_label("Description", exact=True).fill("Typed once")
+    page.get_by_role("button", name="Create the forum").last.click()
+    page.locator("#form-faults").wait_for()
+    if leave == "by saving":
+        page.get_by_label("Name", exact=True).fill("Garden")
+        page.get_by_role("button", name="Create the forum").last.click()
+        page.get_by_text("Garden was created.").wait_for()
+    elif leave == "by a link":
+        page.get_by_role("link", name="Calendars").first.click()
+        page.get_by_role("heading", name="Calendars").wait_for()
+    else:
+        page.keyboard.press("Control+k")
+        page.keyboard.type("calendars")
+        page.get_by_role("option", name="Calendars").first.wait_for()
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Calendars").wait_for()
+    page.go_back()
+    expect(page.get_by_role("heading", name="New forum")).to_be_visible()
+    expect(page.get_by_label("Description", exact=True)).to_have_value("Typed once")
+    assert run("forums.list")["totalResults"] == (1 if leave == "by saving" else 0)
 
 
 def test_after_the_back_button_the_form_shows_what_it_sends(

@@ -4,6 +4,7 @@ import { many, t } from "./language.js";
 import { askPage, attempt } from "./requests.js";
 import { say } from "./messages.js";
 import { whenReleased } from "./pressing.js";
+import { replaceAnswer } from "./returning.js";
 import { ALONE, isAlone } from "./single.js";
 
 const TYPING = 120; // ms from the last letter to the request
@@ -195,6 +196,7 @@ function choose(state, option, isNewTab) {
   } else if (isNewTab) window.open(option.dataset.to, "_blank", "noopener");
   else {
     state.dialog.close();
+    replaceAnswer();
     location.assign(option.dataset.to);
   }
 }

@@ -1,8 +1,25 @@
-// Keeps *Back* usable. The browser can show the answer to a form again only by sending the form again, which it asks about. So when
-// somebody continues from the preview of a change, the preview's entry in the history is replaced by the page that it returns to.
+// Keeps *Back* usable. The browser can show the answer to a form again only by sending the form again, which it asks about, or shows an
+// error. So when somebody continues from such an answer, its entry in the history is replaced by a page that can be opened: by what the
+// form that they send returns to (data-returns), such as the list before a preview, or by the empty form (on the body).
+export function replaceAnswer({ returns } = document.body.dataset) {
+  if (!returns) return;
+  history.replaceState(history.state, "", returns);
+  // The browser restores what was typed, as far as it differs from what the page came with: the answer came with all of it.
+  for (const control of document.querySelectorAll("[data-typed] :is(input, textarea)")) {
+    if (["hidden", "checkbox", "radio", "file"].includes(control.type)) continue;
+    const { value } = control;
+    control.defaultValue = "";
+    control.value = value;
+  }
+}
+
 export function returning() {
-  document.addEventListener("submit", (event) => {
-    const address = event.target.dataset.returns;
-    if (address && !event.defaultPrevented) history.replaceState(history.state, "", address);
+  document.addEventListener("submit", ({ defaultPrevented, target }) => {
+    if (!defaultPrevented) replaceAnswer("returns" in target.dataset ? target.dataset : undefined);
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]:not([target], [download])");
+    const isAside = event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+    if (link && !isAside && !link.getAttribute("href").startsWith("#")) replaceAnswer();
   });
 }

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -480,9 +481,26 @@ def test_a_key_is_revoked_with_a_reason(admin: Visitor, key: MakeKey, gate: Gate
     assert admin.get("/keys/1/edit").status_code == 303
     admin.sign_in()  # rotating asks for the password
     before = events()
-    for path, values in (("edit", edited), ("rotate", {"overlapDays": "0"}), ("revoke", {"reason": ""})):
-        refused = admin.post(f"/keys/1/{path}", values)
-        assert (refused.status_code, "was revoked at" in page_text(refused)) == (400, True), path
+    refused = admin.post("/keys/1/edit", edited)
+    assert (refused.status_code, "was revoked at" in page_text(refused)) == (400, True)
+    assert events() == before
+
+
+@pytest.mark.parametrize("action", ["rotate", "revoke", "pause", "resume"])
+def test_a_key_that_was_revoked_while_a_page_of_it_was_open_is_offered_nothing(
+    admin: Visitor, key: MakeKey, run: Run, events: Events, action: str
+) -> None:
+    key(["forums.list"])
+    admin.sign_in()  # rotating asks for the password
+    if action == "resume":
+        run("keys.pause", 1)
+    form = find_form(admin.get(f"/keys/1/{action}"), "")
+    run("keys.revoke", 1)
+    before = events()
+    for ask in (partial(admin.post, f"/keys/1/{action}", form.filled()), partial(admin.get, f"/keys/1/{action}")):
+        response = ask()
+        assert (response.status_code, response.headers["location"]) == (303, "/admin/keys/1")
+        assert "This key has already been revoked. Create a new one." in page_text(admin.get("/keys/1"))
     assert events() == before
 
 

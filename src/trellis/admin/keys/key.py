@@ -267,6 +267,11 @@ def _overlap_form(typed: Submitted | None) -> Form:
     return Form((OVERLAP,), typed, choices={name: _DAYS}, labels={name: say("The old key expires")}, help={name: note})
 
 
+def _find_objection(key: Mapping[str, Any]) -> str:
+    """Return why there is nothing to confirm: somebody may have revoked the key while its page was open. "" if there is."""
+    return say("This key has already been revoked. Create a new one.") if key["state"] == "revoked" else ""
+
+
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
     """Return the key with the webhooks that it has made and that are on."""
     return {**await _fetch(request), "webhooks": await fetch_made_webhooks(request, "key", request.number("id"))}
@@ -282,6 +287,7 @@ _ROTATE: Final = Confirmation(
     build_form=_overlap_form,
     confirms=True,
     respond=lambda request, _, result: show_secret(request, result.value, "rotated"),
+    find_objection=_find_objection,
 )
 _REVOKE: Final = Confirmation(
     section=_SECTION,
@@ -297,6 +303,7 @@ _REVOKE: Final = Confirmation(
         keeps=(say("Keep its webhooks on"), say("The webhooks continue to send events to the addresses set by the key.")),
     ),
     tell=lambda _, __: say("The key is revoked permanently. Its requests are refused from now on."),
+    find_objection=_find_objection,
 )
 
 _PAUSE: Final = Confirmation(
@@ -310,6 +317,7 @@ _PAUSE: Final = Confirmation(
     build_form=partial(build_reason_form, (WHY_PAUSED,)),
     tell=lambda _, __: say("The key is paused. Its requests are refused from now on."),
     is_undone=True,
+    find_objection=_find_objection,
 )
 _RESUME: Final = Confirmation(
     section=_SECTION,
@@ -321,6 +329,7 @@ _RESUME: Final = Confirmation(
     confirms=True,
     tell=lambda _, __: say("The key may be used again."),
     is_undone=True,
+    find_objection=_find_objection,
 )
 
 PAGES: Final = (

@@ -322,3 +322,13 @@ def test_a_long_message_fits_into_a_cookie_and_is_shown(
     shown = re.search(rf"{letter}{{100,}}", page_text(admin.get("/forums")))
     assert shown is not None
     assert "\N{REPLACEMENT CHARACTER}" not in page_text(admin.get("/forums"))
+
+
+def test_what_a_browser_without_its_cookies_sends_is_not_said_to_be_kept(visitor: MakeVisitor, mira: int) -> None:
+    """As from a tab that the browser has opened again after it was closed: nothing is read before the visitor is known."""
+    browser = visitor()
+    lost = browser.post("/forums/new", {"name": "Typed", "_action": "save"})
+    assert lost.status_code == 401
+    assert "What you typed could not be kept: enter it again afterwards." in page_text(lost)
+    after = browser.post("/sign-in", find_form(lost, "/sign-in").filled(login=LOGIN, password=PASSWORD))
+    assert (after.status_code, after.headers["location"]) == (303, "/admin/forums/new")

@@ -52,6 +52,7 @@ log = logging.getLogger(__name__)
 _MAX_PATH: Final = 1000  # characters; no page has a longer path, and Python does not convert numbers of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # parameters that select an older part of a list, to which nothing is added
 _LOST: Final = say("What you typed was too long to be kept: enter it again afterwards.")
+_UNREAD: Final = say("What you typed could not be kept: enter it again afterwards.")
 _LOST_WITH_SESSION: Final = mark(
     "{why} Nothing has been changed. What you typed is too long to be kept: go back, reload the page and enter it again."
 )
@@ -274,8 +275,10 @@ class Panel:
             back = "" if request.path == PREFIX else f"?next={quote(redact_keys(request.path), safe='/')}"
             return RedirectResponse(f"{PREFIX}{SIGN_IN}{back}", 303)
         carried = request.form.carried()
-        is_lost = request.form.is_too_large_to_carry
-        then = say("What you typed is kept.") if carried else _LOST if is_lost else say("Then you can continue where you left off.")
+        is_unread = not request.form.size  # this browser has lost its cookies, and forms of unknown visitors are not read
+        is_lost = is_unread or request.form.is_too_large_to_carry
+        lost = _UNREAD if is_unread else _LOST
+        then = say("What you typed is kept.") if carried else lost if is_lost else say("Then you can continue where you left off.")
         return request.page(
             "sign_in.html",
             status=401,

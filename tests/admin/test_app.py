@@ -28,6 +28,7 @@ _CLOSED = [page for page in PAGES if not page.open]
 _WRITES = [page for page in PAGES if page.method == "POST"]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # a session is looked for in one way for all pages
 def test_no_page_answers_without_a_session(visitor: MakeVisitor, mira: int, events: Events) -> None:
     before = events()
     somebody = visitor()
@@ -45,6 +46,7 @@ def test_no_page_answers_without_a_session(visitor: MakeVisitor, mira: int, even
     assert len(_CLOSED) >= 15
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # the token is checked before a page asks the database
 def test_no_write_without_the_sessions_token(admin: Visitor, mira: int, events: Events) -> None:
     before = events()
     values = {"login": LOGIN, "password": "a good new password", "name": "X", "currentPassword": PASSWORD}
@@ -56,6 +58,7 @@ def test_no_write_without_the_sessions_token(admin: Visitor, mira: int, events: 
     assert len(_WRITES) >= 10
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is refused before the database is asked
 def test_no_write_from_another_site(admin: Visitor, events: Events) -> None:
     before = events()
     others = ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "https://evil.example"})
@@ -64,6 +67,7 @@ def test_no_write_from_another_site(admin: Visitor, events: Events) -> None:
     assert events() == before
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # what a page shows of it is the same
 def test_every_answer_has_the_headers_and_no_inline_scripts_or_styles(admin: Visitor, visitor: MakeVisitor) -> None:
     static = re.search(r'/admin(/static/[^"]+\.css)', admin.get("").text)
     assert static is not None
@@ -162,6 +166,7 @@ def test_what_was_too_long_to_be_kept_while_the_password_was_asked_for_is_not_se
     assert back.headers["location"] == "/admin/webhooks/new", page_text(back)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is refused while it is read
 def test_a_form_larger_than_a_mebibyte_is_refused_in_the_layout(admin: Visitor, mira: int, events: Events) -> None:
     before = events()
     response = admin.post(f"/administrators/{mira}", {"name": "x" * 5_000_000})
@@ -178,6 +183,7 @@ def test_a_field_that_is_not_on_the_form_is_refused(admin: Visitor, mira: int, e
     assert events() == before
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is refused before it is read
 def test_another_content_type_is_refused(admin: Visitor, mira: int) -> None:
     response = admin.client.post(f"/admin/administrators/{mira}", json={"name": "M"}, follow_redirects=False)
     assert response.status_code == 415
@@ -259,6 +265,7 @@ _UNKNOWN: Final[tuple[dict[str, str], ...]] = (  # cookies
 )
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # whoever is not known is so to both
 def test_no_body_is_read_of_somebody_who_is_not_known(visitor: MakeVisitor, mira: int) -> None:
     sender = Sender(visitor().client)
     for page, cookies in spread(_WRITES, _UNKNOWN):
@@ -268,6 +275,7 @@ def test_no_body_is_read_of_somebody_who_is_not_known(visitor: MakeVisitor, mira
         assert sender.read == 0, (page, cookies)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # they are refused while they are read
 def test_a_visitor_and_an_administrator_send_a_limited_number_of_fields(visitor: MakeVisitor, admin: Visitor, mira: int) -> None:
     somebody = visitor()
     token, session = visitor_token(somebody), str(admin.client.cookies["trellis_session"])
@@ -297,6 +305,7 @@ def test_a_token_is_the_services_own_and_stays_when_somebody_else_changes_a_pass
     assert somebody.post("/sign-in", {"login": LOGIN, "password": "another good password"}).status_code == 303
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # they are refused before the database is asked
 def test_cookies_and_parameters_of_a_visitor_are_not_taken_apart(visitor: MakeVisitor, mira: int) -> None:
     somebody = visitor()
     many = somebody.get("/sign-in", headers={"Cookie": "a=1; " * 12_000})

@@ -227,16 +227,16 @@ def window(chrome: Browser, service: Service) -> Iterator[BrowserContext]:
 
 
 class LetIn(Protocol):
-    """Gives a window somebody's session: `let_in(page)` Mira's, `let_in(page, 3)` that of administrator 3."""
+    """Gives a window somebody's session: `let_in(page)` Mira's, `let_in(page, 3)` that of administrator 3. It opens no page."""
 
     def __call__(self, page: Page, admin: int | None = None) -> None: ...
 
 
 @pytest.fixture
 def let_in(gate: Gate, mira: int) -> LetIn:
-    """Give a window a session, and open the overview in it: what somebody would get by signing in.
+    """Give a window the cookie that somebody would get by signing in.
 
-    To sign in takes two more requests and a slow hash of the password; `test_browser.py` does it.
+    To sign in takes three requests and a slow hash of the password; `test_browser.py` does it.
     """
 
     def let_in(page: Page, admin: int | None = None) -> None:
@@ -244,15 +244,13 @@ def let_in(gate: Gate, mira: int) -> LetIn:
         token = gate.store.write(lambda tx: insert_session(tx, admin or mira, "127.0.0.1", "", now, "password")).result()
         cookie: Any = {"name": "trellis_session", "value": token, "domain": "127.0.0.1", "path": "/admin"}
         page.context.add_cookies([cookie | {"httpOnly": True, "sameSite": "Lax"}])
-        page.goto("/admin")
-        page.get_by_role("heading", name="Overview").wait_for()
 
     return let_in
 
 
 @pytest.fixture
 def page(window: BrowserContext, let_in: LetIn) -> Iterator[Page]:
-    """Mira in front of the panel; at the end no script may have failed."""
+    """A page of a window in which Mira is signed in, before it opens anything; at the end no script may have failed."""
     page = window.new_page()
     failed: list[str] = []
     page.on("pageerror", lambda error: failed.append(str(error)))

@@ -31,6 +31,7 @@ def test_each_role_sees_its_menu_and_pages_without_a_fault(chrome: Browser, serv
             page = context.new_page()
             bring_axe(page)
             let_in(page, int(made["id"]))
+            page.goto("/admin")
             menu = page.get_by_role("navigation", name="Panel")
             expect(menu.get_by_role("link", name=shown)).to_be_visible()
             expect(menu.get_by_role("link", name=hidden)).to_have_count(0)

@@ -87,6 +87,7 @@ def page(chrome: Browser, proxy: _Proxy, let_in: LetIn) -> Iterator[Page]:
     window = opened(chrome, f"http://127.0.0.1:{proxy.port}", workers=True)
     page = window.new_page()
     let_in(page)
+    page.goto("/admin")
     page.wait_for_function(_WATCHED)
     yield page
     window.close()

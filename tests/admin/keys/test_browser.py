@@ -52,6 +52,7 @@ def test_a_key_from_the_grid_to_its_end(chrome: Browser, let_in: LetIn, service:
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     let_in(page)
+    page.goto("/admin")
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("link", name="Create the first key").click()
     confirm(page, PASSWORD)

@@ -24,6 +24,7 @@ def test_a_key_takes_few_key_presses_from_the_menu(page: Page, run: Run) -> None
         expect(page.locator("main")).to_be_focused()
         wait_until_drawn(page)
 
+    page.goto("/admin")
     page.get_by_role("link", name="API keys").focus()
     press("Enter")
     page.get_by_role("heading", name="API keys").wait_for()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def page(chrome: Browser, let_in: LetIn, community: Community, service: Service) -> Iterator[Page]:
-    """Mira in front of the panel; at the end nothing may have been said on the console."""
+    """A page of a window in which Mira is signed in; at the end nothing may have been said on the console."""
     context = opened(chrome, service.address)
     page = context.new_page()
     said: list[str] = []
@@ -180,7 +180,7 @@ def test_a_forum_is_made_changed_moved_and_deleted(
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
     let_in(page)
-    page.get_by_role("link", name="Forums", exact=True).click()
+    page.goto("/admin/forums")
     page.get_by_role("link", name="New forum", exact=True).click()
     page.get_by_label("Name", exact=True).fill("Lounge")
     page.get_by_label("Kind of forum").select_option("redirect")

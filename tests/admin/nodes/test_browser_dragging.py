@@ -130,7 +130,9 @@ def test_after_signing_in_again_elsewhere_it_says_to_reload(page: Page, run: Run
     page.context.clear_cookies()
     _drag(page, "Staff", "News")
     expect(_message(page)).to_contain_text("“Staff” is back where it was. You are signed out. Sign in again in another tab.")
-    let_in(page.context.new_page())
+    tab = page.context.new_page()
+    let_in(tab)
+    tab.goto("/admin")
     _message(page).get_by_role("button", name="Try again").click()
     expect(_message(page)).to_contain_text(
         "This page belongs to an earlier session. Nothing was changed. Reload the page and try again."

@@ -85,6 +85,7 @@ def test_a_delete_is_understood_and_rejected_and_another_call_approved(
         said: list[str] = []
         page.on("console", lambda message: said.append(message.text))
         let_in(page)
+        page.goto("/admin")
         menu = page.get_by_role("navigation", name="Panel")
         expect(menu.get_by_role("link", name="Proposals 2 open")).to_be_visible()
         menu.get_by_role("link", name="Proposals").click()

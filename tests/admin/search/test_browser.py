@@ -38,6 +38,7 @@ def _open(page: Page, how: str = "Control+k") -> None:
 def test_a_long_name_leaves_room_for_its_path(page: Page, run: Run) -> None:
     above = run("forums.create", name="Community gardens")["id"]
     run("forums.create", name="Allotments and everything that grows there in one year " * 3, parentId=above)
+    page.goto("/admin")
     _open(page)
     page.keyboard.type("allotments and")
     note = _active(page).locator(".hit-note")
@@ -48,6 +49,7 @@ def test_a_long_name_leaves_room_for_its_path(page: Page, run: Run) -> None:
 
 
 def test_everything_is_reached_from_the_keyboard(page: Page, community: Community) -> None:
+    page.goto("/admin")
     requests = page.get_by_role("link", name="Requests", exact=True)
     requests.focus()
     _open(page)
@@ -102,6 +104,7 @@ def test_everything_is_reached_from_the_keyboard(page: Page, community: Communit
 def test_a_pasted_key_is_found_and_its_secret_goes_nowhere(page: Page, key: MakeKey) -> None:
     whole = key("forums.list", name="Calendar sync")
     sent: list[str] = []
+    page.goto("/admin")
     page.on("request", lambda request: sent.append(request.url + (request.post_data or "")))
     _open(page)
     paste = "(field, text) => { field.value = text; field.dispatchEvent(new InputEvent('input', {bubbles: true})); }"
@@ -134,6 +137,7 @@ def held_back(page: Page, held: dict[str, Route], text: str) -> None:
 
 
 def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community, service: Service) -> None:
+    page.goto("/admin")
     _open(page)
     field, active = _field(page), _active(page)
     expect(active).to_contain_text("Overview")
@@ -165,6 +169,7 @@ def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community
 
 
 def test_it_says_that_it_is_searching_while_an_answer_is_on_its_way(page: Page, community: Community) -> None:
+    page.goto("/admin")
     _open(page)
     expect(_active(page)).to_contain_text("Overview")
     held: dict[str, Route] = {}
@@ -185,6 +190,7 @@ def test_the_search_works_without_scripts(
     page = context.new_page()
     asked: list[str] = []
     let_in(page)
+    page.goto("/admin")
     page.on("request", lambda request: asked.append(request.url))
     page.get_by_role("link", name="Search").click()
     page.get_by_label("Search", exact=True).fill(whole)

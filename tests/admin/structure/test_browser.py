@@ -39,6 +39,7 @@ def test_a_dropped_file_is_planned_applied_and_undone(
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     let_in(page)
+    page.goto("/admin")
     page.get_by_role("link", name="Structure").click()
     _drop(page, GARDEN)
     expect(page.get_by_text("garden.yaml, 1 KiB, was loaded into the text below.")).to_be_visible()

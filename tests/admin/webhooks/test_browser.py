@@ -47,6 +47,7 @@ def _until(page: Page, path: str, text: str) -> None:
 
 def _made(page: Page, url: str) -> str:
     """Make a webhook by the form; give its secret."""
+    page.goto("/admin")
     page.get_by_role("link", name="Webhooks").click()
     page.get_by_role("link", name="Create the first webhook").click()
     confirm(page, PASSWORD)

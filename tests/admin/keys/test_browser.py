@@ -25,28 +25,22 @@ def _new_key(page: Page) -> str:
     return text
 
 
-def _see_request(page: Page, path: str) -> None:
-    """Open the log until a request is in it: it is written a second after it was answered."""
-
-    def is_listed() -> bool:
-        page.goto("/admin/requests")
-        return page.locator("td.what", has_text=path).count() > 0
-
-    wait_until(is_listed)
+def _see_request(page: Page, run: Run, path: str) -> None:
+    """Open the log when a request is in it: it is written a second after it was answered."""
+    wait_until(lambda: any(request["path"] == path for request in run("requests.list")["results"]))
+    page.goto("/admin/requests")
+    expect(page.locator("td.what", has_text=path).first).to_be_visible()
 
 
-def _see_refusal(page: Page) -> None:
-    """Open the key's page anew until it tells a refusal: the day's counts are written after the log."""
-
-    def is_told() -> bool:
-        page.reload()
-        return page.get_by_text("Requested, but not granted").is_visible()
-
-    wait_until(is_told)
+def _see_refusal(page: Page, run: Run) -> None:
+    """Open the key's page anew when a refusal is counted: the day's counts are written after the log."""
+    wait_until(lambda: any(use["refused"] for use in run("requests.summary", key=1)["operations"]))
+    page.reload()
+    expect(page.get_by_text("Requested, but not granted")).to_be_visible()
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_a_key_from_the_grid_to_its_end(chrome: Browser, let_in: LetIn, service: Service, scripts: bool) -> None:
+def test_a_key_from_the_grid_to_its_end(chrome: Browser, let_in: LetIn, service: Service, run: Run, scripts: bool) -> None:
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
     said: list[str] = []
@@ -70,14 +64,14 @@ def test_a_key_from_the_grid_to_its_end(chrome: Browser, let_in: LetIn, service:
     made = service.call("POST", "/forums/forums", text, json={"name": "From afar"})
     assert made.status_code == 201
     assert service.call("GET", "/forums/forums", text).status_code == 403
-    _see_request(page, "/api/forums/forums")
+    _see_request(page, run, "/api/forums/forums")
     page.goto("/admin/requests?status=201")
     page.locator("td.when a").click()
     page.get_by_role("link", name="What this request changed").click()
     expect(page.get_by_role("heading", name="What was created")).to_be_visible()
     page.get_by_role("link", name="The request it came from").click()
     page.get_by_role("link", name="Forum importer").click()
-    _see_refusal(page)
+    _see_refusal(page, run)
     page.get_by_role("link", name="Revoke").click()
     page.get_by_label("Why").fill("The test is over")
     page.get_by_role("button", name="Revoke the key").click()
@@ -209,7 +203,7 @@ def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run
     first = opened(chrome, service.address)
     page = first.new_page()
     let_in(page)
-    _see_request(page, "/api/forums/forums")
+    _see_request(page, run, "/api/forums/forums")
     found: dict[str, object] = {}
     page.goto("/admin/keys/new")
     page.get_by_role("button", name="Create the key").last.click(no_wait_after=True)
@@ -246,11 +240,11 @@ def test_what_was_refused_is_granted_in_a_few_presses_and_taken_back(
     page.goto("/admin/keys/1?operation=forums.list")
     answered = page.locator("#may-panel").get_by_role("link", name="Grant forums.list…")
     expect(answered).to_be_visible()
-    _see_refusal(page)
+    _see_refusal(page, run)
     expect(page.locator(".held").get_by_role("link", name="Grant forums.list…")).to_be_visible()
     if scripts:
         assert faults(page) == {}
-    _see_request(page, "/api/forums/forums")
+    _see_request(page, run, "/api/forums/forums")
     page.locator("td.when a").first.click()
     page.get_by_role("link", name="Grant forums.list…").click()
     box = page.locator("input[value='forums.list']")

@@ -57,6 +57,7 @@ def test_under_https_the_cookie_is_secure_and_bound_to_the_host(visitor: MakeVis
     assert "Path=/;" in cookie
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # a cookie is made without the database
 @pytest.mark.parametrize("public", ["https://panel.example", "https://PANEL.example:443/below", "https://other.example"])
 def test_the_scheme_of_the_public_address_makes_cookies_secure_however_the_host_is_spelt(
     visitor: MakeVisitor, mira: int, public: str
@@ -148,6 +149,7 @@ def test_behind_one_proxy_wrong_passwords_lock_nobody_else_out(admin: Visitor, v
     assert visitor().sign_in("ada").status_code == 303
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # how attempts are stored is tested above, and here what follows
 def test_the_wait_is_never_longer_than_a_quarter_of_an_hour(visitor: MakeVisitor, mira: int, clock: Clock) -> None:
     somebody = visitor()
     waits = []
@@ -180,6 +182,7 @@ def test_a_password_counts_as_entered_for_a_quarter_of_an_hour(admin: Visitor, c
     assert admin.get("/administrators/new").status_code == 200
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # an address is read without the database
 @pytest.mark.parametrize(
     "to", ["https://evil.example/", "//evil.example/", "/admin//evil", "/\\evil", "/api/docs", "/administrator"]
 )

@@ -87,7 +87,6 @@ def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
     Kinds without nodes are omitted, and so are kinds that are not text. The highest id is not a number if one of the ids is not
     one.
     """
-    _prepare(tx)
     return {kind: (count, highest) for kind, count, highest in tx.fetch(_counts(on_sqlite=tx.sqlite)) if isinstance(kind, str)}
 
 
@@ -210,7 +209,6 @@ def find_unreadable(tx: Transaction) -> Iterator[Unreadable]:
     PostgreSQL stores no value of another type, but SQLite does: in a column of numbers, text written by hand stays text. SQLite
     also stores text that is not UTF-8.
     """
-    _prepare(tx)
     broken = set[Unreadable]()
     for table in METADATA.sorted_tables:
         for names, statement in (_wrong_values(table, on_sqlite=tx.sqlite), *([_broken_texts(table)] if tx.sqlite else ())):
@@ -290,12 +288,6 @@ def _name_row(table: sa.Table, *, on_sqlite: bool) -> tuple[sa.ColumnElement[Any
     number = ids[0] if len(ids) == 1 and isinstance(ids[0].type, sa.Integer) else sa.null()
     kind = table.c.kind if table in {nodes, sibling_blocks} else sa.null()
     return (_readable(number), _readable(kind)) if on_sqlite else (number, kind)
-
-
-def _prepare(tx: Transaction) -> None:
-    """Add the function that statements with `_is_utf8` need."""
-    if tx.sqlite:
-        sqlite.add_is_utf8(tx.raw)
 
 
 def _readable(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:

@@ -84,6 +84,9 @@ def connect(file: Path | str, *, create: bool = False, factory: Any = None) -> A
     """Open a database. `create` allows the file to be created; `factory` is the class of the connection, for APSW only.
 
     Statements run outside a transaction unless one was begun explicitly. Only one thread at a time may use the connection.
+
+    Its SQL has a function `is_utf8`, which SQLite does not have: it returns whether bytes are UTF-8. It is there from the start,
+    since a function that is added later has SQLite compile every statement of the connection anew.
     """
     # A URI, since it can express file names that are not UTF-8.
     address = f"file://{quote(os.fsencode(Path(file).absolute()))}"
@@ -91,8 +94,9 @@ def connect(file: Path | str, *, create: bool = False, factory: Any = None) -> A
         flags = _library.SQLITE_OPEN_URI | _library.SQLITE_OPEN_READWRITE | (_library.SQLITE_OPEN_CREATE if create else 0)
         connection = (factory or _library.Connection)(address, flags=flags, statementcachesize=_CACHED_STATEMENTS)
         connection.set_busy_timeout(_BUSY_TIMEOUT * 1000)
+        connection.create_scalar_function("is_utf8", _is_utf8, 1, deterministic=True)
         return connection
-    return _library.connect(
+    connection = _library.connect(
         f"{address}?mode={'rwc' if create else 'rw'}",
         uri=True,
         timeout=_BUSY_TIMEOUT,
@@ -100,6 +104,8 @@ def connect(file: Path | str, *, create: bool = False, factory: Any = None) -> A
         check_same_thread=False,
         cached_statements=_CACHED_STATEMENTS,
     )
+    connection.create_function("is_utf8", 1, _is_utf8, deterministic=True)
+    return connection
 
 
 def find_file(connection: Any) -> str:
@@ -107,14 +113,6 @@ def find_file(connection: Any) -> str:
     # As bytes, since the names of folders need not be UTF-8.
     (name,) = connection.execute("SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'").fetchone()
     return os.fsdecode(name)
-
-
-def add_is_utf8(connection: Any) -> None:
-    """Add a function `is_utf8` to the SQL of a connection, which SQLite does not have: it returns whether bytes are UTF-8."""
-    if HAS_APSW:
-        connection.create_scalar_function("is_utf8", _is_utf8, 1, deterministic=True)
-    else:
-        connection.create_function("is_utf8", 1, _is_utf8, deterministic=True)
 
 
 def call_often(connection: Any, function: Callable[[], None]) -> None:

@@ -177,6 +177,7 @@ def test_sighup_with_one_worker_is_not_its_end(serve: MakeService) -> None:
     assert service.client.get(f"{service.address}/healthz").status_code == 200
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # they send themselves SIGTERM, which is tried on both
 def test_workers_end_when_their_parent_is_killed(serve: MakeService) -> None:
     service = serve(options=TWO, program=("-m", "trellis"))  # not forked: what is left open to them may keep them
     left = serving(service, 2)

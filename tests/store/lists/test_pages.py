@@ -37,6 +37,12 @@ __all__ = ["store"]
         ({"updatedSince": "2026-02"}, [1, 2, 3, 4, 5, 6]),
         ({"updatedSince": "2026-03"}, []),
         ({"top": True, "ids": [2, 6]}, [6]),
+        ({"under": 1}, [2, 3, 4, 5]),
+        ({"under": 1, "ids": [1, 5, 6]}, [5]),
+        ({"under": 1, "parent": 2}, [4, 5]),
+        ({"under": 2, "search": "ive"}, [5]),
+        ({"under": 6}, []),
+        ({"under": 99}, []),
     ],
 )
 def test_a_page_is_filtered_and_counted(store: Store, filters: dict[str, Any], ids: list[int]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.store.nodes.test_rows import node, read, store, write
-from trellis.store import counters, tables
+from trellis.store import counters, siblings, tables
 from trellis.store.counters import next_numbers
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Statement, Transaction
@@ -125,6 +125,11 @@ def plain(every: list[Node], query: Query) -> tuple[int, list[int]]:
     def is_inside(node: int | None) -> bool:
         return node is not None and (query.within is None or node in query.within.roots or is_inside(parents[node]))
 
+    def is_below(node: int, root: int) -> bool:
+        parent = parents[node]
+        return parent is not None and (parent == root or is_below(parent, root))
+
+    passes["under"] = lambda one, root: is_below(one.id, root)
     found = [one for one in every if is_inside(one.id) and all(passes[name](one, value) for name, value in query.filters.items())]
     found.sort(key=lambda one: one.id)
     found.sort(key=SORTS[query.sort_by], reverse=query.descending)
@@ -149,15 +154,16 @@ QUERIES = [
     for descending in (False, True)
     for limit, offset in ((5, 0), (3, 7), (4, 31), (2, 20), (5, 55), (30, 1))
 ]
+UNDER = [replace(query, filters={**query.filters, "under": 2}) for query in QUERIES]
 WITHIN = [replace(query, within=Within((2, 6), is_tree=True)) for query in QUERIES if query.filters.keys() <= {"type"}]
 
 
 def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) -> None:
-    """Rows come, go, come back and change between the rounds, and the results that were kept are brought up to date."""
+    """Rows come, go, come back, move and change between the rounds, and the results that were kept are brought up to date."""
     chance = random.Random(11)  # noqa: S311  # a sequence to repeat, not a secret
     write(store, recount_deleted_ids)
     for _ in range(4):
-        for change in (grow, thin, rename):
+        for change in (grow, thin, regroup, rename):
             write(store, partial(change, chance=chance))
             if chance.random() < 0.5:
                 write(store, lambda tx: search.update_search_index(tx, 7))
@@ -165,7 +171,7 @@ def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) 
                 write(store, search.trim_journal)
             with store.reading() as tx:
                 every = rows.find_all(tx, "forums")
-                for query in (*chance.sample(QUERIES, 60), *chance.sample(WITHIN, 30)):
+                for query in (*chance.sample(QUERIES, 60), *chance.sample(UNDER, 30), *chance.sample(WITHIN, 30)):
                     total, found = pages.read_page(tx, "forums", query)
                     assert (total, [one.id for one in found]) == plain(every, query), query
                 assert deleted_ids.check(tx, "forums") == search.check_search_index(tx) == 0
@@ -193,6 +199,12 @@ def thin(tx: Transaction, chance: random.Random) -> None:
             rows.insert(tx, "forums", one)
             counters.add_to_total(tx, "forums", 1)
             deleted_ids.record_restored(tx, "forums", [one.id])
+
+
+def regroup(tx: Transaction, chance: random.Random) -> None:
+    every = rows.find_all(tx, "forums")
+    for one in (*chance.sample([one for one in every if one.id > 6], 3), every[1]):
+        siblings.move(tx, "forums", one.id, one.parent_id, chance.choice([None, 6] if one.id == 2 else [None, 2, 6]), None)
 
 
 def rename(tx: Transaction, chance: random.Random) -> None:

@@ -154,7 +154,7 @@ QUERIES = [
     for descending in (False, True)
     for limit, offset in ((5, 0), (3, 7), (4, 31), (2, 20), (5, 55), (30, 1))
 ]
-UNDER = [replace(query, filters={**query.filters, "under": 2}) for query in QUERIES]
+UNDER = [replace(query, filters={**query.filters, "under": 1}) for query in QUERIES]
 WITHIN = [replace(query, within=Within((2, 6), is_tree=True)) for query in QUERIES if query.filters.keys() <= {"type"}]
 
 
@@ -204,7 +204,7 @@ def thin(tx: Transaction, chance: random.Random) -> None:
 def regroup(tx: Transaction, chance: random.Random) -> None:
     every = rows.find_all(tx, "forums")
     for one in (*chance.sample([one for one in every if one.id > 6], 3), every[1]):
-        siblings.move(tx, "forums", one.id, one.parent_id, chance.choice([None, 6] if one.id == 2 else [None, 2, 6]), None)
+        siblings.move(tx, "forums", one.id, one.parent_id, chance.choice([None, 1, 6] if one.id == 2 else [None, 2, 6]), None)
 
 
 def rename(tx: Transaction, chance: random.Random) -> None:

@@ -145,7 +145,7 @@ def compose(
         second_factors=SecondFactorPolicy(settings.require_second_factor, settings.second_factor_key),
         sign_on=_sign_on_policy(settings, load_kinds),
         breached_passwords=BreachedPasswords(Path(settings.breached_passwords)) if settings.breached_passwords else None,
-        most_proposals=settings.proposals_per_key,
+        proposals_per_key=settings.proposals_per_key,
         proposal_days=settings.proposal_days,
         traces=traces,
     )

@@ -136,7 +136,7 @@ def test_ten_thousand_proposals_are_refused_beyond_the_limit(
 ) -> None:
     """Each of them clearly, and nothing is done; here 200, of which 50 may be."""
     answers = [api.post("/forums/forums", {"name": f"Forum {number}"}, key=agent) for number in range(200)]
-    assert [answer.status_code for answer in answers].count(202) == gate.environment.most_proposals == 50
+    assert [answer.status_code for answer in answers].count(202) == gate.environment.proposals_per_key == 50
     for refused in answers[50:]:
         assert read_refusal(refused, 409, "TOO_MANY_PROPOSALS")["limit"] == 50
     assert run("forums.list")["totalResults"] == 0

@@ -127,11 +127,11 @@ def test_one_that_would_inherit_something_else_by_now_gives_way_too(agent: Actor
 
 def test_at_the_limit_one_can_still_give_way(gate: Gate, agent: Actor, act: Act, run: Run, news: int) -> None:
     act(agent, "forums.update", news, name="Bulletin")
-    for number in range(gate.environment.most_proposals - 1):
+    for number in range(gate.environment.proposals_per_key - 1):
         act(agent, "forums.create", name=f"Forum {number}")
     run("forums.update", news, minContent=2)
     made = act(agent, "forums.update", news, name="Bulletin").value
-    assert (made["id"], made["state"]) == (gate.environment.most_proposals + 1, "open")
+    assert (made["id"], made["state"]) == (gate.environment.proposals_per_key + 1, "open")
 
 
 def test_it_is_the_same_however_it_is_sent(agent: Actor, act: Act, news: int) -> None:
@@ -180,7 +180,7 @@ def test_an_idempotency_key_gets_the_first_answer(agent: Actor, act: Act, run: R
 
 
 def test_a_key_has_so_many_open_proposals_at_most(gate: Gate, agent: Actor, make_agent: MakeAgent, act: Act, run: Run) -> None:
-    most = gate.environment.most_proposals
+    most = gate.environment.proposals_per_key
     for number in range(most):
         act(agent, "forums.create", name=f"Forum {number}")
     for number in range(20):

@@ -47,7 +47,7 @@ class Environment:
     second_factors: SecondFactorPolicy = NO_SECOND_FACTOR_POLICY
     sign_on: SignOnPolicy = NO_SIGN_ON
     has_mail: bool = False  # whether a mail server is configured
-    most_proposals: int = 50  # that a key may have open
+    proposals_per_key: int = 50  # that may be open at once
     proposal_days: int = 7  # for which a proposal can be approved
     breached_passwords: Container[str] | None = None  # which no administrator may choose; a lookup may raise OSError
     traces: Traces | None = None  # creates spans; None if there are no traces

@@ -188,7 +188,7 @@ def _check_limit(context: Context) -> int:
     """Return the size of the caller's open proposals in bytes. Raises Refused (TOO_MANY_PROPOSALS) if it may make no more."""
     actor = context.call.actor
     held = proposals.measure_open(context.tx, actor.type, actor.id or 0, context.now)
-    most = context.environment.most_proposals
+    most = context.environment.proposals_per_key
     if held.number >= most:
         raise _refuse_too_many(context, f"the key has {held.number:,} open proposals, which is the limit")
     return held.size
@@ -198,7 +198,7 @@ def _refuse_too_many(context: Context, why: str) -> Refused:
     return Refused(
         "TOO_MANY_PROPOSALS",
         say("Nothing was proposed: {why}. Wait until some are closed, or withdraw some.", why=why),
-        facts={"limit": context.environment.most_proposals},
+        facts={"limit": context.environment.proposals_per_key},
     )
 
 

@@ -45,8 +45,8 @@ def serialize_record(members: Iterable[Member], record: Record, find_groups: Fin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """The names and shapes that a dialect has for one kind.
+class DialectKind:
+    """A kind of node in a dialect: its names and the members of its records.
 
     `members` are the members of a record in responses, in order. `options` maps the names under which permissions may be sent to
     our names. `defaults` are used on create for fields that are not sent, by our names; `{at}` in a text is the time of the
@@ -73,7 +73,7 @@ class Dialect:
     name: str
     title: str
     doc: str
-    kinds: Mapping[str, Shape]
+    kinds: Mapping[str, DialectKind]
     answers: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
     statuses: Mapping[str, int] = field(default_factory=dict)
     clamped: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from trellis.core.hello import HELLO as GREETING
 from trellis.core.kind import NodeKind
 from trellis.invision.answers import HELLO
 from trellis.invision.present import Ask, list_all, list_pages
-from trellis.invision.suite import choose_known, find_paths, find_shape
+from trellis.invision.suite import choose_known, find_dialect_kind, find_paths
 from trellis.kinds.invision import INVISION
 
 _GREETING: Final = ("communityName", "communityUrl", "ipsVersion")  # without the key, which our answer also contains
@@ -27,7 +27,7 @@ def export_answers(
     greeting = serialize_record(INVISION.answers[GREETING.name], ask(GREETING.name, {}), find_groups)
     yield HELLO, {member: greeting[member] for member in _GREETING}
     for kind in known:
-        path, members, done = find_paths(kind)[0], find_shape(kind).members, 0
+        path, members, done = find_paths(kind)[0], find_dialect_kind(kind).members, 0
         for page in list_pages(ask, kind, per_page):
             shown = [serialize_record(members, record, find_groups) for record in page["results"]]
             yield f"{path}/page-{page['page']}", {**page, "results": shown}
@@ -45,5 +45,5 @@ def _find_groups(ask: Ask, kinds: Sequence[NodeKind]) -> FindGroups:
         return [shown[one] for one in wanted if isinstance(one, int) and one in shown]
 
     for kind in (kind for kind in kinds if kind.is_group):
-        shown |= {record["id"]: serialize_record(find_shape(kind).members, record, find) for record in list_all(ask, kind)}
+        shown |= {record["id"]: serialize_record(find_dialect_kind(kind).members, record, find) for record in list_all(ask, kind)}
     return find

@@ -5,7 +5,7 @@ from typing import Any
 
 from trellis.core.fields import EVERYONE, parse_whole_number, quote
 from trellis.core.kind import NodeKind
-from trellis.invision.suite import find_shape
+from trellis.invision.suite import find_dialect_kind
 
 
 def read_permissions(kind: NodeKind, told: Any, groups: Mapping[int, str], notes: list[str]) -> dict[str, Any] | None:
@@ -13,7 +13,9 @@ def read_permissions(kind: NodeKind, told: Any, groups: Mapping[int, str], notes
 
     Values that are not understood allow nobody, and are added to `notes`.
     """
-    members = {member: option for member, option in find_shape(kind).options.items() if member != option}  # not those of requests
+    members = {
+        member: option for member, option in find_dialect_kind(kind).options.items() if member != option
+    }  # not those of requests
     if not isinstance(told, Mapping) or not told.keys() & members.keys():
         return None
     found: dict[str, Any] = {}

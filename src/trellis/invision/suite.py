@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from trellis.core.dialect import Shape
+from trellis.core.dialect import DialectKind
 from trellis.core.kind import NodeKind
 from trellis.kinds.invision import INVISION
 
@@ -31,8 +31,8 @@ def choose_known(kinds: Sequence[NodeKind]) -> list[NodeKind]:
     return [kind for kind in kinds if kind.name in INVISION.kinds]
 
 
-def find_shape(kind: NodeKind) -> Shape:
-    """Return the shape of a kind in the suite's answers."""
+def find_dialect_kind(kind: NodeKind) -> DialectKind:
+    """Return a kind as the suite declares it."""
     return INVISION.kinds[kind.name]
 
 
@@ -48,7 +48,7 @@ def name_external(kind: NodeKind, number: int) -> str:
 
 def list_told(kind: NodeKind) -> frozenset[str]:
     """Return the fields of a kind that the suite's answers contain under the same name."""
-    return frozenset(member.name for member in find_shape(kind).members).intersection(f.name for f in kind.fields)
+    return frozenset(member.name for member in find_dialect_kind(kind).members).intersection(f.name for f in kind.fields)
 
 
 def list_lost(kind: NodeKind) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def test_the_reference_shows_its_records_and_says_what_it_cannot_do(api: ApiClie
     text = squeeze(page.text)
     for sentence in (*INVISION.rules, *INVISION.cannot):
         assert squeeze(sentence) in text
-    for name, shape in INVISION.kinds.items():
+    for name, dialect_kind in INVISION.kinds.items():
         assert (f"dialect-invision-{name}" in page.ids) == (name in ANSWERED)
         if name in ANSWERED:
-            assert all(squeeze(member.doc) in text for member in shape.members)
+            assert all(squeeze(member.doc) in text for member in dialect_kind.members)

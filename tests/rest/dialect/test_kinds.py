@@ -129,9 +129,9 @@ def test_each_dialect_that_a_key_may_have_is_declared() -> None:
 
 def test_a_declaration_speaks_of_what_there_is() -> None:
     kinds = {kind.name: kind for kind in KINDS}
-    for name, shape in INVISION.kinds.items():
+    for name, dialect_kind in INVISION.kinds.items():
         kind = kinds[name]
-        assert set(shape.options.values()) == set(kind.options)
-        assert shape.defaults.keys() <= {kind.name_field.name, *(field.name for field in kind.fields)}
+        assert set(dialect_kind.options.values()) == set(kind.options)
+        assert dialect_kind.defaults.keys() <= {kind.name_field.name, *(field.name for field in kind.fields)}
         codes = {kind.missing_code(verb) for verb in (GET, DELETE)}
-        assert shape.codes.keys() <= codes
+        assert dialect_kind.codes.keys() <= codes

@@ -106,8 +106,8 @@ def _find_refusal(request: PageRequest, code: str | None) -> Refusal | None:
         its_codes = {message: operation.recode(message) for message in REFUSALS} | dict(operation.refusals)
         for message, its_code in its_codes.items():
             codes.setdefault(its_code, REFUSALS[message])
-    for shape in INVISION.kinds.values():
-        for ours, theirs in shape.codes.items():
+    for dialect_kind in INVISION.kinds.values():
+        for ours, theirs in dialect_kind.codes.items():
             if ours in codes:
                 codes.setdefault(theirs, codes[ours])
     return codes.get(code)

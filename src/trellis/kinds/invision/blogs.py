@@ -3,7 +3,7 @@
 from html import escape
 from typing import Any, Final
 
-from trellis.core.dialect import FindGroups, Member, Record, Shape, declare_constant, declare_copy
+from trellis.core.dialect import DialectKind, FindGroups, Member, Record, declare_constant, declare_copy
 from trellis.kinds.invision.members import GROUP, ID, NAME, URL
 
 _COUNT: Final = {"type": "integer"}
@@ -60,7 +60,7 @@ def _describe_owner(record: Record, find_groups: FindGroups) -> dict[str, Any]:
     return owner | ({"primaryGroup": guests[0]} if guests else {})
 
 
-BLOGS: Final = Shape(
+BLOGS: Final = DialectKind(
     members=(
         ID,
         NAME,

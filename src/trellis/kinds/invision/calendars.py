@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from trellis.core.dialect import Shape
+from trellis.core.dialect import DialectKind
 from trellis.kinds.invision.members import CLUB, ID, NAME, URL, declare_class, declare_parent, declare_permissions, number_options
 
 _OPTIONS: Final = number_options("view", "read", "add", "reply", "review", "askrsvp", "rsvp")
-CALENDARS: Final = Shape(
+CALENDARS: Final = DialectKind(
     members=(
         ID,
         NAME,

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from trellis.core.dialect import Shape, declare_constant, declare_copy
+from trellis.core.dialect import DialectKind, declare_constant, declare_copy
 from trellis.kinds.invision.members import CLUB, ID, NAME, PATH, URL, declare_parent, declare_permissions, number_options
 
 _OPTIONS: Final = number_options("view", "read", "add", "reply", "attachments")
-FORUMS: Final = Shape(
+FORUMS: Final = DialectKind(
     members=(
         ID,
         NAME,

@@ -39,8 +39,8 @@ class AllGroups:
 
     def _read(self) -> dict[int, dict[str, Any]]:
         kind = self._gate.environment.group_kind
-        shape = None if kind is None else self._dialect.kinds.get(kind.name)
-        if kind is None or shape is None:
+        dialect_kind = None if kind is None else self._dialect.kinds.get(kind.name)
+        if kind is None or dialect_kind is None:
             return {}
         operation = kind.operation(LIST.name)
         # The service reads them, not the caller: the key needs no grant for the groups that a record names.
@@ -50,4 +50,4 @@ class AllGroups:
             return self._gate.run(Call(operation, reader, {"page": page, "perPage": MOST_PER_PAGE})).value
 
         found = {one["id"]: one for one in read_all(read)}
-        return {number: serialize_record(shape.members, one, self.find) for number, one in sorted(found.items())}
+        return {number: serialize_record(dialect_kind.members, one, self.find) for number, one in sorted(found.items())}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trellis.core.dialect import Dialect, Shape
+from trellis.core.dialect import Dialect, DialectKind
 from trellis.core.fields import (
     EVERYONE,
     Boolean,
@@ -30,7 +30,9 @@ _COLOR: Final = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _MAY_BE_EMPTY: Final = (Text, Html, Password, Url, ParentId, Groups, Permissions)  # types for which "" has a meaning of its own
 
 
-def read_input(dialect: Dialect, shape: Shape | None, operation: Operation, raw: Mapping[str, Any], at: str) -> dict[str, Any]:
+def read_input(
+    dialect: Dialect, dialect_kind: DialectKind | None, operation: Operation, raw: Mapping[str, Any], at: str
+) -> dict[str, Any]:
     """Return the input of a request under our own names. Names that the operation does not know are left out.
 
     If a parameter has a value under several names, the one that is not ours counts: an answer that a client sends back also has
@@ -43,17 +45,17 @@ def read_input(dialect: Dialect, shape: Shape | None, operation: Operation, raw:
         if field is None or field.read_only or (name == field.name and name in theirs):
             continue
         # A value that is ignored must not turn a dry run into a write.
-        cleaned = value if field is DRY_RUN else _clean(dialect, shape, field, value)
+        cleaned = value if field is DRY_RUN else _clean(dialect, dialect_kind, field, value)
         if cleaned is not _UNSET:
             taken[field.name] = cleaned
             theirs |= {field.name} - {name}
     is_new = operation.verb is not None and operation.verb.body is Body.NEW
-    return _complete(shape, operation, taken, at) if is_new and shape is not None else taken
+    return _complete(dialect_kind, operation, taken, at) if is_new and dialect_kind is not None else taken
 
 
-def _complete(shape: Shape, operation: Operation, taken: dict[str, Any], at: str) -> dict[str, Any]:
+def _complete(dialect_kind: DialectKind, operation: Operation, taken: dict[str, Any], at: str) -> dict[str, Any]:
     """Add the defaults of a new record. Permissions that were not sent are for nobody, unless they are inherited or copied."""
-    defaults = {name: value.format(at=at) if isinstance(value, str) else value for name, value in shape.defaults.items()}
+    defaults = {name: value.format(at=at) if isinstance(value, str) else value for name, value in dialect_kind.defaults.items()}
     taken |= {name: value for name, value in defaults.items() if not str(taken.get(name) or "").strip()}
     field = operation.form.find("permissions")
     if field is not None and isinstance(field.type, Permissions) and "copyPermissionsFrom" not in taken and not _inherits(taken):
@@ -70,14 +72,14 @@ def _inherits(taken: Mapping[str, Any]) -> bool:
         return False  # the operation reports what is wrong with it
 
 
-def _clean(dialect: Dialect, shape: Shape | None, field: Field, value: Any) -> Any:
+def _clean(dialect: Dialect, dialect_kind: DialectKind | None, field: Field, value: Any) -> Any:
     if field.name in dialect.clamped and isinstance(field.type, Integer):
         number = parse_whole_number(value)
         return _UNSET if number is None else min(max(number, field.type.least), field.type.most)
     if field.name in dialect.ignored:
         return value if _is_allowed(field, value) else _UNSET
-    if isinstance(field.type, Permissions) and shape is not None:
-        return _clean_permissions(shape.options, value)
+    if isinstance(field.type, Permissions) and dialect_kind is not None:
+        return _clean_permissions(dialect_kind.options, value)
     if value is None or (value == "" and not isinstance(field.type, _MAY_BE_EMPTY)):
         return None if _is_nullable(field) else _UNSET
     if isinstance(field.type, Integer) and field.type.nullable and field.type.least > 0 and parse_whole_number(value) == 0:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape, serialize_record
+from trellis.core.dialect import Dialect, DialectKind, FindGroups, Member, Record, serialize_record
 from trellis.core.fields import Field
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
@@ -23,17 +23,17 @@ class Translator:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.codes = {ours: theirs for shape in dialect.kinds.values() for ours, theirs in shape.codes.items()}
+        self.codes = {ours: theirs for dialect_kind in dialect.kinds.values() for ours, theirs in dialect_kind.codes.items()}
 
-    def find_shape(self, operation: Operation) -> Shape | None:
-        """Return the shape of an operation's records in the dialect; None if it has no kind, or the dialect does not cover it."""
+    def find_dialect_kind(self, operation: Operation) -> DialectKind | None:
+        """Return the kind of an operation as the dialect declares it; None if it has none, or the dialect does not cover it."""
         if operation.kind is None or operation.verb is None or not operation.verb.in_dialects:
             return None
         return self.dialect.kinds.get(operation.kind.name)
 
     def covers(self, operation: Operation) -> bool:
         """Return whether the dialect covers an operation."""
-        return self.find_shape(operation) is not None or operation.name in self.dialect.answers
+        return self.find_dialect_kind(operation) is not None or operation.name in self.dialect.answers
 
     def find_known(self, operation: Operation) -> Callable[[str], Field | None] | None:
         """Return what finds the parameters that an operation takes, where others are ignored; None where they are refused."""
@@ -43,12 +43,12 @@ class Translator:
         """Translate raw input, received at the time `at`, into the input that the operation takes."""
         if not self.covers(operation):
             return dict(raw)
-        return read_input(self.dialect, self.find_shape(operation), operation, raw, at)
+        return read_input(self.dialect, self.find_dialect_kind(operation), operation, raw, at)
 
     def serialize(self, operation: Operation, value: Any, gate: Gate) -> Any:
         """Return an answer in the form of the dialect. The plan of a delete, which its clients do not know, stays as it is."""
-        shape = self.find_shape(operation)
-        members = shape.members if shape is not None else self.dialect.answers.get(operation.name)
+        dialect_kind = self.find_dialect_kind(operation)
+        members = dialect_kind.members if dialect_kind is not None else self.dialect.answers.get(operation.name)
         if members is None or operation.verb is None:
             return value
         return _SHOWN[operation.verb.response](members, value, AllGroups(gate, self.dialect).find)

@@ -71,9 +71,9 @@ def _error_schema(dialect: Dialect) -> Schema:
 def _shapes(operation: Operation) -> list[tuple[str, Dialect, tuple[Member, ...]]]:
     found = []
     for name, translator in TRANSLATORS.items():
-        shape = translator.find_shape(operation)
+        dialect_kind = translator.find_dialect_kind(operation)
         is_shown = verb_of(operation).response in _RECORDS
-        members = shape.members if shape is not None and is_shown else translator.dialect.answers.get(operation.name)
+        members = dialect_kind.members if dialect_kind is not None and is_shown else translator.dialect.answers.get(operation.name)
         if members is not None:
             found.append((name, translator.dialect, members))
     return found

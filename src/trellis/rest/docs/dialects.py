@@ -31,11 +31,11 @@ def show_dialects(catalogue: Catalogue) -> tuple[tuple[Dialect, tuple[ShownKind,
 def _show_kinds(translator: Translator, catalogue: Catalogue) -> Iterator[ShownKind]:
     shown: set[str] = set()
     for route in build_routes(catalogue):
-        kind, shape = route.operation.kind, translator.find_shape(route.operation)
-        if kind is not None and shape is not None and route.verb.response is Response.RECORD and kind.name not in shown:
+        kind, dialect_kind = route.operation.kind, translator.find_dialect_kind(route.operation)
+        if kind is not None and dialect_kind is not None and route.verb.response is Response.RECORD and kind.name not in shown:
             shown.add(kind.name)
-            example = serialize_record(shape.members, answer_of(route.operation), _example_groups)
-            yield ShownKind(kind, shape.members, coloured(pretty(example), "json"))
+            example = serialize_record(dialect_kind.members, answer_of(route.operation), _example_groups)
+            yield ShownKind(kind, dialect_kind.members, coloured(pretty(example), "json"))
 
 
 def _example_groups(who: Who) -> list[dict[str, Any]]:

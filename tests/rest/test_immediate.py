@@ -15,7 +15,8 @@ from tests.community import Community
 from tests.fixture_types import Clock, MakeKey, Run
 from tests.rest.conftest import StoppedTime
 from trellis.core.gate import Gate
-from trellis.store.requests import Request, history
+from trellis.store import requests
+from trellis.store.requests import Request
 
 HOST: Final = "api.example:8000"
 _DIFFERS: Final = {"x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
@@ -306,7 +307,7 @@ def test_a_read_is_counted_and_logged_once(
     assert counts == [98, 97, 96]
     asyncio.run(api.application.service.log.flush())
     with gate.store.reading() as tx:
-        logged = history.search(tx, {"path": path.format(news=community.news).partition("?")[0]}, 10).found
+        logged = requests.search(tx, {"path": path.format(news=community.news).partition("?")[0]}, 10).found
     assert len(logged) == 4
     assert {one.request.error for one in logged} == ({"1F363/1"} if "999999" in path else {None})
 
@@ -379,7 +380,7 @@ def test_it_is_in_the_log_and_the_use_of_the_key_is_recorded(
         assert ask(one, path, [("authorization", f"Bearer {one.key}"), ("x-request-id", "from-memory")]) is not None
         asyncio.run(one.application.service.log.flush())
     with gate.store.reading() as tx:
-        found = history.find_all_by_request_id(tx, "from-memory", 10)
+        found = requests.find_all_by_request_id(tx, "from-memory", 10)
     number = next(one["id"] for one in run("keys.list")["results"] if one["name"] == "Logged")
     assert [one.request._replace(duration=0) for one in found] == [
         Request(found[0].request.at, "GET", f"/api{path}", "forums.get", number, CLIENT_ADDRESS, 200, 0, "from-memory", None)

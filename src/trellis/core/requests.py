@@ -150,7 +150,7 @@ def _list(context: Context) -> Outcome:
     if given.get("key") is not None:
         filters["key_id"] = given.get("key")
     if status := given.get("status"):
-        filters |= {"kind": int(status[0])} if status.endswith("xx") else {"status": int(status)}
+        filters |= {"status_class": int(status[0])} if status.endswith("xx") else {"status": int(status)}
     if given.get("slower"):
         filters["slower"] = given.get("slower") * 1000
     filters |= {ours: given.get(name) for name, ours in (("from", "since"), ("to", "until")) if given.get(name)}

@@ -5,7 +5,10 @@ and `trim` the oldest rows of a log that is too large. Requests without a valid 
 (`append_keyless`, `search_keyless`), and only a few of them are logged.
 """
 
-from trellis.store.requests.history import (
+from trellis.store.requests.keyless import KeylessCount, append_keyless, purge_keyless, search_keyless
+from trellis.store.requests.log import append, purge
+from trellis.store.requests.request import Request
+from trellis.store.requests.searching import (
     LoggedRequest,
     LogPosition,
     estimate_count,
@@ -14,9 +17,6 @@ from trellis.store.requests.history import (
     find_by_request_id,
     search,
 )
-from trellis.store.requests.keyless import KeylessCount, append_keyless, purge_keyless, search_keyless
-from trellis.store.requests.log import append, purge
-from trellis.store.requests.request import Request
 from trellis.store.requests.size import check_size, repair_size, trim
 from trellis.store.requests.uses import OperationUse, count_by_hour, count_uses, read_quarters
 

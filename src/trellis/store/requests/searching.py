@@ -56,7 +56,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogP
     """Search the log, newest first.
 
     `filters` may contain key_id (0: requests with an unknown key), operation, address, status, method, `path` (a part of the path),
-    `kind` (the first digit of the status), `slower` (the least duration in microseconds), `since` and `until` (timestamps; `until`
+    `status_class` (its first digit), `slower` (the least duration in microseconds), `since` and `until` (timestamps; `until`
     is not included).
     """
     span, others = _within(filters), _other_conditions(filters)
@@ -131,8 +131,8 @@ def _is_frequent(tx: Transaction, selected: Sequence[sa.ColumnElement[bool]], sp
 
 def _shape_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found: list[sa.ColumnElement[bool]] = [_s[name] == filters[name] for name in _IN_SHAPES if name in filters]
-    if "kind" in filters:
-        found.append(_s.status.between(filters["kind"] * 100, filters["kind"] * 100 + 99))
+    if "status_class" in filters:
+        found.append(_s.status.between(filters["status_class"] * 100, filters["status_class"] * 100 + 99))
     return found
 
 

@@ -42,7 +42,7 @@ FILTERS: dict[str, tuple[Any, Callable[[Request], bool]]] = {
     "status": (404, lambda r: r.status == 404),
     "method": ("POST", lambda r: r.method == "POST"),
     "path": ("/7%_'", lambda r: "/7%_'" in r.path),
-    "kind": (4, lambda r: 400 <= r.status < 500),
+    "status_class": (4, lambda r: 400 <= r.status < 500),
     "slower": (900, lambda r: r.duration >= 900),
     "since": ("2026-01-31T00:00:12.000Z", lambda r: r.at >= "2026-01-31T00:00:12.000Z"),
     "until": ("2026-01-31T00:00:40.000Z", lambda r: r.at < "2026-01-31T00:00:40.000Z"),
@@ -80,13 +80,13 @@ SHAPES: dict[str, dict[str, int]] = {
 @pytest.fixture(params=SHAPES)
 def many_shapes(monkeypatch: Any, request: Any) -> None:
     for name, number in SHAPES[request.param].items():
-        monkeypatch.setattr(f"trellis.store.requests.history.{name}", number)
+        monkeypatch.setattr(f"trellis.store.requests.searching.{name}", number)
 
 
 @pytest.mark.usefixtures("many_shapes")
 @pytest.mark.parametrize("chunk", [20, 5000], ids=["many chunks", "one chunk"])
 def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write, monkeypatch: Any, chunk: int) -> None:
-    monkeypatch.setattr("trellis.store.requests.history._CHUNK", chunk)
+    monkeypatch.setattr("trellis.store.requests.searching._CHUNK", chunk)
     everything = _some(60)
     write(everything)
     visited = 0
@@ -102,9 +102,9 @@ def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write
 
 
 @pytest.mark.usefixtures("many_shapes")
-@pytest.mark.parametrize("filters", [{}, {"key_id": 2}, {"kind": 4}, {"slower": 900}, {"path": "7%", "status": 404}])
+@pytest.mark.parametrize("filters", [{}, {"key_id": 2}, {"status_class": 4}, {"slower": 900}, {"path": "7%", "status": 404}])
 def test_pages_follow_on_each_other_without_a_gap(store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any]) -> None:
-    monkeypatch.setattr("trellis.store.requests.history._CHUNK", 25)
+    monkeypatch.setattr("trellis.store.requests.searching._CHUNK", 25)
     write(_some(150))
     with store.reading() as tx:
         whole = [one.id for one in requests.search(tx, filters, 1000).found]

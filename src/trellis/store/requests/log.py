@@ -13,6 +13,7 @@ from trellis.store.engine import Transaction, upsert
 from trellis.store.requests.request import (
     LONGEST,
     Request,
+    Shape,
     find_shape,
     get_at,
     get_duration,
@@ -75,9 +76,9 @@ def _count(tx: Transaction, received: Sequence[str], numbers: Iterable[int], sha
     uses, used = Counter[tuple[str, int, str, int]](), dict[tuple[str, int, str, int], str]()
     for one, times in Counter(alike).items():
         minute, number = one
-        key, operation, _, _, status, _ = shapes[number]
-        if key is not None:
-            use = _find_quarter(minute), key, operation or "", status
+        shape = Shape._make(shapes[number])
+        if shape.key_id is not None:
+            use = _find_quarter(minute), shape.key_id, shape.operation or "", shape.status
             uses[use] += times
             used[use] = max(newest[one], used.get(use, ""))
     of_keys, of_hours = Counter[tuple[str, int, int]](), Counter[tuple[str, int]]()

@@ -23,9 +23,10 @@ _MOST: Final = 20_000  # rows that one call deletes
 _PER_STATEMENT: Final = 1000
 
 _c, _s = requests.c, request_shapes.c
+_SHAPE_TEXTS: Final = ("operation", "method", "address", "error")
 # The request id is in an index as well, and so are all texts of a shape, some of them in two.
-_TEXTS: Final = sa.func.length(_c.path) + 2 * sa.func.length(_c.request_id)
-_SHAPE_TEXTS: Final = sum(2 * sa.func.length(_s[name]) for name in ("operation", "method", "address", "error")) + _SHAPE_OVERHEAD
+_LENGTH: Final = sa.func.length(_c.path) + 2 * sa.func.length(_c.request_id)
+_SHAPE_LENGTH: Final = sum(2 * sa.func.length(_s[name]) for name in _SHAPE_TEXTS) + _SHAPE_OVERHEAD
 
 
 def count_bytes(tx: Transaction, batch: Sequence[Request], new: Sequence[Shape]) -> None:
@@ -36,13 +37,12 @@ def count_bytes(tx: Transaction, batch: Sequence[Request], new: Sequence[Shape])
 
 
 def _weigh(shape: Shape) -> int:
-    texts = shape.operation or "", shape.method, shape.address, shape.error or ""
-    return 2 * sum(map(len, texts)) + _SHAPE_OVERHEAD
+    return sum(2 * len(getattr(shape, name) or "") for name in _SHAPE_TEXTS) + _SHAPE_OVERHEAD
 
 
 def delete_and_count(tx: Transaction, ids: sa.Select[tuple[int]]) -> int:
     """Delete requests and the shapes that no other request has, and subtract their sizes; return the number of requests."""
-    deleted = tx.connection.execute(sa.delete(requests).where(_c.id.in_(ids)).returning(_TEXTS, _c.shape)).all()
+    deleted = tx.connection.execute(sa.delete(requests).where(_c.id.in_(ids)).returning(_LENGTH, _c.shape)).all()
     if deleted:
         rows = sum(texts for texts, _ in deleted) + len(deleted) * _OVERHEAD[tx.sqlite]
         shapes = sum(map(_weigh, delete_unused(tx, (shape for _, shape in deleted))))
@@ -69,7 +69,7 @@ def read_size(tx: Transaction) -> int:
 
 
 def _measure(tx: Transaction) -> int:
-    rows, shapes = sa.func.sum(_TEXTS + _OVERHEAD[tx.sqlite]), sa.func.sum(_SHAPE_TEXTS)
+    rows, shapes = sa.func.sum(_LENGTH + _OVERHEAD[tx.sqlite]), sa.func.sum(_SHAPE_LENGTH)
     return sum(int(tx.connection.execute(sa.select(sa.func.coalesce(total, 0))).scalar_one()) for total in (rows, shapes))
 
 

@@ -164,7 +164,7 @@ class Fork(NamedTuple):
 
 
 # The names of single records, where they are not the name of the resource without its final s.
-_SINGULARS: Final = {"admins": "administrator", "changesets": "change set", "filters": "saved filter"}
+_RECORD_NAMES: Final = {"admins": "administrator", "changesets": "change set", "filters": "saved filter"}
 DRY_RUN: Final = Field(
     "dryRun",
     Boolean(),
@@ -391,4 +391,4 @@ class Operation:
     @property
     def singular(self) -> str:
         """The name of a single record of its resource."""
-        return self.kind.singular if self.kind else say(_SINGULARS.get(self.resource) or singular_of(self.resource))
+        return self.kind.singular if self.kind else say(_RECORD_NAMES.get(self.resource) or singular_of(self.resource))

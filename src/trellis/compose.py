@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from trellis.core.kind import NodeKind
     from trellis.store.events import Event
 
-# The other sections of the catalogue: packages and modules of the core that have a function `operations`.
+# The other sections of the catalogue: packages and modules of the core that have a function `operations`. Lists of operations show
+# them in this order, with those of undo between the two parts; a new section belongs at the end.
 _BEFORE_UNDO: Final = ("keys", "admins", "events", "requests")
 _AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview", "search", "alarms", "filters")
 _WATCHED: Final = ("keys", "admins", "webhooks")  # sections whose events may raise alarms
@@ -48,7 +49,7 @@ def _catalogue(kinds: Kinds) -> Catalogue:
             "nodes": lambda: _on_nodes(kinds),
             "structure": lambda: _on_structure(kinds),
             **{name: partial(_operations_of, name) for name in _BEFORE_UNDO},
-            "undo": lambda: _undo(kinds),
+            "undo": lambda: _on_undo(kinds),
             **{name: partial(_operations_of, name) for name in _AFTER_UNDO},
         }
     )
@@ -93,7 +94,7 @@ def _on_structure(kinds: Kinds) -> tuple[Operation, ...]:
     return structure.operations(kinds())
 
 
-def _undo(kinds: Kinds) -> tuple[Operation, ...]:
+def _on_undo(kinds: Kinds) -> tuple[Operation, ...]:
     from trellis.core import undo  # noqa: PLC0415  # start-up time
 
     return (undo.fork(kinds()), *undo.history_operations(), *undo.change_set_operations())

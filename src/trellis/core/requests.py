@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from trellis.core.events import LONGEST, list_caused, may_be_purged
+from trellis.core.events import LONGEST_DELAY, list_caused, may_be_purged
 from trellis.core.fields import (
     PLAIN_ZONE,
     Choice,
@@ -208,7 +208,7 @@ def _find_event(context: Context, request: Request) -> int | None:
     if operation is None or request.key_id is None or request.status >= 400:
         return None
     caused = list_caused(operation, operations.values())
-    until = shift_timestamp(request.at, timedelta(microseconds=request.duration) + LONGEST)
+    until = shift_timestamp(request.at, timedelta(microseconds=request.duration) + LONGEST_DELAY)
     return events.find_by_request(context.tx, caused, request.key_id, request.request_id, (request.at, until))
 
 

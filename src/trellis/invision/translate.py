@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from trellis.core.fields import EVERYONE, Invalid, Url, escape_unsafe, isolate, quote
 from trellis.core.kind import NodeKind
-from trellis.core.structure import FORMAT, LONGEST, MOST_ENTRIES, write_yaml
+from trellis.core.structure import FORMAT, LARGEST_DOCUMENT, MOST_ENTRIES, write_yaml
 from trellis.core.verbs import CREATE
 from trellis.invision.answers import Answers, ReadingFailed
 from trellis.invision.groups import GroupMatcher, Match, list_groups
@@ -53,8 +53,8 @@ class Translation:
     def write(self) -> str:
         """Write the document as YAML. Raises ReadingFailed if it is larger than a document may be."""
         text = write_yaml(self.document, [f"Moved in from {' '.join(escape_unsafe(self.report.source).split())}"])
-        if (size := len(text.encode())) > LONGEST:
-            raise ReadingFailed(f"The document would have {size / 2**20:,.1f} MiB, and may have {LONGEST >> 20}. {_SPLIT}")
+        if (size := len(text.encode())) > LARGEST_DOCUMENT:
+            raise ReadingFailed(f"The document would have {size / 2**20:,.1f} MiB, and may have {LARGEST_DOCUMENT >> 20}. {_SPLIT}")
         return text
 
 

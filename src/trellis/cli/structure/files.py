@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from trellis.cli.terminal import STDIN, Failure
 from trellis.core.kind import NodeKind
-from trellis.core.structure import LONGEST, LinedMapping, Unreadable, read_document
+from trellis.core.structure import LARGEST_DOCUMENT, LinedMapping, Unreadable, read_document
 
 _CHILDREN: Final = "children"
-_MOST_BYTES: Final = len(BOM_UTF8) + LONGEST
+_MOST_BYTES: Final = len(BOM_UTF8) + LARGEST_DOCUMENT
 _LONGEST: Final = 255  # characters of a file's name that a refusal shows
 
 
@@ -57,7 +57,7 @@ def _read(name: str) -> Any:
         with nullcontext(sys.stdin.buffer) if name == STDIN else Path(name).open("rb") as file:
             raw = file.read(_MOST_BYTES + 1)  # a device may have no end
         if len(raw) > _MOST_BYTES:
-            raise Failure(f"{name} is larger than {LONGEST >> 20} MiB. Split the document by section.")
+            raise Failure(f"{name} is larger than {LARGEST_DOCUMENT >> 20} MiB. Split the document by section.")
         return raw.decode("utf-8-sig")
     except OSError as error:
         raise Failure(f"{name} could not be read: {error.strerror or error}.") from None

@@ -2,7 +2,7 @@
 
 from trellis.core.events import audit, feed
 from trellis.core.events.audit import FILTERS, may_be_purged
-from trellis.core.events.causes import LONGEST, list_caused
+from trellis.core.events.causes import LONGEST_DELAY, list_caused
 from trellis.core.events.event import (
     PLACE,
     changed_members,
@@ -23,7 +23,7 @@ __all__ = [
     "EVENTS",
     "EVENT_LIST",
     "FILTERS",
-    "LONGEST",
+    "LONGEST_DELAY",
     "PLACE",
     "Overdue",
     "Recorder",

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from trellis.core.actor import ACTOR_TYPES
-from trellis.core.events.causes import LONGEST, list_causes
+from trellis.core.events.causes import LONGEST_DELAY, list_causes
 from trellis.core.events.event import EventTypes, find_wanted
 from trellis.core.events.undo_state import serialize_with_undo
 from trellis.core.fields import Choice, Field, Input, Integer, NodeId, Text, Timestamp, invalid_id, shift_timestamp
@@ -106,7 +106,7 @@ def _find_request(context: Context, event: Event) -> int | None:
     if not event.request_id or by["type"] != "key":
         return None
     causes = list_causes(name, context.environment.operations.values())
-    since = shift_timestamp(event.at, -LONGEST)
+    since = shift_timestamp(event.at, -LONGEST_DELAY)
     return requests.find_by_request_id(context.tx, causes, by["id"], event.request_id, (since, event.at))
 
 

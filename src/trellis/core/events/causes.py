@@ -7,7 +7,7 @@ from typing import Final
 
 from trellis.core.operation import Operation
 
-LONGEST: Final = timedelta(minutes=1)  # between the arrival of a request and its execution
+LONGEST_DELAY: Final = timedelta(minutes=1)  # between the arrival of a request and its execution
 _PROPOSED: Final = "proposals.create"
 
 

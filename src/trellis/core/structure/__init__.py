@@ -5,12 +5,12 @@ from trellis.core.structure.document import FORMAT, MOST_ENTRIES
 from trellis.core.structure.operations import operations
 from trellis.core.structure.run import MAX_DELETES
 from trellis.core.structure.schema import build_schema
-from trellis.core.structure.text import LONGEST, LinedMapping, Unreadable, read_document, write_yaml
+from trellis.core.structure.text import LARGEST_DOCUMENT, LinedMapping, Unreadable, read_document, write_yaml
 
 __all__ = [
     "DEEPEST",
     "FORMAT",
-    "LONGEST",
+    "LARGEST_DOCUMENT",
     "MAX_DELETES",
     "MOST_ENTRIES",
     "LinedMapping",

@@ -33,7 +33,7 @@ from trellis.core.structure.document import FORMAT, KEYS, MOST_DOCUMENTS, parse_
 from trellis.core.structure.entries import Document
 from trellis.core.structure.reach import hide_outside, limit_actor, list_missing, widen_actor
 from trellis.core.structure.run import MAX_DELETES, Run
-from trellis.core.structure.text import LONGEST
+from trellis.core.structure.text import LARGEST_DOCUMENT
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE, Body, Response, Verb
 from trellis.core.version import encode_large
 from trellis.errors import Refused
@@ -77,7 +77,7 @@ class Documents:
         return raw if isinstance(raw, Document) else parse_documents(raw, self.kinds)
 
     def schema(self) -> dict[str, Any]:
-        one = [{"type": "string", "maxLength": LONGEST}, {"type": "object"}]
+        one = [{"type": "string", "maxLength": LARGEST_DOCUMENT}, {"type": "object"}]
         several = {"type": "array", "minItems": 1, "maxItems": MOST_DOCUMENTS, "items": {"anyOf": one}}
         return {"anyOf": [*one, several]}
 
@@ -145,7 +145,7 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
             "TOO_MANY_PASSWORDS",
         ),
         answers=_ANSWERS,
-        most_bytes=LONGEST,
+        most_bytes=LARGEST_DOCUMENT,
         calls=_list_calls,
         reads_nodes=True,
         uses=tuple(kind.operation(one.name) for kind in kinds for one in (LIST, CREATE, UPDATE, DELETE)),

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from trellis.store.engine import Transaction, upsert
 from trellis.store.requests.request import (
-    LONGEST,
+    LONGEST_DURATION,
     Request,
     Shape,
     find_shape,
@@ -58,7 +58,7 @@ def append(tx: Transaction, batch: Sequence[Request]) -> None:
     numbers = list(map(ids.__getitem__, shapes))
     # A NUL character or a number too large for PostgreSQL in one row would keep the whole batch out of the log.
     paths = map(methodcaller("replace", "\0", "\ufffd"), map(get_path, batch))
-    durations = map(min, map(get_duration, batch), repeat(LONGEST))
+    durations = map(min, map(get_duration, batch), repeat(LONGEST_DURATION))
     rows = list(zip(received, numbers, paths, durations, map(get_request_id, batch), strict=True))
     for first in range(0, len(rows), _PER_STATEMENT):
         part = rows[first : first + _PER_STATEMENT]

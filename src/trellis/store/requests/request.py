@@ -3,7 +3,8 @@
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-LONGEST: Final = 2**31 - 1  # microseconds that fit into the log's column; a slow caller may take longer to read a large answer
+# Microseconds that fit into the log's column; a slow caller may take longer to read a large answer.
+LONGEST_DURATION: Final = 2**31 - 1
 
 
 class Request(NamedTuple):

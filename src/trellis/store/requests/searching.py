@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from trellis.store import search_time
 from trellis.store.engine import Contains, IdIn, Transaction, WithoutIndex
-from trellis.store.requests.request import LONGEST, Request, Shape
+from trellis.store.requests.request import LONGEST_DURATION, Request, Shape
 from trellis.store.requests.shapes import decode
 from trellis.store.tables import request_shapes, requests
 from trellis.timestamps import shift_timestamp
@@ -153,7 +153,7 @@ def _other_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]
     if "path" in filters:
         found.append(Contains(_c.path, "path"))
     if "slower" in filters:
-        found.append(_c.duration >= min(filters["slower"], LONGEST))
+        found.append(_c.duration >= min(filters["slower"], LONGEST_DURATION))
     return found
 
 

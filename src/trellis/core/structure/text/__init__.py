@@ -1,6 +1,6 @@
 """Documents as text: reads them as YAML or JSON, with line numbers, and writes them as YAML."""
 
 from trellis.core.structure.text.lined import LinedMapping, Unreadable
-from trellis.core.structure.text.yaml_text import LONGEST, read_document, write_yaml
+from trellis.core.structure.text.yaml_text import LARGEST_DOCUMENT, read_document, write_yaml
 
-__all__ = ["LONGEST", "LinedMapping", "Unreadable", "read_document", "write_yaml"]
+__all__ = ["LARGEST_DOCUMENT", "LinedMapping", "Unreadable", "read_document", "write_yaml"]

@@ -10,7 +10,7 @@ from trellis.core.structure.text.json_text import NotJson, looks_like_json, read
 from trellis.core.structure.text.lined import Builder, LinedMapping, Unreadable, read_fraction, read_integer
 from trellis.sentences import say
 
-LONGEST: Final = 8 * 2**20  # bytes of a document
+LARGEST_DOCUMENT: Final = 8 * 2**20  # bytes of a document
 _SAME: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {_SAME + "null": None, _SAME + "bool": None, _SAME + "int": None, _SAME + "float": None}
 # The scalars that are not text, by YAML 1.2's core schema (10.3) without octal and hexadecimal numbers, infinity and not-a-number,
@@ -41,8 +41,8 @@ def read_document(text: str) -> Any:
     Raises Unreadable for anchors, aliases, tags, names that are not text or appear twice, more than one document, and whatever is
     nested too deeply or too large.
     """
-    if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
-        raise Unreadable(1, say("The document is larger than {longest} MiB. Split it by section.", longest=LONGEST >> 20))
+    if len(text.encode("utf-8", "surrogatepass")) > LARGEST_DOCUMENT:
+        raise Unreadable(1, say("The document is larger than {longest} MiB. Split it by section.", longest=LARGEST_DOCUMENT >> 20))
     if not looks_like_json(text):
         return _read_yaml(text)
     try:

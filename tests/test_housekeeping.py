@@ -373,7 +373,7 @@ def test_names_are_worked_into_the_index_and_old_changes_go(
         api.do(api.application.housekeeping.index_names())
     api.do(api.application.housekeeping.purge())
     with gate.store.reading() as tx:
-        first, last = journal.find_bounds(tx)
+        first, last = journal.find_span(tx)
         assert last - first == 4
         assert search.find_candidates(tx, "forums", "forum 19", 100) == [20]
 

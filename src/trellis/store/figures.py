@@ -46,7 +46,7 @@ class Figures(NamedTuple):
 
 def read_figures(tx: Transaction, now: str) -> Figures:
     """Read the figures."""
-    _, newest = events.find_bounds(tx)
+    _, newest = events.find_span(tx)
     found = [
         WebhookFigures(number, failures, _find_waiting_since(tx, cursor, waiting, newest))
         for number, failures, cursor, waiting in tx.fetch(_WEBHOOKS)

@@ -34,7 +34,7 @@ def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
 
     An endpoint with due messages gets no more, so the outbox of an endpoint that is down stays small, however long it is down.
     """
-    _, last = event_log.find_bounds(tx)
+    _, last = event_log.find_span(tx)
     with_due = outbox.find_webhooks_with_due(tx, now, clock_limit(now))
     unfilled = (webhook for webhook in endpoints.list_enabled(tx) if webhook.cursor < last and webhook.id not in with_due)
     return sorted(unfilled, key=attrgetter("cursor"), reverse=True)
@@ -51,7 +51,7 @@ def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
         webhooks = list(group)
         events = event_log.list_after(tx, cursor, left)
         raised = _find_alarms(tx, webhooks, events)
-        moved, rows = cursor if events else event_log.find_bounds(tx)[1], 0
+        moved, rows = cursor if events else event_log.find_span(tx)[1], 0
         for event in events:
             if rows >= left:
                 break

@@ -73,7 +73,7 @@ def _list(context: Context) -> Outcome:
 
 def _retention(context: Context, *, is_readable: bool) -> dict[str, Any]:
     """Report how far back the event log and undo reach, and how much of each was purged, as far as that can be read."""
-    oldest, newest = events.find_bounds(context.tx) if is_readable else (1, 0)
+    oldest, newest = events.find_span(context.tx) if is_readable else (1, 0)
     first = snapshots.find_oldest_event(context.tx) if is_readable else None
     undoable = [kind.operation(one.name) for kind in context.environment.kinds for one in STANDARD if one.keeps_rows]
     lost = events.count(context.tx, newest + 1 if first is None else first, undoable)

@@ -112,7 +112,7 @@ def _find_request(context: Context, event: Event) -> int | None:
 
 def may_be_purged(context: Context, since: str) -> bool:
     """Return whether events since a time may have been purged."""
-    oldest, _ = events.find_bounds(context.tx)
+    oldest, _ = events.find_span(context.tx)
     kept_since = datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_events)
     first = events.find_timestamp(context.tx, oldest)
     return oldest > 1 and datetime.fromisoformat(since) < kept_since and (first is None or since < first)

@@ -116,7 +116,7 @@ _COLUMNS: Final = {name: name for name in ("operation", "resource", "actor", "re
 def _list(context: Context) -> Outcome:
     given, newest_first = context.input, context.input.get("order") == "newest"
     after, limit = given.get("after"), given.get("limit", _LIMIT)
-    oldest, newest = events.find_bounds(context.tx)
+    oldest, newest = events.find_span(context.tx)
     if newest_first and given.get("wait"):
         raise refuse_fault("wait", "INVALID_VALUE", say("wait: waiting is not possible with order=newest. Leave out order=newest."))
     if after is not None and not newest_first:

@@ -245,7 +245,7 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
     number = plan.partition("-")[0]
     if not number.isdecimal() or int(number) > MAX_ID:
         raise Refused("PLAN_DIFFERS", say("plan is not a value that structure.plan returned. Make a new plan."))
-    if int(number) + 1 < events.find_bounds(context.tx)[0]:
+    if int(number) + 1 < events.find_span(context.tx)[0]:
         told = say(
             "Events since the plan have been purged, so what has changed since is not known. Nothing was done. Make a new plan."
         )

@@ -125,6 +125,6 @@ def _restore_of_key(context: Context) -> Outcome:
 def _undo(context: Context, filters: Mapping[str, Any], purged: int | None, last: int = 0) -> Outcome:
     """Undo events after `last`, and after the event sent as `after`. Purged events are older than all that are kept."""
     after = context.input.get(_AFTER.name) or 0
-    if after and after >= events.find_bounds(context.tx)[0] - 1:
+    if after and after >= events.find_span(context.tx)[0] - 1:
         purged = 0
     return undo_events(context, filters, after=max(after, last), purged=purged)

@@ -181,7 +181,7 @@ def get_event(tx: Transaction, seq: int, actor: Actor) -> Event:
 def _check_seen(tx: Transaction, seq: int, event: Event | None, actor: Actor) -> Event:
     if event is not None and actor.sees(event.resource):
         return event
-    if event is None and seq <= events.find_bounds(tx)[1]:
+    if event is None and seq <= events.find_span(tx)[1]:
         raise Refused("NO_LONGER_KEPT", say("Event {seq} has been purged, so it cannot be undone.", seq=seq))
     raise invalid_id(say("event"), seq, _NO_EVENT)
 

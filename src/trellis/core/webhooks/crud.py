@@ -190,7 +190,7 @@ def _create(context: Context) -> Outcome:
         disabled_because=None,
         created_at=context.at,
         updated_at=context.at,
-        cursor=events.find_bounds(context.tx)[1],
+        cursor=events.find_span(context.tx)[1],
         maker=context.call.actor.serialize(),
     )
     endpoints.insert(context.tx, webhook)
@@ -234,7 +234,7 @@ def _empty_outbox(context: Context, webhook: Webhook, *, skip: bool) -> None:
     """Withdraw messages that have not been tried, either to skip them or to select events again."""
     first = outbox.withdraw_untried(context.tx, webhook.id)
     if skip:
-        endpoints.move_cursors(context.tx, [webhook.id], events.find_bounds(context.tx)[1])
+        endpoints.move_cursors(context.tx, [webhook.id], events.find_span(context.tx)[1])
     elif first is not None:
         endpoints.move_cursors(context.tx, [webhook.id], first - 1)
 

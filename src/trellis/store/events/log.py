@@ -232,7 +232,7 @@ _BOUNDS = Statement(
 )
 
 
-def find_bounds(tx: Transaction) -> tuple[int, int]:
+def find_span(tx: Transaction) -> tuple[int, int]:
     """Return the sequence numbers of the oldest event left (or of the next event if none is left) and of the newest one ever."""
     ((first, last),) = tx.fetch(_BOUNDS)
     return (first or (last or 0) + 1), last or 0

@@ -21,7 +21,7 @@ _MAX_APPLIED: Final = 2_000  # with more entries than this to compare, counting 
 _c, _j = nodes.c, node_changes.c
 
 
-class Bounds(NamedTuple):
+class Span(NamedTuple):
     """The sequence numbers of the first and the last entry; both are 0 if there are no entries."""
 
     first: int
@@ -34,10 +34,10 @@ _BOUNDS: Final = Statement(sa.select(*_ENDS))
 _BOUNDS_AND_ALL: Final = Statement(sa.select(*_ENDS, sa.exists().where(_j.seq > bindparam("since"), _j.change == "all")))
 
 
-def find_bounds(tx: Transaction) -> Bounds:
+def find_span(tx: Transaction) -> Span:
     """Return the first and the last sequence number in the journal."""
     ((first, last),) = tx.fetch(_BOUNDS)
-    return Bounds(first or 0, last or 0)
+    return Span(first or 0, last or 0)
 
 
 class Delta(NamedTuple):
@@ -117,6 +117,6 @@ def note_everything(tx: Transaction) -> None:
 
 def trim(tx: Transaction, done: int, most: int = 5000) -> int:
     """Delete the oldest entries up to `done`, at most `most`, but none of the last KEPT; return the number deleted."""
-    first, last = find_bounds(tx)
+    first, last = find_span(tx)
     bound = min(done, last - KEPT, first + most - 1)
     return tx.connection.execute(sa.delete(node_changes).where(_j.seq <= bound)).rowcount if bound >= first > 0 else 0

@@ -102,13 +102,38 @@ def test_the_page_stays_and_what_is_sent_again_is_done_once(page: Page, proxy: _
     button.click(no_wait_after=True)
     expect(page.get_by_role("status").filter(has_text=_LOST)).to_be_visible()
     expect(page.get_by_label("Name", exact=True)).to_have_value("Made once")
-    expect(button).to_be_enabled()
+    expect(button).to_be_focused()
     assert violations(page) == []
     assert run("forums.list", search="Made once")["totalResults"] == 1
     proxy.fault = ""
     page.get_by_role("button", name="Send again").click()
     page.get_by_text("Made once was created.").wait_for()
     assert run("forums.list", search="Made once")["totalResults"] == 1
+
+
+def test_enter_in_a_field_does_nothing_twice_that_the_button_may_have_done(page: Page, proxy: _Proxy, run: Run) -> None:
+    page.goto("/admin/forums/new")
+    page.get_by_label("Name", exact=True).fill("Made once")
+    proxy.fault = "cut"
+    page.get_by_role("button", name="Create the forum").last.click(no_wait_after=True)
+    expect(page.get_by_role("status").filter(has_text=_LOST)).to_be_visible()
+    proxy.fault = ""
+    page.get_by_label("Name", exact=True).press("Enter")
+    page.get_by_text("Made once was created.").wait_for()
+    assert run("forums.list", search="Made once")["totalResults"] == 1
+
+
+def test_a_button_with_an_address_of_its_own_says_so_too(page: Page, proxy: _Proxy) -> None:
+    page.goto("/admin/forums")
+    page.get_by_label("Choose Wiki").check()
+    button = page.get_by_role("button", name="Delete…", exact=True)
+    proxy.fault = "cut"
+    button.click(no_wait_after=True)
+    expect(page.get_by_role("status").filter(has_text=_LOST)).to_be_visible()
+    expect(button).to_be_enabled()
+    proxy.fault = ""
+    page.get_by_role("button", name="Send again").click()
+    page.get_by_role("heading", name="Delete 1 forum").wait_for()
 
 
 def test_a_delete_in_a_dialog_says_so_too(page: Page, proxy: _Proxy, community: Community, run: Run) -> None:

@@ -118,9 +118,11 @@ class Submitted(Mapping[str, str]):
     def digest(self, path: str, secret: str) -> str:
         """Return a digest of a form sent to a path: the same for the same values.
 
+        The button counts for nothing: Enter in a field presses another one than somebody who then presses the button.
+
         It depends on the `secret` of a session: it is stored, and nobody who reads it there must be able to try passwords with it.
         """
-        sent = sorted(pair for pair in self.pairs if pair[0] != CSRF)
+        sent = sorted(pair for pair in self.pairs if pair[0] not in {CSRF, ACTION})
         key = blake2b(secret.encode()).digest()
         return blake2b(orjson.dumps([path, sent]), key=key, digest_size=16).hexdigest()
 

@@ -131,6 +131,31 @@ def test_the_dialog_moves_and_deletes(page: Page, community: Community, run: Run
     assert _order(run, community.releases) == ["Betas"]
 
 
+def test_a_dialog_begins_with_its_heading_so_that_a_second_enter_deletes_nothing(
+    page: Page, community: Community, run: Run
+) -> None:
+    page.goto("/admin/forums")
+    for verb in ("Delete", "Move", "Copy"):
+        page.get_by_role("link", name=f"{verb} Staff…").press("Enter")
+        expect(page.get_by_role("dialog").get_by_role("heading", name=f"{verb} Staff")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    assert [one["id"] for one in run("forums.list", search="Staff")["results"]] == [community.staff]
+
+
+def test_the_undo_of_a_move_leaves_the_focus_on_the_node(page: Page, community: Community, run: Run) -> None:
+    page.goto("/admin/forums")
+    link = page.get_by_role("link", name="Staff", exact=True)
+    link.focus()
+    for key in ("m", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    page.locator("[data-message]").get_by_role("button", name="Undo").press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("“Staff” is back")
+    expect(link).to_be_focused()
+    assert run("forums.get", community.staff)["position"] == 3
+
+
 def test_enter_in_the_reason_deletes_as_the_button_does(page: Page, community: Community, run: Run) -> None:
     """Without children that was always so; with them, Enter pressed the hidden button of the search, and nothing was said."""
     page.goto("/admin/forums")

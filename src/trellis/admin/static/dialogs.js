@@ -36,6 +36,7 @@ function show(link, main) {
   const dialog = document.createElement("dialog");
   const heading = main.querySelector("h1");
   heading.id = "dialog-title";
+  heading.tabIndex = -1; // it comes first, so it gets the focus: an Enter too many presses nothing
   dialog.setAttribute("aria-labelledby", heading.id);
   main.querySelector(".head")?.remove();
   dialog.append(heading, ...main.childNodes);

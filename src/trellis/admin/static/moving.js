@@ -32,7 +32,9 @@ function placeOf(node) {
 function put(view, node, { list, next, previous }) {
   const old = above(node);
   const isNear = !next || next.parentElement === list;
+  const focused = document.activeElement;
   list.insertBefore(node, isNear ? next : previous && previous.parentElement === list ? previous.nextElementSibling : null);
+  if (node.contains(focused)) focused.focus({ preventScroll: true });
   for (const [parent, by] of [[old, -1], [above(node), 1]]) if (old !== above(node)) count(view, parent, by);
 }
 
@@ -167,7 +169,6 @@ async function keys(view, mover, event) {
   event.stopPropagation();
   if (view.busy && event.key !== "Escape") return; // a node is being opened
   if (acts[event.key]) return acts[event.key]();
-  const focused = document.activeElement;
   const taken = view.taken;
   view.busy = true;
   const place = await step(view, taken.node);
@@ -177,7 +178,6 @@ async function keys(view, mover, event) {
   }
   if (place) {
     mover.put(view.taken.node, place);
-    focused.focus();
     view.taken.node.scrollIntoView({ block: "nearest" });
   }
   view.busy = false;

@@ -9,10 +9,12 @@ export function unanswered() {
   workers.register(new URL("answers.js", import.meta.url), { scope: new URL("../../", import.meta.url).pathname }).catch(() => {});
   let sent = null;
   document.addEventListener("submit", (event) => {
-    if (!event.defaultPrevented) sent = { form: event.target, button: event.submitter };
+    if (event.defaultPrevented) return;
+    const { target: form, submitter: button } = event;
+    sent = { form, button, to: button?.hasAttribute("formaction") ? button.formAction : form.action };
   });
   workers.addEventListener("message", ({ data }) => {
-    if (data.unanswered !== sent?.form.action) return; // another tab's
+    if (data.unanswered !== sent?.to) return; // another tab's
     const { form, button } = sent;
     sent = null;
     document.dispatchEvent(new CustomEvent("panel:stayed"));

@@ -11,6 +11,7 @@ const PROBING = 5_000; // milliseconds without an answer after which the service
 const held = new Set();
 const reached = new WeakSet(); // forms whose service was looked for and is there
 let waiting = [];
+let left = null; // the button that had the focus until it was disabled
 
 export function working(root) {
   root.addEventListener("submit", (event) => {
@@ -60,6 +61,7 @@ async function probe(event, form) {
 const send = (form, submitter) => form.isConnected && form.requestSubmit(submitter ?? undefined);
 
 function hold(button) {
+  if (button === document.activeElement) left = button;
   button.disabled = true;
   held.add(button);
 }
@@ -94,4 +96,6 @@ function release(root) {
 function free() {
   held.forEach((one) => "disabled" in one && (one.disabled = false));
   held.clear();
+  if (document.activeElement === document.body) left?.focus({ preventScroll: true });
+  left = null;
 }

@@ -122,8 +122,10 @@ class Application:
 
     def _make_panel(self) -> "Panel":
         from trellis.admin.app import Panel  # noqa: PLC0415  # start-up time: most workers only ever serve the API
+        from trellis.admin.runner import Runner  # noqa: PLC0415  # the same
 
-        return Panel(self.gate, self.settings, counts=self.service.counts)
+        runner = Runner(self.gate, self.settings, self.service.large, self.service.long_reads)
+        return Panel(self.gate, self.settings, self.service.counts, runner)
 
     def _end(self) -> None:
         """End requests that wait and connections that stay open, since the process is about to end."""

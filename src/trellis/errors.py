@@ -94,5 +94,17 @@ def refuse_out_of_memory() -> Refused:
     return Refused("BUSY", say("{reason} As far as we know, nothing was changed; try again.", reason=NO_MEMORY))
 
 
+def drop_tracebacks(error: BaseException) -> None:
+    """Drop the traceback of an exception that nobody will log, and of those from which it was raised.
+
+    A frame that refers to its own exception, as through a future, would keep all that the frames refer to, such as the values of a
+    large request, in memory until the next full garbage collection.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        found.__traceback__ = None
+        found = found.__context__
+
+
 class LongRead(Exception):
     """A read on an event loop has found so much that all other requests would wait for it: it is to be run again, in a thread."""

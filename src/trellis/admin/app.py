@@ -37,7 +37,7 @@ from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
 from trellis.core.news import format_position, read_position
 from trellis.core.proposals import count_open
-from trellis.errors import Refused, refuse_out_of_memory
+from trellis.errors import Refused, drop_tracebacks, refuse_out_of_memory
 from trellis.http.api import PAGE, PAGE_REFUSAL, RequestCounts
 from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.problems import problem_headers
@@ -100,9 +100,9 @@ def _endpoint(page: Page) -> Callable[[Request], Awaitable[Response]]:
 class Panel:
     """The panel, served under /admin."""
 
-    def __init__(self, gate: Gate, settings: Settings, counts: RequestCounts | None = None) -> None:
+    def __init__(self, gate: Gate, settings: Settings, counts: RequestCounts | None = None, runner: Runner | None = None) -> None:
         self.counts = counts
-        self.runner = Runner(gate, settings)
+        self.runner = runner or Runner(gate, settings)
         self.headers = (*_HEADERS, *settings.transport_headers)
         self.provider = Provider(settings) if settings.sso_issuer else None
         self.watcher = Watcher(self.runner)
@@ -326,6 +326,7 @@ class Panel:
     # --- refusals -------------------------------------------------------------------------------------------------
 
     def _refusal(self, request: PageRequest, refused: Refused, title: str = "") -> Response:
+        drop_tracebacks(refused)
         request.http.scope[PAGE_REFUSAL] = refused.message
         if request.wants_json:
             faults = [{"field": fault.field, "detail": fault.detail} for fault in refused.faults]

@@ -15,8 +15,8 @@ from trellis.core.idempotency import KeyReused, RecordGone, StillRunning
 from trellis.core.operation import Call, SessionEnded
 from trellis.errors import LongRead, Refused, refuse_faults
 from trellis.http.asgi import Receive
-from trellis.http.large import run_by_size
-from trellis.http.reading import SharedRead, make_long_reads, read_in_thread
+from trellis.http.large import LargeRequests, run_by_size
+from trellis.http.reading import LimitedReads, SharedRead, make_long_reads, read_in_thread
 from trellis.http.withdrawal import wait_for_write
 from trellis.sentences import drop_advice, say
 from trellis.settings import Settings
@@ -45,11 +45,14 @@ class Runner:
     `receive` of an ASGI request, a write whose client has disconnected is withdrawn if it has not begun.
     """
 
-    def __init__(self, gate: Gate, settings: Settings) -> None:
+    def __init__(
+        self, gate: Gate, settings: Settings, large: LargeRequests | None = None, long_reads: LimitedReads | None = None
+    ) -> None:
         self.gate = gate
         check = partial(gate.run, Call("check.list", TERMINAL, {"limit": _MOST_PROBLEMS}))
         self._checking: SharedRead[Result] = SharedRead("trellis-check", check)
-        self._long = make_long_reads(settings)
+        self._large = large or LargeRequests(settings.busy_timeout)
+        self._long = long_reads or make_long_reads(settings)
         self.settings = settings
         self.receive: Receive | None = None
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
@@ -87,13 +90,14 @@ class Runner:
         operation = self.gate.catalogue.find(call.operation)
         if operation.writes:
             try:
-                return await self._wait_for(await run_by_size(size, self.gate.submit, call))
+                async with self._large.take_turn(size):
+                    return await self._wait_for(await run_by_size(size, self.gate.submit, call))
             except SessionEnded:
                 raise SignInNeeded from None
+        if slow:
+            return await self._long.run(partial(self.gate.run, call))
         if not self.gate.store.reads_inline:
             return await read_in_thread(self._read_seconds, self.gate.run, call)
-        if slow:
-            return await asyncio.to_thread(self.gate.run, call)
         try:
             with self.gate.store.reading_briefly():
                 return self.gate.run(call)

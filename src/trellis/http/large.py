@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final, ParamSpec, TypeVar
 
 from trellis.errors import Refused
 from trellis.sentences import say
+from trellis.store.engine import refuse_late
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -16,7 +17,8 @@ K = TypeVar("K")
 # Requests with more bytes than this take longer to read than to hand to a thread and back (0.1 ms): JSON is read at 10 to 100 MB/s,
 # nested lists, forms and HTML at 1 MB/s.
 LARGE: Final = 4096
-_AT_ONCE: Final = 2  # requests of one caller with a body larger than usual: each may take a hundred megabytes of memory
+_AT_ONCE: Final = 2  # requests of one caller with a body larger than usual
+_HEAVY: Final = 262_144  # bytes; JSON may take up to 28 times as much memory once it is parsed
 _OF_ALL: Final = 6  # such requests of all callers together
 
 
@@ -38,10 +40,32 @@ def counting(counts: Counter[K], name: K) -> Iterator[None]:
 
 
 class LargeRequests:
-    """Counts the requests with bodies that are larger than usual, by caller. It belongs to one thread."""
+    """Bounds what large requests take at once, at any interface. It belongs to one event loop.
 
-    def __init__(self) -> None:
+    Bodies that are larger than usual are counted by caller while they are received. What a body is parsed to is in memory for one
+    heavy request at a time: others wait for their turn, with only the bytes of their bodies, for at most so many seconds.
+    """
+
+    def __init__(self, seconds: float) -> None:
         self._under_way: Counter[str] = Counter()
+        self._turn = asyncio.Lock()
+        self._seconds = seconds
+
+    @asynccontextmanager
+    async def take_turn(self, size: int) -> AsyncIterator[None]:
+        """Wait until no other heavy request is read or carried out, if one of so many bytes is heavy. Raises Refused (BUSY)."""
+        if size <= _HEAVY:
+            yield
+            return
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise refuse_late() from None
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     @contextmanager
     def hold(self, caller: str, *, large: bool) -> Iterator[None]:

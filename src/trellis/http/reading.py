@@ -13,7 +13,7 @@ from trellis.settings import Settings
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_LONG_AT_ONCE: Final = 2  # each may take two hundred megabytes of memory
+_LONG_AT_ONCE: Final = 2  # each may take 250 MiB of memory
 
 
 async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -80,7 +80,7 @@ class LimitedReads:
 
 
 def make_long_reads(settings: Settings) -> LimitedReads:
-    """Return the threads of an interface for reads that turn out to be long."""
+    """Return the threads of a process for reads that are long, or turn out to be: all interfaces share them."""
     seconds = settings.database_pool_timeout + settings.database_read_timeout
     return LimitedReads("trellis-long", _LONG_AT_ONCE, settings.write_queue, seconds, refuse_unanswered)
 

@@ -125,9 +125,13 @@ class Mcp:
 
     async def _receive(self, request: ApiRequest, limit: int) -> ApiResponse:
         """Receive the message of a request, and answer it."""
+        body = await receive_body(request, limit)
+        async with self.service.large.take_turn(len(body)):
+            return await self._answer_body(request, body)
+
+    async def _answer_body(self, request: ApiRequest, body: bytes) -> ApiResponse:
         message: Message | None = None
         try:
-            body = await receive_body(request, limit)
             message = await run_by_size(len(body), read_message, body)
             check_headers(message, request.headers)
         except ProtocolError as error:

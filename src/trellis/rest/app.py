@@ -86,9 +86,10 @@ class Rest:
     async def _write(self, request: ApiRequest, route: Route, operation: Operation, target: int | None, limit: int) -> ApiResponse:
         body = await receive_body(request, limit)
         submit = partial(self._submit, request, operation, require_bearer(request).actor, target, body)
-        result = await self.service.write(request, len(request.query) + len(body), submit)
-        verb = result.verb or route.verb
-        return await encode_written(request, verb, self._respond_to_write, request, route, operation, verb, result)
+        async with self.service.large.take_turn(len(body)):
+            result = await self.service.write(request, len(request.query) + len(body), submit)
+            verb = result.verb or route.verb
+            return await encode_written(request, verb, self._respond_to_write, request, route, operation, verb, result)
 
     def _respond_to_write(self, request: ApiRequest, route: Route, operation: Operation, verb: Verb, result: Result) -> ApiResponse:
         translator = None if verb.records_at else TRANSLATORS.get(request.dialect)  # a dialect has no form for proposals

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_path
 from trellis.core.operation import Access, Call, Operation
-from trellis.errors import LongRead, Refused, refuse_out_of_memory
+from trellis.errors import LongRead, Refused, drop_tracebacks, refuse_out_of_memory
 from trellis.http.api.cache import CachedResponse, Name, ResponseCache
 from trellis.http.api.counts import RequestCounts
 from trellis.http.api.event_loop import CompletionQueue, OncePerTick
@@ -61,7 +61,7 @@ class Service:
         self.log = RequestLog(gate, self.keyring, settings.request_log_size)
         self.responses = ResponseCache(settings.answer_cache, gate.store.has_changed)
         self.counts = RequestCounts() if settings.has_metrics else None
-        self.large = LargeRequests()
+        self.large = LargeRequests(settings.busy_timeout)
         self.under_way = BytesUnderWay(settings.answers_under_way)
         self._key_in_url = key_in_url
         # Counted reads wait for the writer, each with a connection: at most half of those for reads.
@@ -74,7 +74,7 @@ class Service:
         self.waiting = WaitingRequests(self.version, settings.waiting_per_key, settings.connections // 4)
         self._completions = CompletionQueue()
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
-        self._long = make_long_reads(settings)
+        self.long_reads = make_long_reads(settings)  # which the panel shares
         self._ids = generate_request_ids()
         self._also = settings.transport_headers
 
@@ -82,7 +82,7 @@ class Service:
         """Close what is open besides requests: connections to Redis, threads."""
         await self.throttle.close()
         self._counted.close()
-        self._long.close()
+        self.long_reads.close()
 
     # --- receiving ----------------------------------------------------------------------------------------------------
 
@@ -157,6 +157,7 @@ class Service:
             request.refused = "INTERNAL_ERROR"
             told = say("The service failed unexpectedly. As far as we know, nothing from this request was saved.")
             return Refused("INTERNAL_ERROR", told)
+        drop_tracebacks(raised)
         request.refused = raised.message
         if "reset" in (facts := raised.facts):
             request.allowance = Allowance(facts["limit"], 0, facts["reset"])
@@ -327,13 +328,12 @@ class Service:
 
         `version` is None if the response is for this caller alone.
         """
-        # On SQLite a read waits for nothing, and a slow read takes long anyway: neither has a time limit.
-        unlimited = self.gate.store.reads_inline or slow
 
         def start() -> Awaitable[CachedResponse]:
-            if long:
-                return self._long.run(run)
-            return asyncio.to_thread(run) if unlimited else read_in_thread(self._read_seconds, run)
+            if long or slow:
+                return self.long_reads.run(run)
+            # On SQLite a read waits for nothing, and has no time limit.
+            return asyncio.to_thread(run) if self.gate.store.reads_inline else read_in_thread(self._read_seconds, run)
 
         if version is None:
             return await start()

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from trellis.errors import Refused, drop_tracebacks
 from trellis.settings import Settings
 from trellis.store import sqlite
 from trellis.store.engine.faults import Faults, describe_lack, is_fault
@@ -60,6 +61,8 @@ class _Job:
         if self.error is None:
             self.future.set_result(self.result)
         else:
+            if isinstance(self.error, Refused):
+                drop_tracebacks(self.error)
             self.future.set_exception(self.error)
 
 
@@ -181,6 +184,8 @@ class Writer:
                 tx = None
             self._busy_since = None
             self._settle(batch, number)
+            job = None  # until the next write comes, nothing of this one stays in memory
+            batch.clear()
             if tx is not None and tx.file is not None and tx.file.wal_size > _LARGE_WAL:
                 self._empty_wal(tx, tx.file.wal_size)
         if tx is not None:

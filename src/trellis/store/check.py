@@ -219,12 +219,17 @@ def find_unreadable(tx: Transaction) -> Iterator[Unreadable]:
                     broken |= {one} if table in _DOCUMENTS else set()
                     yield one
     for table, checks in _DOCUMENTS.items():
-        columns = (_readable(table.c[name]) if tx.sqlite else table.c[name] for name in checks)
-        for number, *values in tx.fetch(Statement(sa.select(table.c.id, *columns).order_by(table.c.id))):
+        for number, *values in tx.fetch(_documents(table, on_sqlite=tx.sqlite)):
             for (name, is_sound), value in zip(checks.items(), values, strict=True):
                 one = Unreadable(table.name, None, number, name)
                 if not is_sound(_decode_json(value)) and one not in broken:
                     yield one
+
+
+@cache
+def _documents(table: sa.Table, *, on_sqlite: bool) -> Statement:
+    columns = (_readable(table.c[name]) if on_sqlite else table.c[name] for name in _DOCUMENTS[table])
+    return Statement(sa.select(table.c.id, *columns).order_by(table.c.id))
 
 
 def find_wrong_json(tx: Transaction) -> Iterator[Unreadable]:

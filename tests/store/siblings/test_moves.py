@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.conftest import NewSettings, settings_for
 from tests.databases import Databases
+from tests.statement_meter import StatementMeter
 from trellis.settings import Settings
 from trellis.store import siblings, snapshots
 from trellis.store.counters import next_numbers
@@ -327,6 +328,22 @@ def test_children_that_have_moved_or_been_deleted_leave_no_blocks(store: Store, 
         return list(tx.raw.execute("SELECT id FROM sibling_blocks").fetchall())
 
     assert store.write(work).result(30) == []
+
+
+def test_however_many_children_there_are_all_leave_their_blocks_at_once(store: Store, order: list[int]) -> None:
+    def statements(tx: Transaction, count: int, parent: int, to: int) -> int:
+        children = [node for node, _ in insert_many(tx, parent, None, count)]
+        with StatementMeter() as meter:
+            siblings.move_many(tx, "forums", children, parent, to, "2026-02")
+        assert siblings.find_children(tx, "forums", to) == children
+        return meter.count
+
+    def work(tx: Transaction) -> tuple[int, int]:
+        return statements(tx, 20, order[2], order[3]), statements(tx, 60, order[4], order[5])
+
+    few, many = store.write(work).result(30)
+    assert few == many
+    assert find_wrong(store) == []
 
 
 @pytest.mark.parametrize("gone", [slice(1, 149), slice(1, 20), slice(40, 110), slice(1, 149, 3), slice(1, None)])

@@ -157,6 +157,10 @@ class SiblingTree:
     def detach_many(self, slots: Iterable[Slot]) -> None:
         """Close the gaps at slots that rows have left, leaf by leaf: much less work than one by one."""
         gone = Counter(slot.block for slot in slots)
+        before = extent(self._tx, self._kind, self._parent)  # the blocks still count the rows that have left
+        if before.root and before.count == gone.total():
+            self._blocks.flatten()
+            return
         self._blocks.renumber(sorted(gone))
         for block in (block for block in gone if block):
             path = self._blocks.path_to_block(block)

@@ -4,6 +4,7 @@ No kind is named here.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from tests.fixture_types import Clock, MakeKey, Run
 from tests.sweeps.grantable import create_target, given_to, grantable_routes, needed_by
 from trellis.compose import catalogue_of
 from trellis.core.dialect import DIALECTS, TRELLIS
+from trellis.core.gate import Gate
 from trellis.core.operation import Operation
 from trellis.core.verbs import DELETE, RESTORE, Body
 from trellis.http.routes import Route
@@ -272,6 +274,19 @@ def test_a_dry_write_and_a_refused_one_leave_nothing(sweep: Sweep, key: MakeKey,
                 assert codes == {gone["errorCode"]}
                 stale = sweep.ask(route, target, key=text, headers={"If-Match": '"of-another-version"'})
                 sweep.read_refusal(route.operation, stale, 412, "PRECONDITION_FAILED")
+
+
+@pytest.mark.parametrize("door", [TRELLIS])
+def test_a_write_that_keeps_others_waiting_for_too_long_is_refused(
+    sweep: Sweep, key: MakeKey, gate: Gate, database: DatabaseState
+) -> None:
+    text = key("*")
+    gate.calls.environment = replace(gate.environment, job_timeout=0)
+    for route in sweep:
+        if route.operation.writes:
+            target = sweep.target(route.operation)
+            with database.unchanged():
+                read_refusal(sweep.ask(route, target, key=text), 409, "TOO_LONG")
 
 
 @pytest.mark.parametrize("door", [TRELLIS])

@@ -1,6 +1,7 @@
 """The statements of a transaction: what they return, on both engines alike."""
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.settings import Settings
-from trellis.store.engine import Statement
+from trellis.store.engine import Overdue, Statement
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
 from trellis.store.tables import counters, nodes
@@ -97,3 +98,18 @@ def test_a_reader_whose_connection_was_lost_gets_another(store: Store) -> None:
         tx.raw.close()
     with store.reading(snapshot=False) as tx:
         assert read(tx, "any") == []
+
+
+def test_a_statement_for_very_many_rows_ends_in_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each check of the time takes a second, so that the third batch of rows would begin too late."""
+    monkeypatch.setattr("trellis.store.engine.transaction.monotonic", count().__next__)
+    rows = [{"name": f"sequence {n}", "last": n, "total": n} for n in range(6001)]
+
+    def work(tx: Transaction) -> None:
+        with tx.ending_by(1):
+            tx.execute_many(_ADD, rows)
+
+    with pytest.raises(Overdue):
+        store.write(work).result(30)
+    with store.reading() as tx:
+        assert not tx.fetch(_COUNTERS, name="sequence 0")

@@ -1,6 +1,5 @@
 """Recording the events of a call, and of the calls that it runs."""
 
-import time
 from collections.abc import Sequence
 
 from trellis.core.actor import TERMINAL
@@ -13,10 +12,6 @@ from trellis.sentences import say_many
 from trellis.store import alarms, events
 from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
-
-
-class Overdue(Exception):
-    """Raised if a call that runs others has taken too long, which must not be taken for a refusal of the inner call."""
 
 
 def refuse_overdue(operation: str, limit: float | None) -> Refused:
@@ -35,11 +30,10 @@ def refuse_overdue(operation: str, limit: float | None) -> Refused:
 class Recorder:
     """Records the events of one call and of the calls that it runs. `change_set` is the change set that they belong to, if any.
 
-    `until` is the time by which the call must have ended, on the monotonic clock; None if it may take as long as it likes. `dry`:
-    everything will be rolled back; `reads`: nothing can be written. `apart`: the call needs somebody's approval, and either is
-    tried for it or has it. `compares`: a password that is sent again changes nothing. Otherwise any password does, so that nobody
-    can guess passwords by trying which one does not: the caller sees what was done although it is rolled back, or may be. Whoever
-    has the terminal has the database.
+    `dry`: everything will be rolled back; `reads`: nothing can be written. `apart`: the call needs somebody's approval, and either
+    is tried for it or has it. `compares`: a password that is sent again changes nothing. Otherwise any password does, so that
+    nobody can guess passwords by trying which one does not: the caller sees what was done although it is rolled back, or may be.
+    Whoever has the terminal has the database.
     """
 
     def __init__(
@@ -48,7 +42,6 @@ class Recorder:
         operation: Operation,
         call: Call,
         now: str,
-        until: float | None = None,
         *,
         dry: bool = False,
         apart: bool = False,
@@ -58,7 +51,6 @@ class Recorder:
         self.apart = apart
         self.reads = not operation.writes
         self.compares = call.actor.type == TERMINAL.type or not (self.dry or operation.results_in)
-        self.until = until
         self.counted: list[Use] = []  # uses of grants by reads
         self.digests: dict[tuple[Plain, str | None], str] = {}  # digests of passwords, computed while other writes wait
         self._tx = tx
@@ -69,7 +61,7 @@ class Recorder:
 
     def build_trial(self, operation: Operation, call: Call) -> "Recorder":
         """Return a recorder for an operation that is run as part of the call and will be rolled back."""
-        trial = Recorder(self._tx, operation, call, self._now, self.until, dry=True)
+        trial = Recorder(self._tx, operation, call, self._now, dry=True)
         trial.digests, trial.apart = self.digests, self.apart
         return trial
 
@@ -81,11 +73,6 @@ class Recorder:
         """Refuse a password in a call that needs somebody's approval. Raises Refused (PASSWORD_IN_PROPOSAL)."""
         if self.apart:
             raise refuse_proposed()
-
-    def check_time(self) -> None:
-        """Raise Overdue if the call should have ended by now."""
-        if self.until is not None and time.monotonic() > self.until:
-            raise Overdue
 
     def record(self, operation: Operation, call: Call, outcome: Outcome) -> int | None:
         """Record what a call did; return its event. A call that ran other operations has none: return the last event of those."""

@@ -70,7 +70,7 @@ class Calls:
 
     def perform(self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Outcome:
         """Run an operation inside a write, within the bounds of its grant. Raises Refused, ProposalNeeded."""
-        context = self.build_context(operation, call._replace(check_time=recorder.check_time), given, tx, now, recorder)
+        context = self.build_context(operation, call, given, tx, now, recorder)
         more = operation.needs_with(given)
         for name in more:
             self.authorise(name, call.actor)
@@ -90,7 +90,7 @@ class Calls:
         self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder
     ) -> Context:
         run, run_many = partial(self._run_within, tx, now, recorder), partial(self._run_many_within, tx, now, recorder)
-        run_apart = partial(self._run_apart, tx, now, recorder.until)
+        run_apart = partial(self._run_apart, tx, now)
         return Context(call, given, tx, now, self.environment, run, run_many, run_apart, operation.grants)
 
     def _run_within(self, tx: Transaction, now: str, recorder: Recorder, call: Call, given: Input | None = None) -> Outcome:
@@ -98,7 +98,6 @@ class Calls:
 
         Raises Refused, which refuses the outer call as a whole.
         """
-        recorder.check_time()
         operation = self.authorise(call.operation, call.actor, call.target)
         if operation.fork is not None:
             name = operation.fork.find(tx, call.target or 0, call.actor, now)
@@ -111,14 +110,13 @@ class Calls:
         event = recorder.record(operation, call, outcome) if operation.writes else None
         return outcome._replace(event=event, verb=outcome.verb or operation.verb)
 
-    def _run_apart(self, tx: Transaction, now: str, until: float | None, call: Call, given: Input | None) -> Outcome:
+    def _run_apart(self, tx: Transaction, now: str, call: Call, given: Input | None) -> Outcome:
         """Run a call that needs somebody's approval, to try it or once it is approved. Its events are those of a separate call."""
-        recorder = Recorder(tx, self.catalogue.find(call.operation), call, now, until, apart=True)
+        recorder = Recorder(tx, self.catalogue.find(call.operation), call, now, apart=True)
         return self._run_within(tx, now, recorder, call, given)._replace(uses=tuple(recorder.counted))
 
     def _run_many_within(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
         """Run calls of one operation together as part of another one, and record their events. Raises Refused, OneByOne."""
-        recorder.check_time()
         operation = self.authorise(calls[0].operation, calls[0].actor, calls[0].target)
         if operation.run_many is None or any(call.operation != operation.name for call in calls):
             raise LookupError(f"{operation.name} is not run together with others")

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.bounds import ProposalNeeded, Use, counting
 from trellis.core.catalogue import Catalogue
-from trellis.core.events import Overdue, Recorder, refuse_overdue
+from trellis.core.events import Recorder, refuse_overdue
 from trellis.core.fields import Input, format_timestamp, shift_timestamp
 from trellis.core.gate.ahead import digest_passwords, find_password_calls, read_ahead
 from trellis.core.gate.calls import Calls
@@ -27,7 +27,7 @@ from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse
 from trellis.core.operation import DRY_RUN, Call, Environment, Operation, Trace
 from trellis.core.passwords import Lanes, chain, check_number, has_password
 from trellis.core.verbs import Verb
-from trellis.store.engine import Rollback, Shown, Store, Transaction, refuse_full
+from trellis.store.engine import Overdue, Rollback, Shown, Store, Transaction, refuse_full
 
 log = logging.getLogger(__name__)
 
@@ -182,10 +182,11 @@ class Gate:
         now, began = self.now(), time.monotonic()
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
         tried = bool(given.get(DRY_RUN.name))
-        recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=tried)
+        recorder = Recorder(tx, operation, call, now, dry=tried)
         step = tx.trial if tried else tx.savepoint if call.actor.proposes else nullcontext
         try:
-            with step():  # by the time it turns out to need approval, something may be written already
+            # By the time it turns out to need approval, something may be written already.
+            with step(), tx.ending_by(None if limit is None else began + limit):
                 given = given if given.faults else self.calls.put_digests(tx, operation, call, given, recorder)
                 outcome = self.calls.perform(operation, call, given, tx, now, recorder)
         except ProposalNeeded:

@@ -16,7 +16,7 @@ class Call(NamedTuple):  # like Outcome and Result: a tuple, since a frozen data
     `target` is the id of the record that it is about, if the operation has one. `raw` maps names to the values sent. `expected` are
     the versions that the record may have (If-Match), `("*",)` for any. `token` and `fingerprint` are the Idempotency-Key and a
     digest of its request; `idempotency_key` is recorded in the event. Long operations call `progress` with the amount done and the
-    total, and before that `check_time`, which is supplied by the gate and ends a call that keeps other writes waiting for too long.
+    total.
     `waits_as` is the lane in which passwords in the call wait for their digests, if it is not the lane of its actor: see lanes.py.
     Nodes that the call creates or changes are `managed_by` the structure document with this name. The gate sets `digests` to the
     digests of passwords in inner calls, by password and the digest stored until now, and `proposed` to the input of the call that a
@@ -38,7 +38,6 @@ class Call(NamedTuple):  # like Outcome and Result: a tuple, since a frozen data
     idempotency_key: str | None = None
     change_set: str | None = None
     progress: Callable[[int, int], None] = lambda _done, _all: None
-    check_time: Callable[[], None] = lambda: None
     waits_as: str = ""
     managed_by: str | None = None
     digests: Digests = MappingProxyType({})
@@ -76,7 +75,6 @@ class Progress:
         self._total = total
 
     def done(self, more: int = 1) -> None:
-        """Add to what has been done, and report it. Raises Overdue if the call takes too long."""
-        self._call.check_time()
+        """Add to what has been done, and report it."""
         self._done += more
         self._call.progress(self._done, self._total)

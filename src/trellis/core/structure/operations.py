@@ -272,7 +272,6 @@ def _find_changes(context: Context, after: int, resources: Sequence[str], kinds:
     """Return the first changes after an event, at most `_SHOWN`, without those of records that are out of reach."""
     found: list[Change] = []
     while len(found) < _SHOWN and (page := events.find_since(context.tx, after, resources, _PAGE)):
-        context.call.check_time()
         found += hide_outside(context, kinds, page) if context.call.actor.bounds else page
         after = page[-1].event
     return found[:_SHOWN]

@@ -109,7 +109,6 @@ class _Undoing:
         left: list[int] = []
         before = None
         while found := events.find_newest_numbers(self._context.tx, filters, _PAGE, after=after, before=before):
-            self._context.call.check_time()
             self._already |= find_undoing_events(self._context.tx, found)
             left += (seq for seq in found if seq not in self._already)
             if len(left) > MOST:
@@ -163,7 +162,6 @@ class _Undoing:
         if undone is None or _has_brought_all_back(undone, undo):
             return True
         while undone is not None and undone.seq not in self._settled:
-            self._context.call.check_time()
             undone = events.find(self._context.tx, undone.undoes) if undone.undoes in self._wanted else None
         return undone is not None
 

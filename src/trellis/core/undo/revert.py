@@ -156,7 +156,6 @@ def _walk_since(kind: NodeKind, context: Context, event: Event, node: int) -> It
     """Yield the events of a record after an event, newest first, without those that have been undone and those that undid them."""
     about, before = {"resource": kind.name, "resource_id": node}, None
     while page := events.read_page(context.tx, about, _PAGE, before, newest_first=True):
-        context.call.check_time()
         found = [one for one in page if one.seq > event.seq]
         undone = {one.undoes for one in found if one.undoes is not None and one.undoes > event.seq}  # they may be on a later page
         undone_by = find_undoing_events(context.tx, undone.union(one.seq for one in found))

@@ -27,7 +27,7 @@ from trellis.store.engine.faults import FORBIDDEN, NO_WRITES, READ_ONLY
 from trellis.store.engine.file_lock import DatabaseInUse, FileLock
 from trellis.store.engine.outage import refuse_full, refuse_late
 from trellis.store.engine.store import Store, create_engine
-from trellis.store.engine.transaction import Rollback, Row, Statement, Taken, Transaction, upsert
+from trellis.store.engine.transaction import Overdue, Rollback, Row, Statement, Taken, Transaction, upsert
 from trellis.store.engine.writer import WRITE_LOCK
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "MentionsNumber",
     "NodeIdIn",
     "OfRows",
+    "Overdue",
     "Rare",
     "Rollback",
     "Row",

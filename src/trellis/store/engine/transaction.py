@@ -124,6 +124,7 @@ class QueryCache:
             self._weights.clear()
 
 
+_AT_ONCE: Final = 2000  # rows of one statement, after which the time is checked
 _BRIEF: Final = 512 * 1024  # bytes of records that are read and encoded in about four milliseconds
 BRIEFLY: Final = 0.05  # seconds for which a read may keep an event loop; longer than one search of a log, see search_time
 
@@ -150,6 +151,7 @@ class Transaction:
     file: OpenFile | None = None  # on SQLite, from the first check on
     block_changes: Counter[Any] = field(default_factory=Counter)  # how often siblings in a block were changed; see store.siblings
     brief_until: float | None = None  # by the monotonic clock, if it reads on an event loop; see Store.reading_briefly
+    must_end_by: float | None = None  # by the monotonic clock, while a write runs that may only take so long
     cursor: Any = None  # on PostgreSQL, from the first statement on; see `_open_cursor`
 
     @property
@@ -167,9 +169,26 @@ class Transaction:
         if self.is_brief and size > _BRIEF:
             raise LongRead
 
+    @contextmanager
+    def ending_by(self, moment: float | None) -> Iterator[None]:
+        """Let no statement begin after a moment of the monotonic clock, so that a write cannot keep others waiting for longer.
+
+        The first one that is to run later raises Overdue.
+        """
+        self.must_end_by = moment
+        try:
+            yield
+        finally:
+            self.must_end_by = None
+
+    def _check_end(self) -> None:
+        if self.must_end_by is not None and monotonic() > self.must_end_by:
+            raise Overdue
+
     @property
     def connection(self) -> sa.Connection:
         """SQLAlchemy's connection."""
+        self._check_end()
         if self.taken:
             self.write_taken()
         return self.bare_connection
@@ -196,12 +215,14 @@ class Transaction:
 
     def execute_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
         """Run a statement that returns no rows, once for each set of parameters in `rows`."""
-        sql, own, runner = self._prepare(statement)
-        given = [own | params for params in rows] if own else rows
-        if len(given) == 1:  # psycopg would begin a pipeline for it
-            runner.execute(sql, given[0])
-        else:
-            runner.executemany(sql, given)
+        for first in range(0, len(rows), _AT_ONCE):
+            sql, own, runner = self._prepare(statement)
+            batch = rows[first : first + _AT_ONCE]
+            given = [own | params for params in batch] if own else batch
+            if len(given) == 1:  # psycopg would begin a pipeline for it
+                runner.execute(sql, given[0])
+            else:
+                runner.executemany(sql, given)
 
     def _run(self, statement: Statement, params: dict[str, Any]) -> Any:
         sql, own, runner = self._prepare(statement)
@@ -209,6 +230,7 @@ class Transaction:
 
     def _prepare(self, statement: Statement) -> tuple[str, dict[str, Any], Any]:
         """Return the SQL of a statement, the values of the literals in it, and the cursor or connection that runs it."""
+        self._check_end()
         sql, own = statement.compiled.get(self.sqlite) or statement.compile(self)
         if self.taken and statement.wants_counters:
             self.write_taken()
@@ -280,6 +302,10 @@ class Transaction:
         with suppress(_TrialOver), self.savepoint():
             yield
             raise _TrialOver
+
+
+class Overdue(Exception):
+    """Raised by a write that has taken longer than it may. It is no refusal, which a call that runs others may go on after."""
 
 
 class _TrialOver(Exception):

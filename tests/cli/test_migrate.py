@@ -2,9 +2,14 @@
 
 import json
 import re
+import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.cli.conftest import Environment, Trellis
+from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store.migrate import migrate
 from trellis.store.steps import find_newest_step, find_step
@@ -23,6 +28,23 @@ def test_it_brings_an_empty_database_to_the_newest_step_and_then_does_nothing(
     assert second.stdout.startswith("Nothing to do: ")
     assert second.stdout.count("\n") == 1
     assert find_step(empty_database) == find_newest_step()
+
+
+def test_one_that_takes_long_shows_progress_beside_the_output(
+    cli: Trellis, nowhere: Environment, empty_database: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere(database_url=empty_database.database_url)
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+
+    def migrate_slowly(*arguments: Any, **more: Any) -> int:
+        said: Any = sys.stderr.buffer  # in memory: it is that of Typer's runner
+        wait_until(said.getvalue)
+        return migrate(*arguments, **more)
+
+    monkeypatch.setattr("trellis.cli.database.migrate", migrate_slowly)
+    result = cli("migrate")
+    assert re.fullmatch(r"(Migrating: \d+ s so far\n)+", result.stderr)
+    assert result.stdout.startswith("Ran step 0001.\n")
 
 
 def test_it_leaves_what_is_there(trellis: Trellis) -> None:

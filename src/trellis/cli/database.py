@@ -36,9 +36,16 @@ def migrate_database(
             planned = plan_migration(settings)
             show_json(_to_dict(planned)) if json else _tell_plan(planned, describe_database(settings))
             raise typer.Exit(_PLANNED if planned.steps else 0)
-        if at is Condition.READY or not migrate(settings, lambda step: show(f"Ran step {step}."), on_wait=say):
+        begun: list[str] = []  # those of an attempt that is rolled back, too
+        number = 0
+        if at is not Condition.READY:
+            with progress_of("Migrating"):
+                number = migrate(settings, begun.append, on_wait=say)
+        if not number:
             show(f"Nothing to do: the database {describe_database(settings)} is at the newest step, {find_newest_step()}.")
             return
+        for step in begun[-number:]:
+            show(f"Ran step {step}.")
         show(f"The database {describe_database(settings)} is ready.")
 
 

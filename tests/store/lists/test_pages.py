@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.statement_meter import StatementMeter
 from tests.store.nodes.test_rows import node, read, store, write
 from trellis.store import counters, siblings, tables
 from trellis.store.counters import next_numbers
@@ -309,7 +310,7 @@ def test_without_an_index_every_name_is_compared(store: Store, monkeypatch: pyte
     assert read(store, lambda tx: search.find_candidates(tx, "forums", "three", 100)) == [3]
 
 
-def test_the_check_sees_that_the_index_lacks_a_name(store: Store) -> None:
+def test_the_check_sees_that_the_index_lacks_a_name(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     write(store, search.update_search_index)
     assert read(store, search.check_search_index) == 0
     table, mine = tables.search_names, tables.search_names.c.kind == "forums"
@@ -323,7 +324,13 @@ def test_the_check_sees_that_the_index_lacks_a_name(store: Store) -> None:
         lambda tx: tx.connection.execute(table.update().where(mine, table.c.id == 5).values(id=99)),
     )
     assert read(store, search.check_search_index) == 4
-    write(store, search.rebuild_search_index)
+    with StatementMeter() as few:
+        write(store, search.rebuild_search_index)
+    assert read(store, search.check_search_index) == 0
+    monkeypatch.setattr(search, "_AT_ONCE", 2)
+    with StatementMeter() as many:
+        write(store, search.rebuild_search_index)
+    assert many.count > few.count  # a statement for each batch
     assert read(store, search.check_search_index) == 0
     assert read(store, lambda tx: search.find_candidates(tx, "forums", "three", 100)) == [3]
 

@@ -25,6 +25,7 @@ COUNTER: Final = "search"  # its `last` is the last journal entry that was index
 _TRIGRAM: Final = 3
 _MAX_TRIGRAMS: Final = 12  # trigrams of a text that are looked up, at most
 _MAX_PROBED: Final = 100  # occurrences read to find how frequent a trigram is
+_AT_ONCE: Final = 10_000  # names that one statement adds when the index is rebuilt
 _RARE: Final = 10  # a trigram with at most this many occurrences is rare enough
 _j, _n = node_changes.c, search_names.c
 
@@ -126,6 +127,13 @@ _ADD_NAMES: Final = Statement(
         _PAIR,
     )
 )
+_ADD_NEXT_NAMES: Final = Statement(
+    sa.text(
+        "INSERT INTO search_names (kind, id, name_key) SELECT kind, id, name_key FROM nodes WHERE (kind, id) > (:kind, :node) "
+        "ORDER BY kind, id LIMIT :limit"
+    )
+)
+_NEWEST_NAME: Final = Statement(sa.select(_n.kind, _n.id).order_by(_n.document_id.desc()).limit(sa.literal_column("1")))
 # FTS5 does not follow the table that it indexes: a document has to be removed with its old text, and added with the new one.
 _UNINDEX: Final = Statement(
     sa.text(
@@ -188,9 +196,11 @@ def _index(tx: Transaction, pairs: str) -> None:
 
 
 def rebuild_search_index(tx: Transaction) -> None:
-    """Rebuild the search index from the nodes."""
+    """Rebuild the search index from the nodes, in batches: on PostgreSQL, the time of each statement is limited."""
     tx.connection.execute(sa.delete(search_names))
-    tx.raw.execute("INSERT INTO search_names (kind, id, name_key) SELECT kind, id, name_key FROM nodes")
+    kind, node = "", 0
+    while tx.execute(_ADD_NEXT_NAMES, kind=kind, node=node, limit=_AT_ONCE):
+        kind, node = tx.fetch(_NEWEST_NAME)[0]
     if tx.sqlite:
         tx.raw.execute("INSERT INTO search_trigrams (search_trigrams) VALUES ('rebuild')")
     set_counter(tx, COUNTER, find_span(tx).last)

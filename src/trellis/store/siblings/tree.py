@@ -8,7 +8,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import NodeIdIn, Statement, Transaction
+from trellis.store.engine import NodeIdIn, OfRows, Statement, Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.btree import HEIGHT, Block, plan_blocks, split_point
 from trellis.store.siblings.positions import KIND, Extent, extent
@@ -18,6 +18,7 @@ from trellis.store.tables import nodes
 _c = nodes.c
 _WORN: Final = 8  # changes of a block, or of siblings without blocks, in one transaction; see `_is_worn` and `_renew`
 _ROWS_PER_MOVED: Final = 4  # siblings that may be rewritten for each one that joins or leaves
+_AT_ONCE: Final = 2000  # rows that one statement assigns
 _NO_END: Final = 2**31 - 1  # more than any block contains
 
 
@@ -32,12 +33,19 @@ class Slot:
 FreeSlots = tuple[list[Slot], int]  # free slots side by side, and the position of the first
 
 _SLOT = Statement(sa.select(_c.block, _c.block_offset).where(KIND, _c.id == bindparam("node")))
-_ASSIGNED = (
+_ASSIGN = Statement(
     sa.update(nodes)
     .where(KIND, _c.id == bindparam("node"))
     .values(parent_id=bindparam("to"), block=bindparam("new_block"), block_offset=bindparam("new_offset"))
 )
-_ASSIGN, _ASSIGN_AT = Statement(_ASSIGNED), Statement(_ASSIGNED.values(updated_at=bindparam("at")))
+_ASSIGN_MANY = Statement(
+    OfRows(
+        "UPDATE nodes SET parent_id = given.parent_id, block = given.block, block_offset = given.block_offset, "
+        "updated_at = COALESCE(CAST(:at AS TEXT), nodes.updated_at) "
+        "FROM {rows} WHERE nodes.kind = given.kind AND nodes.id = given.id",
+        {"kind": "TEXT", "id": "BIGINT", "parent_id": "BIGINT", "block": "BIGINT", "block_offset": "BIGINT"},
+    )
+)
 
 
 def find_slot(tx: Transaction, kind: str, node: int) -> Slot:
@@ -60,12 +68,9 @@ def most_rewritten(moved: int, places: int = 1) -> int:
 
 def assign_many(tx: Transaction, kind: str, places: Mapping[int, tuple[int | None, Slot]], at: str | None = None) -> None:
     """Write to each of some rows a parent and a slot in its tree, and set `updated_at` to `at` unless that is None."""
-    moment = {} if at is None else {"at": at}
-    rows = [
-        {"kind": kind, "node": node, "to": parent, "new_block": slot.block, "new_offset": slot.offset} | moment
-        for node, (parent, slot) in places.items()
-    ]
-    tx.execute_many(_ASSIGN_AT if moment else _ASSIGN, rows)
+    rows = [(kind, node, parent, slot.block, slot.offset) for node, (parent, slot) in places.items()]
+    for first in range(0, len(rows), _AT_ONCE):
+        tx.execute(_ASSIGN_MANY, rows=tx.encode(rows[first : first + _AT_ONCE]), at=at)
 
 
 def _list_slots(planned: Sequence[Block], positions: Iterable[int]) -> list[Slot]:

@@ -23,6 +23,7 @@ from tests.conftest import NewSettings, runner
 from tests.fixture_types import Run
 from trellis.compose import compose
 from trellis.core.gate import Gate
+from trellis.errors import Refused
 from trellis.store.lists import pages
 
 _SIBLINGS: Final = (500, 4_000)
@@ -259,6 +260,24 @@ def test_no_operation_reads_all_events(measure: Measure) -> None:
 def test_what_reads_everything_reads_it_once(measure: Measure, engine: str, make: Make) -> None:
     growing = _find_growing((measure(size, make, _OF_ALL) for size in _SIBLINGS), _MOST_OF_ALL)
     assert growing.keys() <= _may_grow(engine), growing
+
+
+def test_what_is_too_large_is_refused_before_all_is_read(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(operation: str, **given: Any) -> Work:
+        def work(run: Run, _size: int) -> None:
+            with pytest.raises(Refused, match="TREE_TOO_LARGE"):
+                run(operation, **given)
+
+        return work
+
+    for most in ("structure.export._MOST", "structure.matching._MOST", "nodes.outline._MOST_IN_TREE"):
+        monkeypatch.setattr(f"trellis.core.{most}", 50)
+    works = {
+        "export": refuse("structure.export"),
+        "plan": refuse("structure.plan", document=_document_of("Forum")),
+        "tree": refuse("forums.tree", root=1),
+    }
+    assert _find_growing((measure(size, _make_tree, works) for size in _SIBLINGS), _MOST) == {}
 
 
 def test_what_comes_before_a_deep_page_is_read_once(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:

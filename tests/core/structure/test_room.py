@@ -52,8 +52,8 @@ def test_a_tree_of_very_long_texts_asks_for_a_part(run: Run, top: int) -> None:
 
 def test_an_export_of_very_long_texts_asks_for_a_part(run: Run, top: int) -> None:
     for written in ("json", "yaml"):
-        refuse(run, "structure.export", "only for what is below one node (under)", format=written)
-        refuse(run, "structure.export", "only for what is below one node (under)", format=written, sections=["forums"], under="top")
+        refuse(run, "structure.export", "send under (--under)", format=written)
+        refuse(run, "structure.export", "send under (--under)", format=written, sections=["forums"], under="top")
 
 
 def test_a_document_about_very_long_texts_asks_for_parts(run: Run, top: int, events: Events) -> None:

@@ -164,7 +164,7 @@ class _Exporter:
             if levels[node.id] > DEEPEST:
                 raise Refused(
                     "TREE_TOO_LARGE",
-                    say("There are more than {deepest} levels. Send under to get a part of them.", deepest=DEEPEST),
+                    say("There are more than {deepest} levels. Send under (--under) to get a part of them.", deepest=DEEPEST),
                 )
             entry = self._write_entry(kind, node, external_ids[node.id])
             children[node.parent_id].append(entry)
@@ -261,10 +261,13 @@ def _number(path: str) -> Iterator[str]:
 
 def _refuse_size(much: nodes.TooMuch) -> Refused:
     many = say(
-        "There are more than {most:,} nodes. Ask for fewer sections, or only for what is below one node (under).", most=_MOST
+        "There are more than {most:,} nodes. Ask for fewer sections (--section), or send under (--under) to get what is below one "
+        "node.",
+        most=_MOST,
     )
     large = say(
-        "The nodes have more than {mib} MiB of text. Ask for fewer sections, or only for what is below one node (under).",
+        "The nodes have more than {mib} MiB of text. Ask for fewer sections (--section), or send under (--under) to get what is "
+        "below one node.",
         mib=much.mib,
     )
     return Refused("TREE_TOO_LARGE", many if much.mib is None else large)

@@ -135,7 +135,7 @@ def _below() -> sa.CTE:
     return down.union_all(sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(is_child))
 
 
-def is_in(down: sa.CTE) -> sa.ColumnElement[bool]:
+def is_in(down: sa.CTE | sa.Subquery) -> sa.ColumnElement[bool]:
     """Build the condition that joins `nodes` to the rows of a recursion by the whole primary key.
 
     With a condition on the kind of `nodes` alone, SQLite would read all nodes of the kind and look for each in the recursion.

@@ -67,13 +67,17 @@ _child = nodes.alias()
 
 
 def _tree(top: sa.ColumnElement[bool], *below: sa.ColumnElement[bool]) -> Statement:
-    """Select the nodes `top` and those below them, `:depth` levels in all, parents before their children, siblings in order."""
+    """Select the nodes `top` and those below them, `:depth` levels in all, parents before their children, siblings in order.
+
+    If there are more than `:most`, any `:most` of them: neither engine reads or sorts more.
+    """
     down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(top).cte("down", recursive=True)
     is_child = (_child.c.kind == down.c.kind, Rare(_child.c.parent_id, down.c.id), *below)
     is_near = down.c.depth < bindparam("depth", type_=sa.Integer)
     down = down.union_all(sa.select(_child.c.kind, _child.c.id, down.c.depth + 1).where(*is_child, is_near))
-    found = sa.select(_c.id, POSITION).join(down, is_in(down))  # only ids: SQLite would carry the texts along while it sorts
-    return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
+    some = sa.select(down).limit(bindparam("most", type_=sa.Integer)).subquery()
+    found = sa.select(_c.id, POSITION).join(some, is_in(some))  # only ids: SQLite would carry the texts along while it sorts
+    return Statement(found.order_by(some.c.depth, POSITION, _c.id))
 
 
 _WHOLE_TREE = _tree(sa.and_(_KIND, _c.parent_id.is_(None)))

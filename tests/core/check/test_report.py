@@ -1,6 +1,7 @@
 """The check: pure parts. What it finds in a database, and mends, is in tests/cli/test_check.py."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,3 +51,20 @@ def test_a_node_that_is_sound_is_left_as_it_is() -> None:
     assert not examination.repairable
     assert not examination.changes
     assert (examination.repaired.fields, examination.repaired.permissions) == (fields, permissions)
+
+
+def test_permissions_that_many_nodes_have_are_examined_for_each() -> None:
+    fields = {f.name: f.default for f in FORUMS.fields}
+    nested: list[Any] = []
+    for _ in range(300):  # deeper than JSON is written
+        nested = [nested]
+    permissions = {"view": [3, 9], "read": [3, 3], "add": "nobody", "reply": nested, "attachments": []}
+    found = [
+        examine(FORUMS, StoredNode(number, None, 0, "News", fields, permissions, NOW, NOW, None, None, "news"), {2, 3})
+        for number in (5, 6)
+    ]
+    assert [[(one.id, one.problem) for one in examination.problems] for examination in found] == [
+        [(number, "group"), (number, "permission"), (number, "permission"), (number, "permission")] for number in (5, 6)
+    ]
+    mended = {"view": [3], "read": [3], "add": [], "reply": [], "attachments": []}
+    assert [examination.repaired.permissions for examination in found] == [mended, mended]

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
+
+import orjson
 
 from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, Type, check_visible, quote
 from trellis.core.nodes import NodeKind
@@ -215,7 +218,7 @@ class _Examiner:
             self._add("permission", say("the option {option} is missing; nobody has it", option=option))
             return []
         try:
-            who = _as_list(_GROUPS.parse(stored[option]))
+            who = _parse_groups(stored[option])
         except Invalid as invalid:
             self._add("permission", say("the option {option} {detail}", option=option, detail=invalid.detail))
             return []
@@ -250,6 +253,19 @@ def mend_text(text_type: Type, value: Any) -> str | None:
     except Invalid:
         return None
     return mended if isinstance(mended, str) else None
+
+
+def _parse_groups(stored: Any) -> Any:
+    """Parse who has a permission, once for all nodes for which the same is stored. The result must not be changed."""
+    try:
+        return _parse_json_groups(orjson.dumps(stored))
+    except orjson.JSONEncodeError:  # lists within lists, deeper than it writes
+        return _as_list(_GROUPS.parse(stored))
+
+
+@lru_cache(1000)
+def _parse_json_groups(stored: bytes) -> Any:
+    return _as_list(_GROUPS.parse(orjson.loads(stored)))
 
 
 def _as_list(value: Any) -> Any:

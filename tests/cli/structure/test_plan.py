@@ -16,9 +16,13 @@ from tests.cli.structure.conftest import FORUMS, HEAD, Screen, Write
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
+from tests.wait import wait_until
 from trellis.cli.app import app
+from trellis.cli.structure.files import read_files
 from trellis.cli.structure.report import show_changes
 from trellis.core.gate import Gate
+from trellis.core.structure import read_document
+from trellis.kinds import KINDS
 
 
 class PlainLabels:
@@ -373,3 +377,17 @@ def test_without_colours_if_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setenv("NO_COLOR", "1")
             show_changes(PLAN, labels)
         assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", screen.getvalue())
+
+
+def test_a_large_file_shows_at_a_terminal_that_it_is_read(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+
+    def read_slowly(text: str) -> Any:
+        wait_until(lambda: "Reading site.yaml" in screen.getvalue())
+        return read_document(text)
+
+    monkeypatch.setattr("trellis.cli.structure.files.read_document", read_slowly)
+    assert read_files([str(write(FORUMS))], KINDS).sent[0]["content"]["name"] == "site"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from trellis.cli.terminal import STDIN, Failure
+from trellis.cli.terminal import STDIN, Failure, progress_at_terminal
 from trellis.core.kind import NodeKind
 from trellis.core.structure import LARGEST_DOCUMENT, LinedMapping, Unreadable, read_document
 
@@ -43,7 +43,8 @@ def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
         shown = os.fsencode(name).decode("utf-8", "replace")  # file names need not be UTF-8, but what is sent must be
         file, content = shown[:_LONGEST] if name != STDIN else "standard input", _read(name)
         try:
-            content = read_document(content)
+            with progress_at_terminal(f"Reading {file}"):
+                content = read_document(content)
         except Unreadable:  # the operation refuses the text, together with all that is wrong in other files
             pass
         else:

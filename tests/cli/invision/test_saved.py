@@ -10,8 +10,11 @@ import pytest
 
 from tests.cli.conftest import Trellis
 from tests.cli.invision.conftest import Document, Import
+from tests.cli.structure.conftest import Screen
 from tests.old_community import OldCommunity, forum, group, make_lists
-from trellis.invision import saved
+from tests.wait import wait_until
+from trellis.cli.app import app
+from trellis.invision import read_saved, saved, translate
 
 Read = Callable[..., Document]
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # none of this is about the database
@@ -43,6 +46,27 @@ def test_what_was_saved_gives_the_same_document(bring: Import, trellis: Trellis,
     assert Path("again.yaml").read_text(encoding="utf-8") == f"# Moved in from saved\n{first}"
     assert Path("report.txt").read_text(encoding="utf-8").startswith("Moving in from Green Fingers (saved, release 4.7.20)\n")
     assert old.requests == []
+
+
+def test_what_takes_long_shows_progress_at_a_terminal(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    del trellis  # whose database it uses
+    screen = Screen()
+
+    def slowly(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def work_slowly(*arguments: Any) -> Any:
+            wait_until(lambda: what in screen.getvalue())
+            return work(*arguments)
+
+        return work_slowly
+
+    save_lists(Path("saved"))
+    monkeypatch.setattr("trellis.cli.invision.commands.read_saved", slowly("Reading saved", read_saved))
+    monkeypatch.setattr("trellis.cli.invision.commands.translate", slowly("Translating", translate))
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("COLUMNS", "100")
+    app(["import", "invision", "--from", "saved"], standalone_mode=False)
+    assert Path("invision.yaml").exists()
 
 
 def test_a_single_file_has_answers_by_their_paths(trellis: Trellis, read: Read) -> None:

@@ -135,8 +135,9 @@ def import_invision(  # noqa: PLR0917  # Typer needs one parameter per option
                 _write_folder(save, name_answers(answers))
                 say(f"Saved the answers in {save}.")
             present = read_present(lambda name, raw: act(gate, name, raw).value, _KNOWN)
-        translation = translate(answers, source, present, _KNOWN, options)
-        text = translation.write()
+        with progress_at_terminal("Translating"):
+            translation = translate(answers, source, present, _KNOWN, options)
+            text = translation.write()
     except ReadingFailed as failed:
         raise Failure(str(failed)) from None
     except RecursionError:
@@ -215,7 +216,9 @@ def _parse_groups(given: Sequence[str]) -> dict[int, str]:
 def _read_saved(saved: Path, lists: Mapping[str, Sequence[str]], url: str | None, key_file: Path | None) -> tuple[Answers, str]:
     if url is not None or key_file is not None:
         raise Failure("Give either an address with --key-file, or --from: saved answers need neither.")
-    return read_saved(saved, [path for paths in lists.values() for path in paths]), os.fsencode(saved).decode("utf-8", "replace")
+    shown = os.fsencode(saved).decode("utf-8", "replace")
+    with progress_at_terminal(f"Reading {shown}"):
+        return read_saved(saved, [path for paths in lists.values() for path in paths]), shown
 
 
 def _read_live(

@@ -7,14 +7,14 @@ from typing import Final
 
 import pytest
 
-from trellis.store import search_time
+from trellis.store import log_search
 
 GIVE_UP: Final = 120.0  # seconds after which something counts as never happening
 
 
 def search_patiently(patch: pytest.MonkeyPatch) -> None:
     """Let no search end for want of time, which on a crowded machine it would; tests of that say so."""
-    patch.setattr(search_time, "LONGEST", GIVE_UP)
+    patch.setattr(log_search, "LONGEST", GIVE_UP)
 
 
 def wait_until(holds: Callable[[], object], *, at_once: bool = False) -> None:

@@ -303,7 +303,7 @@ def test_looking_changes_nothing(admin: Visitor, log: Log, events: Events) -> No
 
 def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trellis.store.requests.searching._CHUNK", 10)
-    monkeypatch.setattr("trellis.store.search_time.LONGEST", 0.0)
+    monkeypatch.setattr("trellis.store.log_search.LONGEST", 0.0)
     for number in range(40):
         log(number, path="/there" if number == 39 else "/api/x")
     page = admin.get("/requests?path=%2Fthere")

@@ -144,7 +144,7 @@ def test_a_search_that_stops_at_an_event_of_which_the_role_sees_nothing_goes_on(
     ada = visitor()
     ada.sign_in("ada", PASSWORD)
     monkeypatch.setattr("trellis.store.events.scan._CHUNK", 1)
-    monkeypatch.setattr("trellis.store.search_time.LONGEST", 0.0)
+    monkeypatch.setattr("trellis.store.log_search.LONGEST", 0.0)
     page, told = ada.get("/keys/1/activity"), list[str]()
     for _ in range(9):
         assert page.status_code == 200

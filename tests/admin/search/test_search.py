@@ -161,5 +161,5 @@ def test_a_search_of_the_events_that_took_too_long_leads_to_all_of_them(
 ) -> None:
     assert community.news
     monkeypatch.setattr("trellis.store.events.scan._CHUNK", 1)
-    monkeypatch.setattr("trellis.store.search_time.LONGEST", 0.0)
+    monkeypatch.setattr("trellis.store.log_search.LONGEST", 0.0)
     assert 'href="/admin/events?requestId=a1b2c3d4%2Fe5"' in admin.get("/search?text=a1b2c3d4/e5").text

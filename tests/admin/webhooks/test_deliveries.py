@@ -154,7 +154,7 @@ def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, gate: Gat
 
 def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trellis.store.webhooks.log._STRETCH", 5)
-    monkeypatch.setattr("trellis.store.search_time.LONGEST", 0.0)
+    monkeypatch.setattr("trellis.store.log_search.LONGEST", 0.0)
     for number in range(12):
         insert_delivery(gate, {}, type="forum.moved" if number else "forum.created")
     page = admin.get("/deliveries?type=forum.created")

@@ -104,5 +104,5 @@ def test_it_says_where_there_may_be_more(run: Run, gate: Gate, monkeypatch: pyte
     assert find(2) == [("events", 2, False)]
     run("calendars.create", name="N")
     monkeypatch.setattr("trellis.store.events.scan._CHUNK", 1)
-    monkeypatch.setattr("trellis.store.search_time.LONGEST", 0.0)
+    monkeypatch.setattr("trellis.store.log_search.LONGEST", 0.0)
     assert find(3) == [("events", 0, False)]  # the newest event was of another request, and then the time was over

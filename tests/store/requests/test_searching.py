@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import requests, search_time
+from trellis.store import log_search, requests
 from trellis.store.engine.store import Store
 from trellis.store.requests import Request
 
@@ -109,7 +109,7 @@ def test_pages_follow_on_each_other_without_a_gap(store: Store, write: Write, mo
     with store.reading() as tx:
         whole = [one.id for one in requests.search(tx, filters, 1000).found]
         for time_limit in (60.0, 0.0):
-            monkeypatch.setattr(search_time, "LONGEST", time_limit)
+            monkeypatch.setattr(log_search, "LONGEST", time_limit)
             pages, place = list[int](), None
             for _ in range(100):
                 result = requests.search(tx, filters, 5, place)
@@ -140,7 +140,7 @@ def test_a_log_of_a_few_rows_is_searched_whole_however_little_time_there_is(
     store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any]
 ) -> None:
     write([request(number, at=f"20{number + 10}-01-31T00:00:00.000Z") for number in range(10)])
-    monkeypatch.setattr(search_time, "LONGEST", 0.0)
+    monkeypatch.setattr(log_search, "LONGEST", 0.0)
     with store.reading() as tx:
         found = requests.search(tx, filters, 100)
     assert (len(found.found), found.next, found.complete) == (10, None, True)

@@ -8,7 +8,7 @@ import pytest
 
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
-from trellis.store import search_time
+from trellis.store import log_search
 from trellis.store.webhooks import Delivery, log, outbox
 
 _BEGAN: Final = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
@@ -80,7 +80,7 @@ def test_a_search_finds_everything_once(gate: Gate, written: list[Delivery], mon
             and filters.get("since", "") <= one.created_at < filters.get("until", "9")
         ]
         for limit, patience in ((1000, 60.0), (10, 60.0), (10, 0.0)):
-            monkeypatch.setattr(search_time, "LONGEST", patience)
+            monkeypatch.setattr(log_search, "LONGEST", patience)
             found, before = list[int](), None
             with gate.store.reading() as tx:
                 for _ in range(400):

@@ -126,7 +126,7 @@ class QueryCache:
 
 _AT_ONCE: Final = 2000  # rows of one statement, after which the time is checked
 _BRIEF: Final = 512 * 1024  # bytes of records that are read and encoded in about four milliseconds
-BRIEFLY: Final = 0.05  # seconds for which a read may keep an event loop; longer than one search of a log, see search_time
+BRIEFLY: Final = 0.05  # seconds for which a read may keep an event loop; longer than one search of a log, see log_search
 
 
 @dataclass(slots=True)

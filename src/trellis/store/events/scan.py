@@ -1,14 +1,15 @@
 """Searching the event log: a limited number of events at a time, and for a limited time."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from trellis.store import search_time
+from trellis.store import log_search
 from trellis.store.engine import Statement, Transaction
 from trellis.store.events.log import Event, build_conditions, find_newest_before, find_timestamp
 from trellis.store.events.pages import EventPage
+from trellis.store.log_search import SearchResult
 from trellis.store.tables import events
 
 _CHUNK: Final = (
@@ -19,19 +20,6 @@ _COLUMNS: Final = tuple(events.c[name] for name in Event.__slots__)
 _c = events.c
 
 
-class Search(NamedTuple):
-    """The result of a search.
-
-    `next` is the sequence number beyond which to continue, if there may be more; `complete` is false if the time limit ended the
-    search, and `searched_to` is then the time of the last event that it examined.
-    """
-
-    found: list[Event]
-    next: int | None
-    complete: bool = True
-    searched_to: str | None = None
-
-
 def search(
     tx: Transaction,
     filters: Mapping[str, Any],
@@ -40,7 +28,7 @@ def search(
     *,
     newest_first: bool = True,
     longest: float | None = None,
-) -> Search:
+) -> SearchResult[Event, int]:
     """Search the log, for `longest` seconds or the time that pages of the panel have.
 
     `filters` are those of `select_page`, and `beyond` is where to continue: only events after this number, or before it if newest
@@ -53,20 +41,20 @@ def search(
         tx, filters
     )  # including the time: if a clock was set back, times are not in the order of the numbers
     step = _CHUNK if conditions and not _is_indexed(filters) else last - first + 1
-    is_late = search_time.begin(longest)
+    is_late = log_search.start_clock(longest)
     page = EventPage(limit)
     while first <= last:
         low, high = (max(first, last - step + 1), last) if newest_first else (first, min(last, first + step - 1))
         chosen = sa.select(*_COLUMNS).where(_c.seq.between(low, high), *conditions)
         page.read(tx, chosen.order_by(_c.seq.desc() if newest_first else _c.seq))
         if page.more:
-            return Search(page.found, page.found[-1].seq)
+            return SearchResult(page.found, page.found[-1].seq)
         first, last = (first, low - 1) if newest_first else (high + 1, last)
         if first <= last and is_late():
             reached = low if newest_first else high
-            return Search(page.found, reached, complete=False, searched_to=find_timestamp(tx, reached))
+            return SearchResult(page.found, reached, complete=False, searched_to=find_timestamp(tx, reached))
         step = min(2 * step, _LARGEST)
-    return Search(page.found, None)
+    return SearchResult(page.found, None)
 
 
 def _is_indexed(filters: Mapping[str, Any]) -> bool:

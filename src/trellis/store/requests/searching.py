@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store import search_time
+from trellis.store import log_search
 from trellis.store.engine import Contains, IdIn, Transaction, WithoutIndex
+from trellis.store.log_search import SearchResult
 from trellis.store.requests.request import LONGEST_DURATION, Request, Shape
 from trellis.store.requests.shapes import decode
 from trellis.store.tables import request_shapes, requests
@@ -41,18 +42,9 @@ class LoggedRequest(NamedTuple):
     request: Request
 
 
-class Search(NamedTuple):
-    """The result of a search.
-
-    `next` is where to continue, or None if there is nothing more; `complete` is False if the time limit ended the search.
-    """
-
-    found: list[LoggedRequest]
-    next: LogPosition | None
-    complete: bool = True
-
-
-def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None = None) -> Search:
+def search(
+    tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None = None
+) -> SearchResult[LoggedRequest, LogPosition]:
     """Search the log, newest first.
 
     `filters` may contain key_id (0: requests with an unknown key), operation, address, status, method, `path` (a part of the path),
@@ -62,13 +54,13 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogP
     span, others = _within(filters), _other_conditions(filters)
     among = _find_shapes(tx, filters, [*span, *_before(before)], limit + 1, has_others=bool(others))
     if among == []:
-        return Search([], None)
+        return SearchResult([], None)
     selected = _shape_conditions(filters) if among is None else []
     if selected:  # not a join, since SQLite might begin it with the shapes
         others.append(sa.exists().where(_s.id == WithoutIndex(_c.shape), *selected).correlate(requests))
     rows_of = [] if among is None else [IdIn(_c.shape, "shapes")]
     params = {"path": filters.get("path"), "shapes": None if among is None else tx.id_list(among)}
-    is_late = search_time.begin()
+    is_late = log_search.start_clock()
     found: list[LoggedRequest] = []
     position, seconds = before, _ALL
     while True:
@@ -86,12 +78,12 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogP
         found += _read(tx, [row[0] for row in tx.connection.execute(ids, params)])
         if len(found) > limit:
             last = found[limit - 1]
-            return Search(found[:limit], (last.request.at, last.id))
+            return SearchResult(found[:limit], (last.request.at, last.id))
         if end is None:
-            return Search(found, None)
+            return SearchResult(found, None)
         position = (end, 0)
         if is_late():
-            return Search(found, position, complete=False)
+            return SearchResult(found, position, complete=False)
 
 
 def _find_shapes(

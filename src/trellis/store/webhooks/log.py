@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, get_args
 
 import sqlalchemy as sa
 
-from trellis.store import search_time
+from trellis.store import log_search
 from trellis.store.engine import Transaction, WithoutIndex
+from trellis.store.log_search import SearchResult
 from trellis.store.tables import attempts, deliveries, webhooks
 from trellis.store.webhooks.outbox import COLUMNS, Attempt, Delivery, State
 from trellis.timestamps import shift_timestamp
@@ -18,21 +19,13 @@ _STRETCH: Final = 5_000  # deliveries
 _LAG: Final = timedelta(minutes=10)  # by which ids and creation times may be out of order
 
 
-class Search(NamedTuple):
-    """The result of a search. `next` is the id before which to continue, or None; `complete` is False if time ran out."""
-
-    found: list[Delivery]
-    next: int | None
-    complete: bool = True
-
-
 def find(tx: Transaction, delivery: int) -> Delivery | None:
     """Read one delivery."""
     row = tx.connection.execute(sa.select(*COLUMNS).where(_c.id == delivery)).first()
     return Delivery(*row) if row else None
 
 
-def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None) -> Search:
+def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None) -> SearchResult[Delivery, int]:
     """Search the deliveries, newest first.
 
     `filters` may contain webhook_id, state, type, seq, `since` and `until` (creation times; `until` is not included).
@@ -44,7 +37,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
     top, bottom = _find_id_range(tx, filters, before)
     if (by_index := _conditions_by_index(tx, filters, leading)) is not None:
         return _page(_read(tx, [*by_index, *others], WithoutIndex(_c.id), top, bottom, limit + 1), limit)
-    is_late = search_time.begin()
+    is_late = log_search.start_clock()
     found: list[Delivery] = []
     while top > bottom:
         end = _end(tx, [*leading, _c.id < top, _c.id >= bottom]) if others else None
@@ -53,7 +46,7 @@ def search(tx: Transaction, filters: Mapping[str, Any], limit: int, before: int 
             break
         top = end
         if top > bottom and is_late():
-            return Search(found, top, complete=False)
+            return SearchResult(found, top, complete=False)
     return _page(found, limit)
 
 
@@ -79,8 +72,8 @@ def _read(  # with only one lower bound, since SQLite would use only the first o
     return [Delivery(*row) for row in tx.connection.execute(wanted)]
 
 
-def _page(found: list[Delivery], limit: int) -> Search:
-    return Search(found[:limit], found[limit - 1].id if len(found) > limit else None)
+def _page(found: list[Delivery], limit: int) -> SearchResult[Delivery, int]:
+    return SearchResult(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
 def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> int | None:

@@ -3,7 +3,7 @@
 from calendar import month_name
 from collections.abc import Iterator
 
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.sentence import name_columns, start_small
 from trellis.admin.nodes.form import describe_field, list_choices
 from trellis.admin.webhooks.form import event_rows
@@ -25,7 +25,7 @@ Text = str | tuple[str, str]
 def list_texts_of_tables() -> Iterator[Text]:
     """Return the texts of all tables."""
     operations = catalogue_of(KINDS)
-    grid = Grid(operations)
+    grid = GrantGrid(operations)
     grantable = {box.name for box in grid.boxes}
     yield from name_columns(grid).values()
     for kind in KINDS:

@@ -83,7 +83,7 @@ import asyncio
 import re
 import orjson
 import trellis
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.sections import pages_of
 from trellis.compose import compose
 from trellis.kinds import KINDS
@@ -100,8 +100,8 @@ print(orjson.dumps({
     "openapi": [o["operationId"] for methods in told["paths"].values() for o in methods.values()],
     "schemas": list(told["components"]["schemas"]),
     "reference": re.findall(r'id="(\\w+\\.\\w+)"', page),
-    "grants": sorted(Grid(catalogue).names),
-    "columns": list(Grid(catalogue).columns),
+    "grants": sorted(GrantGrid(catalogue).names),
+    "columns": list(GrantGrid(catalogue).columns),
     "panel": [f"{page.method} {page.path}" for page in pages_of(catalogue, KINDS)],
     "events": gate.environment.event_types,
 }).decode())

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
 from tests.fixture_types import Run
-from trellis.core.fields import Boolean, Choice, Field, Form, Groups, Integer, Type
+from trellis.core.fields import Boolean, Choice, Field, Groups, InputForm, Integer, Type
 from trellis.core.kind import Leaf, NodeKind
 from trellis.core.verbs import _SINGULARS, DELETE, GET, LIST, singular_of
 from trellis.kinds import KINDS
@@ -125,7 +125,7 @@ def test_what_must_not_have_children_is_told_by_one_of_its_choices(kind: NodeKin
 @each_kind
 def test_every_example_is_taken(kind: NodeKind) -> None:
     examples = {field.name: field.example for field in kind.accepted if field.example is not None and not field.read_only}
-    given = Form(kind.accepted).read(examples)
+    given = InputForm(kind.accepted).read(examples)
     assert given.faults == ()
     assert set(given.values) == set(examples)
 

@@ -16,7 +16,7 @@ from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.webhooks.guard import Guard
 from trellis.webhooks.sender import Sender
-from trellis.webhooks.worker import Worker
+from trellis.webhooks.worker import DeliveryWorker
 
 Off = Callable[..., None]
 
@@ -40,7 +40,7 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-async def deliver(worker: Worker) -> None:
+async def deliver(worker: DeliveryWorker) -> None:
     """Let a worker send everything that is due, and let its connections go."""
     try:
         while await worker.look():
@@ -55,7 +55,7 @@ def work_off(gate: Gate) -> Off:
 
     def off(timeout: float = GIVE_UP, **given: Any) -> None:
         guard = Guard(gate.environment.outgoing.allowed, given.pop("resolve", None))
-        asyncio.run(deliver(Worker(gate, Sender(guard, timeout=timeout, **given))))
+        asyncio.run(deliver(DeliveryWorker(gate, Sender(guard, timeout=timeout, **given))))
 
     return off
 

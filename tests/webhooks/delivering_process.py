@@ -8,7 +8,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.webhooks import Worker
+from trellis.webhooks import DeliveryWorker
 
 LEASE = 1.0
 
@@ -28,7 +28,7 @@ async def _change(gate: Gate, rate: float) -> None:
 async def _live() -> None:
     settings = Settings.load({"TRELLIS_DATABASE_URL": sys.argv[1], "TRELLIS_WEBHOOK_ALLOW": "127.0.0.1"}, None)
     gate = compose(settings)
-    await asyncio.gather(Worker(gate, lease=LEASE).run(), _change(gate, float(sys.argv[2])))
+    await asyncio.gather(DeliveryWorker(gate, lease=LEASE).run(), _change(gate, float(sys.argv[2])))
 
 
 def main() -> None:

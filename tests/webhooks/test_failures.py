@@ -14,7 +14,7 @@ from tests.wait import GIVE_UP
 from tests.webhook_receiver import RawServer, Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliver, deliveries
 from trellis.core.gate import Gate
-from trellis.webhooks import Worker, outbox
+from trellis.webhooks import DeliveryWorker, outbox
 from trellis.webhooks.retries import STEPS
 
 GIGABYTE = 2**30
@@ -219,7 +219,7 @@ def test_certificates_that_cannot_be_read_are_a_failure_like_any_other(
         file.write_text(content)
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
     run("forums.create", name="News")
-    asyncio.run(deliver(Worker(gate)))
+    asyncio.run(deliver(DeliveryWorker(gate)))
     (delivery,) = deliveries(run)
     (attempt,) = delivery["attempts"]
     assert "SSL_CERT_FILE" in attempt["error"]

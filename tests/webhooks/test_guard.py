@@ -24,7 +24,7 @@ from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.webhooks.guard import Guard, resolve_name
 from trellis.webhooks.sender import Sender
-from trellis.webhooks.worker import Worker
+from trellis.webhooks.worker import DeliveryWorker
 
 TLS: Final = Path(__file__).parent / "tls"  # a certificate for hooks.test, signed by itself
 sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -118,7 +118,7 @@ def test_a_setting_made_later_holds_for_webhooks_of_before(
     run("forums.create", name="News")
     gate = compose(replace(settings, **changes), clock=clock)
     with closing(gate.store):
-        asyncio.run(deliver(Worker(gate)))
+        asyncio.run(deliver(DeliveryWorker(gate)))
         (told,) = attempts(runner(gate))
         assert reason in told["error"]
         with pytest.raises(Refused, match=f"ADDRESS_NOT_ALLOWED: .*{reason}"):
@@ -192,7 +192,7 @@ def test_a_lookup_for_which_there_is_no_thread_is_a_failed_attempt(
     run("forums.create", name="News")
 
     async def scene() -> None:
-        worker = Worker(gate)
+        worker = DeliveryWorker(gate)
         try:
             await worker.look()
             with monkeypatch.context() as without_threads:

@@ -19,7 +19,7 @@ from tests.webhooks.conftest import deliver
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.webhooks.holder import has_ended, name_worker
-from trellis.webhooks.worker import Worker
+from trellis.webhooks.worker import DeliveryWorker
 
 PROGRAM = Path(claiming_process.__file__)
 pytestmark = pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="only Linux tells which processes there are")
@@ -40,12 +40,12 @@ def test_a_restarted_process_takes_over_its_own_however_short_it_lives(
         try:
             wait_until(lambda output=output: output.read_text() == "held\n")  # type: ignore[misc]
             run("forums.create", name=f"Forum {life}")
-            asyncio.run(deliver(Worker(gate, clock=stopped_clock)))
+            asyncio.run(deliver(DeliveryWorker(gate, clock=stopped_clock)))
             assert len(receiver.received) == life, "it runs, and is waited for"
         finally:
             crashing.kill()
             crashing.wait(GIVE_UP)
-        asyncio.run(deliver(Worker(gate, clock=stopped_clock)))
+        asyncio.run(deliver(DeliveryWorker(gate, clock=stopped_clock)))
         assert [one.name for one in receiver.received] == [f"Forum {number}" for number in range(life + 1)]
 
 

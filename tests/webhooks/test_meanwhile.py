@@ -15,7 +15,7 @@ from trellis.core.gate import Gate
 from trellis.core.keys import authenticate
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.webhooks import Worker, worker
+from trellis.webhooks import DeliveryWorker, worker
 from trellis.webhooks.guard import Guard
 from trellis.webhooks.retries import STEPS
 from trellis.webhooks.sender import Sender
@@ -135,7 +135,7 @@ def test_a_message_is_not_sent_again_and_again_while_its_outcome_cannot_be_writt
 
     async def scene() -> None:
         nonlocal is_over
-        worker = Worker(gate, lease=2.0)
+        worker = DeliveryWorker(gate, lease=2.0)
         running = asyncio.create_task(worker.run())
         try:
             await wait_in_loop_until(lambda: refused >= (30 if all_fail else 5))
@@ -274,7 +274,7 @@ def test_a_message_that_was_sent_is_not_sent_again_because_the_next_one_could_no
     receiver.received.clear()
     for name in ("One", "Two"):
         run("forums.create", name=name)
-    asyncio.run(deliver(Worker(gate, Sender(Guard(gate.environment.outgoing.allowed, resolve)))))
+    asyncio.run(deliver(DeliveryWorker(gate, Sender(Guard(gate.environment.outgoing.allowed, resolve)))))
     assert errors == []
     assert [one.name for one in receiver.received if one.name] == ["One", "Two"]
 
@@ -292,7 +292,7 @@ def test_a_message_that_was_sent_is_not_sent_again_because_the_process_stopped_b
         quick(handler, received)
 
     async def scene() -> None:
-        stopping = Worker(gate)
+        stopping = DeliveryWorker(gate)
         running = asyncio.create_task(stopping.run())
         try:
             await wait_in_loop_until(lambda: bool(busy) and busy[0].running() and gate.store.writer.waiting > 0)

@@ -14,7 +14,7 @@ from tests.webhook_receiver import Receiver
 from tests.webhooks.conftest import deliver
 from trellis.compose import compose
 from trellis.settings import Settings
-from trellis.webhooks import Worker
+from trellis.webhooks import DeliveryWorker
 from trellis.webhooks.signing import sign
 
 # The example of the Standard Webhooks specification and its libraries.
@@ -43,6 +43,6 @@ def test_after_the_key_of_all_secrets_was_changed_a_rotated_one_signs_at_once(
     with closing((gate := compose(replace(settings, webhook_key="two" * 20), clock=clock)).store):
         rotated = runner(gate)("webhooks.rotate", 1)
         runner(gate)("forums.create", name="News")
-        asyncio.run(deliver(Worker(gate)))
+        asyncio.run(deliver(DeliveryWorker(gate)))
     assert receiver.received, run("deliveries.list")["results"][0]["attempts"]
     assert receiver.received[0].verified(rotated["secret"])["type"] == "forum.created"

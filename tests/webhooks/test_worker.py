@@ -24,7 +24,7 @@ from trellis.settings import Settings
 from trellis.store.engine import Transaction
 from trellis.store.tables import webhooks as table
 from trellis.store.webhooks import endpoints, log
-from trellis.webhooks import Background, Worker, outbox
+from trellis.webhooks import Background, DeliveryWorker, outbox
 from trellis.webhooks.worker import LEASE
 
 EVENTS: Final = int(os.environ.get("TRELLIS_TEST_EVENTS", "400"))
@@ -67,7 +67,7 @@ def test_what_a_dead_worker_held_is_taken_over_when_it_has_given_no_sign_for_lon
     ticks = Ticks()
 
     async def scene() -> None:
-        worker = Worker(gate, clock=ticks)
+        worker = DeliveryWorker(gate, clock=ticks)
         assert await worker.look() == 0
         ticks.at += LEASE - 0.1
         assert await worker.look() == 0
@@ -120,7 +120,7 @@ def test_a_worker_that_cannot_renew_its_hold_calls_everything_off(
     ticks = Ticks()
 
     async def scene() -> None:
-        worker = Worker(gate, clock=ticks)
+        worker = DeliveryWorker(gate, clock=ticks)
         assert await worker.look() == 1
         await wait_in_loop_until(lambda: server.count > 0)
         ticks.at += LEASE / 2
@@ -152,7 +152,7 @@ def test_two_workers_racing_send_each_message_once_and_one_at_a_time(settings: S
     gates = [compose(settings) for _ in range(2)]
 
     async def scene() -> None:
-        workers = [Worker(each) for each in gates]
+        workers = [DeliveryWorker(each) for each in gates]
         running = [asyncio.create_task(worker.run()) for worker in workers]
         for number in range(50):
             await asyncio.wrap_future(gate.submit(Call("forums.create", TERMINAL, {"name": f"Forum {number}"})))
@@ -245,7 +245,7 @@ def test_what_another_worker_takes_over_at_the_last_moment_is_not_delivered_by_t
         tx.connection.execute(sa.update(table).where(table.c.id == 1).values(owner="other"))
 
     async def scene() -> None:
-        worker = Worker(gate)
+        worker = DeliveryWorker(gate)
         hold(gate, worker._id)
         gate.store.write(take_over)
         assert await worker.look() == 2
@@ -297,7 +297,7 @@ def test_a_worker_that_ends_waits_a_little_for_what_is_under_way(gate: Gate, run
         connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
 
     async def scene() -> None:
-        worker = Worker(gate)
+        worker = DeliveryWorker(gate)
         running = asyncio.create_task(worker.run())
         await wait_in_loop_until(lambda: server.count > 0)
         worker.stop()
@@ -328,7 +328,7 @@ def test_a_database_that_is_away_for_a_moment_ends_nothing(
     monkeypatch.setattr(endpoints, "list_enabled", sometimes)
 
     async def scene() -> None:
-        worker = Worker(gate)
+        worker = DeliveryWorker(gate)
         running = asyncio.create_task(worker.run())
         await wait_in_loop_until(lambda: bool(receiver.received))
         worker.stop()
@@ -346,7 +346,7 @@ def test_a_secret_that_is_lost_is_told_in_the_log(settings: Settings, run: Run, 
     gate = compose(settings)
     gate.store.write(lambda tx: tx.connection.execute(hold_secret)).result(30)
     run("forums.create", name="News")
-    asyncio.run(deliver(Worker(gate)))
+    asyncio.run(deliver(DeliveryWorker(gate)))
     gate.store.close()
     (attempt,) = run("deliveries.list")["results"][0]["attempts"]
     assert "TRELLIS_WEBHOOK_KEY" in attempt["error"]

@@ -12,7 +12,7 @@ from trellis.housekeeping import Purges
 from trellis.settings import Settings
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition
 from trellis.store.migrate import migrate
-from trellis.store.migrations import Effect, Plan, plan_migration
+from trellis.store.migrations import Effect, MigrationPlan, plan_migration
 from trellis.store.steps import find_newest_step
 
 _PLANNED: Final = 3  # the exit code of `trellis migrate --plan` if there is something to do
@@ -49,7 +49,7 @@ def migrate_database(
         show(f"The database {describe_database(settings)} is ready.")
 
 
-def _tell_plan(plan: Plan, database: str) -> None:
+def _tell_plan(plan: MigrationPlan, database: str) -> None:
     if not plan.steps:
         show(f"Nothing to do: the database {database} is at the newest step, {plan.newest}.")
         return
@@ -96,7 +96,7 @@ def _write_span(seconds: float, *, alone: bool = False) -> str:
     return f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
 
 
-def _to_dict(plan: Plan) -> dict[str, Any]:
+def _to_dict(plan: MigrationPlan) -> dict[str, Any]:
     return {
         "at": plan.at,
         "newest": plan.newest,

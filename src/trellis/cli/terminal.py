@@ -185,7 +185,7 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
 
     A terminal shows a bar, which pulses until the function is called; elsewhere a line is written now and then.
     """
-    progress = Progress(time.monotonic())
+    progress = CommandProgress(time.monotonic())
     over = threading.Event()
     thread = threading.Thread(target=_show, args=(what, progress, over), name="trellis-progress", daemon=True)
     thread.start()
@@ -202,7 +202,7 @@ def progress_at_terminal(what: str) -> AbstractContextManager[Callable[[int, int
 
 
 @dataclass(slots=True)
-class Progress:
+class CommandProgress:
     """The progress of a command: `far` is how much is done and the total, or None before anything is known."""
 
     since: float
@@ -218,7 +218,7 @@ class Progress:
         return f"{done:,} of {total:,}" + (", finishing" if done >= total else "")  # a copy is verified, a change committed
 
 
-def _show(what: str, progress: Progress, over: threading.Event) -> None:
+def _show(what: str, progress: CommandProgress, over: threading.Event) -> None:
     if over.wait(_PATIENCE):
         return
     if sys.stderr.isatty():

@@ -11,7 +11,7 @@ from trellis.logs import configure_logs
 from trellis.mail import Mailer, MailServer
 from trellis.settings import Settings
 from trellis.traces import load_traces
-from trellis.webhooks import Worker
+from trellis.webhooks import DeliveryWorker
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def work() -> None:
 
 
 async def _work(gate: Gate) -> None:
-    worker = Worker(gate)
+    worker = DeliveryWorker(gate)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stop)

@@ -51,12 +51,12 @@ class GaveUp(Exception):
 
 
 @dataclass(eq=False)
-class Worker:
+class WorkerProcess:
     """One process, and what its parent has recorded about it."""
 
     process: SpawnProcess
     beats: Connection
-    replaces: "Worker | None"
+    replaces: "WorkerProcess | None"
     last_sign: float = field(default_factory=time.monotonic)
     serves: bool = False
     since: float = 0.0  # when it began to serve
@@ -85,8 +85,8 @@ class Workers:
         self._listeners = tuple(listeners)
         self._count = count
         self._spawn = multiprocessing.get_context("spawn")
-        self._workers: list[Worker] = []
-        self._to_replace: list[Worker] = []
+        self._workers: list[WorkerProcess] = []
+        self._to_replace: list[WorkerProcess] = []
         self._failed = 0  # starts in a row
         self._next_start = 0.0
         self._ending = False
@@ -129,7 +129,7 @@ class Workers:
         if self._to_replace and all(worker.serves for worker in self._workers if not worker.leaving):
             self._start(replaces=self._to_replace.pop(0))
 
-    def _start(self, replaces: Worker | None = None) -> None:
+    def _start(self, replaces: WorkerProcess | None = None) -> None:
         try:
             worker = self._start_process(replaces)
         except OSError as error:  # there are too many processes, or too little memory for another one
@@ -138,7 +138,7 @@ class Workers:
         self._workers.append(worker)
         log.info("Worker %d started%s.", worker.pid, f", to replace {replaces.pid}" if replaces else "")
 
-    def _start_process(self, replaces: Worker | None) -> Worker:
+    def _start_process(self, replaces: WorkerProcess | None) -> WorkerProcess:
         beats, sign = self._spawn.Pipe(duplex=False)
         process = self._spawn.Process(target=_serve, args=(self._make_config, self._listeners, sign), name="trellis-worker")
         try:
@@ -148,9 +148,9 @@ class Workers:
             raise
         finally:
             sign.close()
-        return Worker(process, beats, replaces)
+        return WorkerProcess(process, beats, replaces)
 
-    def _report_failed_start(self, what: str, how: str, replaces: Worker | None) -> None:
+    def _report_failed_start(self, what: str, how: str, replaces: WorkerProcess | None) -> None:
         """Log a start that has failed, and count it, unless it was to replace a worker, which stays."""
         if replaces is not None:
             self._to_replace = []
@@ -177,7 +177,7 @@ class Workers:
             if worker.beats in ready:
                 self._receive_sign(worker)
 
-    def _receive_sign(self, worker: Worker) -> None:
+    def _receive_sign(self, worker: WorkerProcess) -> None:
         try:
             worker.beats.recv_bytes()
         except (EOFError, OSError):
@@ -191,7 +191,7 @@ class Workers:
                 self._dismiss(worker.replaces)
                 worker.replaces = None
 
-    def _dismiss(self, worker: Worker) -> None:
+    def _dismiss(self, worker: WorkerProcess) -> None:
         if not worker.leaving:
             worker.leaving, worker.dismissed = True, time.monotonic()
             worker.process.terminate()
@@ -210,7 +210,7 @@ class Workers:
         if len(staying) >= self._count and all(worker.steady for worker in staying):
             self._failed = 0
 
-    def _remove_ended(self, worker: Worker) -> None:
+    def _remove_ended(self, worker: WorkerProcess) -> None:
         self._workers.remove(worker)
         worker.beats.close()
         for other in self._workers:

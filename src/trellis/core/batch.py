@@ -22,7 +22,7 @@ from trellis.core.fields import (
     split_list,
 )
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress, run_together
-from trellis.core.references import MOST_BYTES, REFERENCE, References, is_reference
+from trellis.core.references import MOST_BYTES, REFERENCE, ReferenceResolver, is_reference
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
 from trellis.errors import Refused, refuse_fault
@@ -50,7 +50,7 @@ _NAME: Final = Text(100, 1)
 _TAG: Final = Text(255, 1)
 
 
-class Step(NamedTuple):
+class BatchStep(NamedTuple):
     """One operation of a batch. `id` and the values in `body` may be references to what earlier operations returned.
 
     `name` is the name by which later operations refer to its result; `if_match` is the version that its record must have.
@@ -64,12 +64,12 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class BatchSteps:
     """The operations of a batch: a list of objects."""
 
     widget: str = "textarea"
 
-    def parse(self, raw: Any) -> tuple[Step, ...]:
+    def parse(self, raw: Any) -> tuple[BatchStep, ...]:
         parts = split_list(raw)
         if parts is None or not 1 <= len(parts) <= MOST:
             raise Invalid(
@@ -108,7 +108,7 @@ class Steps:
         return {"type": "array", "minItems": 1, "maxItems": MOST, "items": step}
 
 
-def _parse_step(raw: Any, index: int) -> Step:
+def _parse_step(raw: Any, index: int) -> BatchStep:
     members = {"operation", "id", "body", "as", "ifMatch"}
     if not isinstance(raw, Mapping) or (unknown := raw.keys() - members):
         named = say(", not with {min}", min=quote(min(unknown))) if isinstance(raw, Mapping) else ""
@@ -139,7 +139,7 @@ def _parse_step(raw: Any, index: int) -> Step:
         raise Invalid(
             say("[{index}]: body must be an object without dryRun; send dryRun with the batch to try all of it.", index=index)
         )
-    return Step(operation, target, body, name, if_match)
+    return BatchStep(operation, target, body, name, if_match)
 
 
 def _parse_member(value: Any, index: int, member: str, parse: Callable[[Any], Any]) -> Any:
@@ -164,10 +164,10 @@ def _parse_tag(raw: Any) -> str:
 def _batch(context: Context) -> Outcome:
     given = require((OPERATIONS,), context.input)
     given.raise_faults()
-    steps: tuple[Step, ...] = given.values[OPERATIONS.name]
+    steps: tuple[BatchStep, ...] = given.values[OPERATIONS.name]
     dry = bool(given.get(DRY_RUN.name))
     progress = Progress(context.call, len(steps))
-    references = References(context.tx)
+    references = ReferenceResolver(context.tx)
     returned: list[dict[str, Any]] = []
     public: list[dict[str, Any]] = []
     tried: list[dict[str, Any]] = []
@@ -203,7 +203,7 @@ def _count_records(tx: Transaction, outcome: Outcome, before: int) -> int:
     return 1 + len(outcome.touched) if is_its_own else events.count_records(tx, before, last)
 
 
-def _run_steps(context: Context, steps: Sequence[Step], references: References) -> Iterator[Outcome]:
+def _run_steps(context: Context, steps: Sequence[BatchStep], references: ReferenceResolver) -> Iterator[Outcome]:
     """Yield the outcomes of the steps in order; consecutive similar steps run together. Raises Refused for the next step."""
     done = 0
     while done < len(steps):
@@ -213,7 +213,7 @@ def _run_steps(context: Context, steps: Sequence[Step], references: References) 
         done += len(calls)
 
 
-def _build_alike(context: Context, steps: Sequence[Step], references: References) -> Iterator[Call]:
+def _build_alike(context: Context, steps: Sequence[BatchStep], references: ReferenceResolver) -> Iterator[Call]:
     """Yield the calls of the first step and of those after it that can run together with it. Raises Refused for the first step."""
     first = steps[0]
     yield (call := _build_call(context, first, references))
@@ -238,7 +238,7 @@ def _list_calls(call: Call, given: Input) -> Iterator[Call]:
         yield call._replace(operation=step.operation, raw=step.body, target=step.id if isinstance(step.id, int) else None)
 
 
-def _build_call(context: Context, step: Step, references: References) -> Call:
+def _build_call(context: Context, step: BatchStep, references: ReferenceResolver) -> Call:
     operation = context.environment.batchable.get(step.operation)
     if operation is None:
         is_misspelt = step.operation not in context.environment.operations
@@ -265,7 +265,7 @@ def _build_call(context: Context, step: Step, references: References) -> Call:
     return context.call.build_inner(step.operation, body, _check_target(operation, step, target), expected)
 
 
-def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
+def _check_target(operation: Operation, step: BatchStep, target: Any) -> int | None:
     if not operation.has_target:
         if step.id is None:
             return None
@@ -280,7 +280,7 @@ def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
         raise refuse_fault("id", "INVALID_VALUE", say("id {detail}", detail=invalid.detail)) from None
 
 
-def _refuse_step(index: int, step: Step, refused: Refused) -> Refused:
+def _refuse_step(index: int, step: BatchStep, refused: Refused) -> Refused:
     detail = say(
         "Operation {index} of the batch ({operation}) was refused, so nothing was done. {detail}",
         index=index,
@@ -320,7 +320,7 @@ _EXAMPLE: Final = [
 _RETURNED: Final = [{"operation": "forums.create", "event": 12, "result": {"id": 7, "name": "News"}}]
 OPERATIONS: Final = Field(
     "operations",
-    Steps(),
+    BatchSteps(),
     "The operations to run, in order: objects with `operation`, and with `id`, `body`, `as` and `ifMatch` if needed.",
     required=True,
     example=_EXAMPLE,

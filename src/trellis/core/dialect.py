@@ -17,7 +17,7 @@ FindGroups = Callable[[Who], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class DialectMember:
     """A member of a response. `schema` is its JSON Schema, and `doc` describes it.
 
     `compute` makes its value from our own record, and from a function that returns groups as the dialect shows them.
@@ -29,17 +29,17 @@ class Member:
     compute: Callable[[Record, FindGroups], Any]
 
 
-def declare_copy(name: str, schema: Mapping[str, Any], doc: str) -> Member:
+def declare_copy(name: str, schema: Mapping[str, Any], doc: str) -> DialectMember:
     """Declare a member that our own record has under the same name."""
-    return Member(name, schema, doc, lambda record, _: record[name])
+    return DialectMember(name, schema, doc, lambda record, _: record[name])
 
 
-def declare_constant(name: str, value: Any, schema: Mapping[str, Any], doc: str) -> Member:
+def declare_constant(name: str, value: Any, schema: Mapping[str, Any], doc: str) -> DialectMember:
     """Declare a member whose value is always the same."""
-    return Member(name, schema, doc, lambda _, __: value)
+    return DialectMember(name, schema, doc, lambda _, __: value)
 
 
-def serialize_record(members: Iterable[Member], record: Record, find_groups: FindGroups) -> dict[str, Any]:
+def serialize_record(members: Iterable[DialectMember], record: Record, find_groups: FindGroups) -> dict[str, Any]:
     """Return one of our records with these members in place of ours."""
     return {member.name: member.compute(record, find_groups) for member in members}
 
@@ -53,7 +53,7 @@ class DialectKind:
     request. `codes` maps our error codes to the dialect's where they differ.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[DialectMember, ...]
     options: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     codes: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Dialect:
     title: str
     doc: str
     kinds: Mapping[str, DialectKind]
-    answers: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
+    answers: Mapping[str, tuple[DialectMember, ...]] = field(default_factory=dict)
     statuses: Mapping[str, int] = field(default_factory=dict)
     clamped: frozenset[str] = frozenset()
     ignored: frozenset[str] = frozenset()

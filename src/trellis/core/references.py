@@ -17,7 +17,7 @@ def is_reference(value: Any) -> bool:
     return isinstance(value, Mapping) and value.keys() == {REFERENCE}
 
 
-class References:
+class ReferenceResolver:
     """Resolves the references of a batch. `results` are the results of its operations, by the names that the request gives them.
 
     `size` is how many bytes the references that have been resolved stand for.

@@ -60,7 +60,7 @@ class Status(Type):
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class LogCursor:
     """A position in the log: the `next` of a previous list."""
 
     widget: str = "hidden"
@@ -91,7 +91,7 @@ FILTERS: Final = (
 _LIMIT: Final = Field("limit", Integer(1, 500), "The number of requests at most.", default=50)
 _PAGE: Final = (
     _LIMIT,
-    Field("before", Cursor(), "Where to continue: the `next` of the previous list."),
+    Field("before", LogCursor(), "Where to continue: the `next` of the previous list."),
 )
 
 

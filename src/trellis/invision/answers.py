@@ -58,14 +58,14 @@ class Answers:
         return max(0, (pages[-1].total or 0) - len(seen)) if pages else 0
 
 
-class Page(NamedTuple):
+class ListPage(NamedTuple):
     """A page of a list: its records by id, and the number of records of the whole list, if it reports one."""
 
     records: dict[int, Mapping[str, Any]]
     total: int | None
 
 
-def parse_page(answer: Any, where: str) -> Page:
+def parse_page(answer: Any, where: str) -> ListPage:
     """Parse the answer to a request for a list. A bare list of records is accepted too. Raises ReadingFailed, naming `where`."""
     results = answer.get("results") if isinstance(answer, Mapping) else answer
     if isinstance(results, Mapping):  # PHP writes a list with gaps as an object
@@ -73,7 +73,7 @@ def parse_page(answer: Any, where: str) -> Page:
     if not isinstance(results, list):
         raise ReadingFailed(f"{where}: this is not a list of records, which would have 'results'. Read the community again.")
     total = parse_whole_number(answer.get("totalResults")) if isinstance(answer, Mapping) else None
-    return Page(dict(_list_records(results, where)), total)
+    return ListPage(dict(_list_records(results, where)), total)
 
 
 def _list_records(results: Sequence[Any], where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:

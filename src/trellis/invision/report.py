@@ -8,7 +8,7 @@ from trellis.core.fields import escape_unsafe, isolate
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NodeReport:
     """A node: its id and address in the old community, its names from the top, its external id here, and notes about it.
 
     A long path has `…` in place of its middle.
@@ -33,7 +33,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Section:
+class KindReport:
     """The part of the report about one kind. `lost` are our members that the answers of the old community do not contain."""
 
     name: str
@@ -41,7 +41,7 @@ class Section:
     singular: str
     lost: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[NodeReport] = field(default_factory=list)
 
     @property
     def written(self) -> int:
@@ -62,7 +62,7 @@ class Report:
     name: str = ""
     release: str = ""
     cautions: list[str] = field(default_factory=list)
-    sections: list[Section] = field(default_factory=list)
+    sections: list[KindReport] = field(default_factory=list)
 
     @property
     def community(self) -> str:

@@ -16,7 +16,7 @@ from trellis.invision.groups import GroupMatcher, Match, list_groups
 from trellis.invision.names import decode_entities, read_name, spell_in_html
 from trellis.invision.permissions import read_permissions
 from trellis.invision.present import Present
-from trellis.invision.report import Report, Row, Section
+from trellis.invision.report import KindReport, NodeReport, Report
 from trellis.invision.suite import CAUTIONS, PREFIX, find_paths, list_lost, list_told, name_external
 from trellis.invision.tree import OldNode, arrange, walk
 
@@ -68,7 +68,7 @@ def translate(answers: Answers, source: str, present: Present, kinds: Sequence[N
     translator = _Translator(present, groups, clubs=options.clubs)
     document: dict[str, Any] = {"format": FORMAT, "name": PREFIX}
     for kind in options.sections:
-        section = Section(kind.name, kind.title, kind.singular, list_lost(kind), [*CAUTIONS.get(kind.name, ())])
+        section = KindReport(kind.name, kind.title, kind.singular, list_lost(kind), [*CAUTIONS.get(kind.name, ())])
         report.sections.append(section)
         records = answers.find_records(find_paths(kind))
         if records is None:
@@ -137,7 +137,7 @@ class _Translator:
         self._is_everybody = found.issuperset(record["id"] for record in present.groups if record["builtIn"])
         self._clubs = clubs
 
-    def translate_section(self, kind: NodeKind, records: Sequence[Mapping[str, Any]], section: Section) -> list[dict[str, Any]]:
+    def translate_section(self, kind: NodeKind, records: Sequence[Mapping[str, Any]], section: KindReport) -> list[dict[str, Any]]:
         """Translate the nodes of a kind, and return the entries of the top level. Fills the section of the report."""
         nodes = [self._read_node(kind, record) for record in records]
         top = arrange(nodes)
@@ -171,10 +171,10 @@ class _Translator:
         elif node.is_club:
             node.left_out = _CLUB
 
-    def _describe(self, node: OldNode) -> Row:
+    def _describe(self, node: OldNode) -> NodeReport:
         url = node.record.get("url")
         shown = url if isinstance(url, str) and _find_scheme(url) in {"http", "https"} else ""
-        return Row(node.id, _shorten(node.path), shown, self._name(node), tuple(node.notes), node.left_out)
+        return NodeReport(node.id, _shorten(node.path), shown, self._name(node), tuple(node.notes), node.left_out)
 
     def _name(self, node: OldNode) -> str:
         return self._groups[node.id] if node.kind.is_group else name_external(node.kind, node.id)

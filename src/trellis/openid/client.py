@@ -24,7 +24,7 @@ def prepare_basic(auth: Any, _method: str, uri: str, headers: Mapping[str, str],
     return uri, {**headers, "Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, body
 
 
-class Client(OAuth2Client):  # type: ignore[misc]  # it has no types
+class ProviderClient(OAuth2Client):  # type: ignore[misc]  # it has no types
     """A client for one exchange."""
 
     def __init__(self, tls: ssl.SSLContext, **known: Any) -> None:

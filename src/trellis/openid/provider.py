@@ -25,7 +25,7 @@ from trellis.sentences import say
 from trellis.settings import Settings
 
 if TYPE_CHECKING:
-    from trellis.openid.client import Client
+    from trellis.openid.client import ProviderClient
 
 T = TypeVar("T")
 
@@ -177,13 +177,13 @@ class Provider:
         async with bounded(), httpx.AsyncClient(transport=BoundedTransport(tls), timeout=None) as client:  # noqa: S113  # bounded
             return read_object(await client.get(address, headers=sent))
 
-    async def _build_client(self, metadata: Metadata) -> "Client":
+    async def _build_client(self, metadata: Metadata) -> "ProviderClient":
         """Return a client for one exchange."""
         tls = await self._load()
-        from trellis.openid.client import Client, prepare_basic  # noqa: PLC0415  # start-up time: only for single sign-on
+        from trellis.openid.client import ProviderClient, prepare_basic  # noqa: PLC0415  # start-up time: only for single sign-on
 
         posts = "none" if self._secret is None else "client_secret_post"
-        return Client(
+        return ProviderClient(
             tls,
             client_id=self._client_id,
             client_secret=self._secret,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trellis.core.actor import Actor
-from trellis.core.fields import Form, quote
+from trellis.core.fields import InputForm, quote
 from trellis.core.operation import Call, Operation
 from trellis.errors import refuse_fault
 from trellis.http.api import ApiRequest, build_call
@@ -35,7 +35,7 @@ def read_call(
     return call if translator is None else call._replace(raw=translator.read(operation, call.raw, request.at))
 
 
-def _merge(form: Form, query: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+def _merge(form: InputForm, query: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of the body, and those of the query that the body does not have, under whatever name."""
     sent = {field.name for name in body if (field := form.find(name)) is not None}
     return {name: value for name, value in query.items() if (field := form.find(name)) is None or field.name not in sent} | body

@@ -194,7 +194,7 @@ _DOCUMENTS: Final = {  # columns with JSON, and what it must be
 }
 
 
-class Unreadable(NamedTuple):
+class UnreadableValue(NamedTuple):
     """A value that its column cannot have. `kind` is the kind of a node or a block; `id` is None for tables without ids."""
 
     table: str
@@ -203,25 +203,25 @@ class Unreadable(NamedTuple):
     column: str
 
 
-def find_unreadable(tx: Transaction) -> Iterator[Unreadable]:
+def find_unreadable(tx: Transaction) -> Iterator[UnreadableValue]:
     """Find values of another type than their column, numbers that are too large, and JSON of another shape in keys and webhooks.
 
     PostgreSQL stores no value of another type, but SQLite does: in a column of numbers, text written by hand stays text. SQLite
     also stores text that is not UTF-8.
     """
-    broken = set[Unreadable]()
+    broken = set[UnreadableValue]()
     for table in METADATA.sorted_tables:
         for names, statement in (_wrong_values(table, on_sqlite=tx.sqlite), *([_broken_texts(table)] if tx.sqlite else ())):
             for number, kind, *wrong in tx.fetch(statement) if names else ():
                 is_known = isinstance(number, int) and abs(number) <= LARGEST
                 for name in (name for name, is_wrong in zip(names, wrong, strict=True) if is_wrong):
-                    one = Unreadable(table.name, kind if isinstance(kind, str) else None, number if is_known else None, name)
+                    one = UnreadableValue(table.name, kind if isinstance(kind, str) else None, number if is_known else None, name)
                     broken |= {one} if table in _DOCUMENTS else set()
                     yield one
     for table, checks in _DOCUMENTS.items():
         for number, *values in tx.fetch(_documents(table, on_sqlite=tx.sqlite)):
             for (name, is_sound), value in zip(checks.items(), values, strict=True):
-                one = Unreadable(table.name, None, number, name)
+                one = UnreadableValue(table.name, None, number, name)
                 if not is_sound(_decode_json(value)) and one not in broken:
                     yield one
 
@@ -232,7 +232,7 @@ def _documents(table: sa.Table, *, on_sqlite: bool) -> Statement:
     return Statement(sa.select(table.c.id, *columns).order_by(table.c.id))
 
 
-def find_wrong_json(tx: Transaction) -> Iterator[Unreadable]:
+def find_wrong_json(tx: Transaction) -> Iterator[UnreadableValue]:
     """Find JSON of another shape, or values that are no JSON, in columns that the check does not read, such as those of events.
 
     What reads such a value fails, but no other check does. PostgreSQL stores nothing that is no JSON.
@@ -242,7 +242,9 @@ def find_wrong_json(tx: Transaction) -> Iterator[Unreadable]:
             continue
         names, statement = _wrong_json(table, on_sqlite=tx.sqlite)
         for number, _, *wrong in tx.fetch(statement) if names else ():
-            yield from (Unreadable(table.name, None, number, name) for name, is_wrong in zip(names, wrong, strict=True) if is_wrong)
+            yield from (
+                UnreadableValue(table.name, None, number, name) for name, is_wrong in zip(names, wrong, strict=True) if is_wrong
+            )
 
 
 @cache

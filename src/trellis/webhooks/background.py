@@ -5,7 +5,7 @@ import logging
 import threading
 
 from trellis.core.gate import Gate
-from trellis.webhooks.worker import Worker
+from trellis.webhooks.worker import DeliveryWorker
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ class Background:
         self._gate = gate
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._worker: Worker | None = None
+        self._worker: DeliveryWorker | None = None
         self._ready = threading.Event()
 
     def start(self) -> None:
@@ -47,7 +47,7 @@ class Background:
             self._ready.set()
 
     async def _work(self) -> None:
-        self._loop, self._worker = asyncio.get_running_loop(), Worker(self._gate)
+        self._loop, self._worker = asyncio.get_running_loop(), DeliveryWorker(self._gate)
         self._ready.set()
         try:
             await self._worker.run()

@@ -19,8 +19,8 @@ from trellis.sentences import say
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, outbox, reasons
 from trellis.traces import TRACEPARENT
-from trellis.webhooks.outbox import Message, list_due_messages
-from trellis.webhooks.retries import MOST_EARLY, Result, is_paused, update_delivery, update_endpoint
+from trellis.webhooks.outbox import DueMessage, list_due_messages
+from trellis.webhooks.retries import MOST_EARLY, AttemptResult, is_paused, update_delivery, update_endpoint
 from trellis.webhooks.signing import build_signed_headers
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class EndpointDelivery:
                 return
         await self._write(lambda tx: endpoints.release(tx, [webhook_id], self._worker_id))
 
-    def _find_due(self, webhook_id: int) -> tuple[Webhook, list[Message]] | None:
+    def _find_due(self, webhook_id: int) -> tuple[Webhook, list[DueMessage]] | None:
         """Read the endpoint and its due messages; None if there is nothing to send now."""
         now = self._gate.now()
         with self._gate.store.reading() as tx:
@@ -59,7 +59,7 @@ class EndpointDelivery:
             messages = list_due_messages(tx, webhook, now)
         return (webhook, messages) if messages else None
 
-    async def _send_batch(self, webhook: Webhook, messages: list[Message]) -> bool:
+    async def _send_batch(self, webhook: Webhook, messages: list[DueMessage]) -> bool:
         """Try the messages and record the outcomes. Return False if another worker has leased the endpoint, or it was deleted."""
         results, started = _Results(webhook), time.monotonic()
         try:
@@ -107,21 +107,21 @@ class EndpointDelivery:
                     raise
             await asyncio.sleep(_WRITE_AGAIN)
 
-    async def _attempt(self, webhook: Webhook, message: Message, at: str) -> Result:
+    async def _attempt(self, webhook: Webhook, message: DueMessage, at: str) -> AttemptResult:
         kind = message.delivery.type
         if is_alarm(kind) and not is_subscribed(webhook.events, kind):  # somebody else may have changed the address since
-            return Result(0, error=say(reasons.NO_SUBSCRIBER), unsendable=True)
+            return AttemptResult(0, error=say(reasons.NO_SUBSCRIBER), unsendable=True)
         content = delivery_message(message.delivery, message.event)
         if content is None:
-            return Result(0, error=say(reasons.PURGED), unsendable=True)
+            return AttemptResult(0, error=say(reasons.PURGED), unsendable=True)
         body = encode_json(content)
         try:
             headers = build_signed_headers(webhook, message.delivery.message, at, body, self._gate.environment.outgoing.key)
         except SecretUnavailable as reason:
-            return Result(0, error=str(reason), reached=False)
+            return AttemptResult(0, error=str(reason), reached=False)
         return await self._send(webhook, message, headers, body)
 
-    async def _send(self, webhook: Webhook, message: Message, headers: dict[str, str], body: bytes) -> Result:
+    async def _send(self, webhook: Webhook, message: DueMessage, headers: dict[str, str], body: bytes) -> AttemptResult:
         """Send a message with the trace of its event. If this process records traces, the attempt is a span of that trace."""
         parent = None if message.event is None else message.event.traceparent
         traces = self._gate.environment.traces
@@ -154,7 +154,7 @@ class _Results:
         self._attempts: list[tuple[Delivery, Attempt, Delivery]] = []
         self._recovered: tuple[str, str] | None = None
 
-    def add(self, delivery: Delivery, result: Result, at: str, done: str) -> None:
+    def add(self, delivery: Delivery, result: AttemptResult, at: str, done: str) -> None:
         """Add the outcome of an attempt that began at `at` and ended at `done`."""
         webhook, before = self._webhook, replace(delivery)
         update_delivery(delivery, result, at, done)

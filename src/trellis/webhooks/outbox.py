@@ -22,7 +22,7 @@ _EVENTS_AT_ONCE: Final = 4
 FILL: Final = 500  # events processed, and rows written, in one transaction
 
 
-class Message(NamedTuple):
+class DueMessage(NamedTuple):
     """A message that is due: its row, and its event, which is None for a test or if the event has been purged."""
 
     delivery: Delivery
@@ -81,7 +81,7 @@ def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, name: st
     return len(subscribed)
 
 
-def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[Message]:
+def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[DueMessage]:
     """Read the next messages for an endpoint, at most a batch. More may be due.
 
     After a pause this is one message: the oldest that has failed since the endpoint began to fail, even if it is not due yet. This
@@ -90,13 +90,13 @@ def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[Messa
     due = outbox.list_due(tx, webhook.id, now, clock_limit(now), BATCH)
     if due and webhook.paused_until is not None:
         due = [_find_trial(tx, webhook, due[0].seq) or due[0]]
-    messages: list[Message] = []
+    messages: list[DueMessage] = []
     size = 0
     for first in range(0, len(due), _EVENTS_AT_ONCE):
         some = due[first : first + _EVENTS_AT_ONCE]
         seqs = [delivery.seq for delivery in some if delivery.seq is not None]
         events = {event.seq: event for event in event_log.find_many(tx, seqs)}
-        messages += (Message(delivery, events.get(delivery.seq or 0)) for delivery in some)
+        messages += (DueMessage(delivery, events.get(delivery.seq or 0)) for delivery in some)
         size += sum(map(event_log.weigh_event, events.values()))
         if size > _MOST_BYTES:
             break  # the rest stays due

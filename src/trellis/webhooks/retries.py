@@ -24,7 +24,7 @@ _NOBODY_THERE: Final = frozenset({None, 408, 425, 429, 502, 503, 504})
 _GONE: Final = 410
 
 
-class Result(NamedTuple):
+class AttemptResult(NamedTuple):
     """The outcome of an attempt. `duration` is in milliseconds, `retry_after` in seconds, as the endpoint requested.
 
     `reached` is False if there was not even a connection, so the message cannot be the cause. `unsendable` means that the message
@@ -72,7 +72,7 @@ def is_paused(webhook: Webhook, now: str) -> bool:
     return webhook.attempted_at is not None and webhook.attempted_at <= clock_limit(now)
 
 
-def update_delivery(delivery: Delivery, result: Result, at: str, done: str) -> None:
+def update_delivery(delivery: Delivery, result: AttemptResult, at: str, done: str) -> None:
     """Schedule the next attempt of a message, if any, after an attempt that began and ended at these times."""
     set_back = delivery.attempted_at is not None and delivery.attempted_at > clock_limit(at)
     early = delivery.step > 0 and delivery.due_at is not None and delivery.due_at > at and not set_back
@@ -91,7 +91,7 @@ def update_delivery(delivery: Delivery, result: Result, at: str, done: str) -> N
         delivery.due_at = shift_timestamp(done, timedelta(seconds=max(wait, result.retry_after)))
 
 
-def update_endpoint(webhook: Webhook, delivery: Delivery, result: Result, at: str, done: str) -> str | None:
+def update_endpoint(webhook: Webhook, delivery: Delivery, result: AttemptResult, at: str, done: str) -> str | None:
     """Update the state of an endpoint after an attempt; return the reason to switch it off, if there is one."""
     idle = 0.0 if webhook.attempted_at is None else _count_seconds(webhook.attempted_at, at)
     webhook.attempted_at = at

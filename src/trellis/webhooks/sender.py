@@ -18,7 +18,7 @@ from trellis.retry_after import parse_retry_after
 from trellis.sentences import say
 from trellis.store.webhooks import reasons
 from trellis.webhooks.guard import KEEPALIVE, Guard, Transport
-from trellis.webhooks.retries import Result
+from trellis.webhooks.retries import AttemptResult
 
 TIMEOUT: Final = 15.0  # seconds for everything: DNS lookup, connection, request and response
 _MOST_READ: Final = 64 * 1024  # bytes of a response
@@ -40,12 +40,12 @@ class Sender:
         self._idle: defaultdict[str, list[tuple[float, Transport]]] = defaultdict(list)  # by server, with when they were used last
         self._timeout = timeout
 
-    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Result:
+    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptResult:
         """Send a message, and return the outcome. Raises nothing except CancelledError."""
         try:
             self._tls = self._tls or httpx.create_ssl_context()
         except OSError as failed:  # tried again with the next message, since the certificates may be about to be replaced
-            return Result(0, error=say(reasons.NO_CERTIFICATES, reason=failed), reached=False)
+            return AttemptResult(0, error=say(reasons.NO_CERTIFICATES, reason=failed), reached=False)
         started = time.monotonic()
         received = _Received()
         error: str | None = None
@@ -64,7 +64,7 @@ class Sender:
             error = say(reasons.NOT_RESOLVED, reason=failed.strerror or failed)
         except (httpx.TransportError, httpx.InvalidURL, OSError) as failed:
             error = say(reasons.INTERRUPTED, reason=_quote(failed) or type(failed).__name__)
-        return Result(
+        return AttemptResult(
             duration=round((time.monotonic() - started) * 1000),
             status=received.status,
             error=error,

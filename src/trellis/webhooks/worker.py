@@ -33,7 +33,7 @@ _GRACE: Final = 3.0  # seconds for messages in progress when the worker stops
 _FILLS: Final = 20  # the most transactions that fill the outbox before messages are delivered
 
 
-class Worker:
+class DeliveryWorker:
     """Delivers messages to webhooks until it is stopped. `clock` counts seconds and never goes back.
 
     All workers on one database must have the same `lease`.

@@ -4,13 +4,13 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from trellis.admin.events.diff import Change, Effort, diff_texts, event_changes
+from trellis.admin.events.diff import Effort, MemberChange, diff_texts, event_changes
 from trellis.kinds import KINDS
 
 GROUPS = {2: "Guests", 3: "Members", 4: "Administrators"}
 
 
-def _changes(before: Any, after: Any, changed: tuple[str, ...] = (), resource: str = "forums") -> dict[str, Change]:
+def _changes(before: Any, after: Any, changed: tuple[str, ...] = (), resource: str = "forums") -> dict[str, MemberChange]:
     event = {"resource": resource, "before": before, "after": after, "changed": changed}
     return {change.label: change for change in event_changes(event, KINDS, GROUPS)}
 

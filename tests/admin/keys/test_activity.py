@@ -11,7 +11,7 @@ from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import read_forms
 from tests.fixture_types import Clock, MakeKey, Run
 from trellis.admin.keys import activity
-from trellis.admin.keys.activity import Entry, Part, merge
+from trellis.admin.keys.activity import ActivityEntry, Part, merge
 from trellis.core.actor import Actor
 from trellis.core.bounds import Bound
 from trellis.core.fields import format_timestamp
@@ -129,8 +129,8 @@ def test_behind_the_end_there_is_nothing(admin: Visitor, did: Do) -> None:
 
 
 def test_what_one_source_has_not_been_searched_for_is_left_for_the_next_page() -> None:
-    did = Part([Entry("did", at, at, {}) for at in ("2026-01-09", "2026-01-03")], "end")
-    refused = Part([Entry("refused", "2026-01-08", "8", {})], "5", searched_to="2026-01-05")
+    did = Part([ActivityEntry("did", at, at, {}) for at in ("2026-01-09", "2026-01-03")], "end")
+    refused = Part([ActivityEntry("refused", "2026-01-08", "8", {})], "5", searched_to="2026-01-05")
     entries, reached = merge({"did": did, "refused": refused})
     assert [entry.at for entry in entries] == ["2026-01-09", "2026-01-08"]
     assert reached == "2026-01-05"

@@ -12,9 +12,9 @@ from tests.community import CATALOGUE, GRANTABLE, Community
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 
-GRID = Grid(CATALOGUE)
+GRID = GrantGrid(CATALOGUE)
 
 pytestmark = pytest.mark.browser
 

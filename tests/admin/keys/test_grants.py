@@ -6,7 +6,7 @@ import pytest
 
 from tests.community import GRANTABLE
 from tests.test_compose import BLOCKS
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Access, Operation
@@ -14,7 +14,7 @@ from trellis.core.verbs import LOOK
 from trellis.http.routes import build_routes, find_in_reference
 from trellis.kinds import KINDS
 
-GRID = Grid(catalogue_of(KINDS))
+GRID = GrantGrid(catalogue_of(KINDS))
 
 
 def test_every_operation_that_can_be_granted_has_one_box() -> None:
@@ -54,7 +54,7 @@ def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:
         raise NotImplementedError
 
     feed = Operation("events.feed", "Read events", "All.", nothing, access=Access.GRANTED, verb=LOOK, path="/core/events")
-    grid = Grid(Catalogue({"all": lambda: [*catalogue_of((*KINDS, BLOCKS)).values(), feed]}))
+    grid = GrantGrid(Catalogue({"all": lambda: [*catalogue_of((*KINDS, BLOCKS)).values(), feed]}))
     assert {row.resource for row in grid.rows} >= {"shelves", "forums"}
     assert ("events.feed", "GET", "/core/events", True) in [(box.name, box.method, box.path, box.reads) for box in grid.others]
     assert len(grid.boxes) == GRANTABLE + len(grid.columns) + 2  # beside the shelves' row: their undo, and the feed

@@ -9,10 +9,10 @@ from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.community import CATALOGUE, GRANTABLE
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Events, MakeKey, Run
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.core.gate import Gate
 
-GRID = Grid(CATALOGUE)
+GRID = GrantGrid(CATALOGUE)
 FORM = {"name": "Calendar sync", "expires": "90d", "until": "", "addresses": "", "rateLimit": "", "logRequests": "1"}
 HOSTILE = """<script>alert(1)</script>"'&amp;{{7*7}}"""
 
@@ -92,7 +92,7 @@ def test_filters_that_make_no_sense_are_said_at_their_fields(admin: Visitor, key
 
 def test_the_grid_tells_every_endpoint_and_links_to_the_reference(admin: Visitor, gate: Gate) -> None:
     page = admin.get("/keys/new").text
-    for box in Grid(gate.catalogue).boxes:
+    for box in GrantGrid(gate.catalogue).boxes:
         assert f'name="grants" value="{box.name}"' in page
         assert f'href="{box.reference}"' in page
     assert page.count('type="checkbox" name="grants"') == len(gate.catalogue.grantable) == GRANTABLE

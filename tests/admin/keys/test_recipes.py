@@ -11,7 +11,7 @@ import pytest
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.html_forms import read_forms
 from tests.fixture_types import Clock, Events, MakeKey, Run
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.recipes import RECIPES
 from trellis.compose import catalogue_of
 from trellis.core.gate import Gate
@@ -37,7 +37,7 @@ def _said(page: Any) -> str:
 @pytest.mark.parametrize("recipe", ["mirror", "read-only"])
 def test_a_recipe_that_reads_every_part_reads_a_new_kind(recipe: str) -> None:
     kind = next(kind for kind in KINDS if kind.name == "calendars")
-    grid = Grid(
+    grid = GrantGrid(
         catalogue_of((*KINDS, replace(kind, name="galleries", title="Galleries", singular="gallery", path="gallery/galleries")))
     )
     assert {"galleries.list", "galleries.get", "groups.list"} <= set(RECIPES[recipe].describe(grid)["grants"])

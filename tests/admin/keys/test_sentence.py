@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.community import CATALOGUE
 from trellis.admin.keys.bounds import build_rows
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.sentence import describe_abilities
 from trellis.admin.times import UTC_CLOCK
 from trellis.core.catalogue import Catalogue
@@ -20,7 +20,7 @@ SETTINGS: Final = {"addresses": "", "perDay": "", "rateLimit": "", "logRequests"
 
 def test_resources_with_the_same_new_verb_have_one_phrase() -> None:
     more = [build_operation(kind, STAMP, "Stamp it", "Stamps it.", lambda *_: Outcome(None)) for kind in (FORUMS, CALENDARS)]
-    grid = Grid(Catalogue({"all": lambda: [*CATALOGUE.values(), *more]}))
+    grid = GrantGrid(Catalogue({"all": lambda: [*CATALOGUE.values(), *more]}))
     chosen = {f"{kind}.{verb}" for kind in ("forums", "calendars") for verb in ("get", "delete", "stamp")}
     rows = build_rows([box for box in grid.boxes if box.name in chosen], {}, None, (), UTC_CLOCK)
     assert describe_abilities(grid, rows, SETTINGS).may == ("It may read, delete and stamp forums and calendars.",)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trellis.core.fields import Boolean, Field, Form, Integer, Text, invalid_id, require
+from trellis.core.fields import Boolean, Field, InputForm, Integer, Text, invalid_id, require
 from trellis.errors import Refused
 
 NAME = Field("name", Text(20, 1, missing="NO_TITLE"), "What it is called.", also=("title",), required=True, missing="NO_TITLE")
@@ -10,7 +10,7 @@ COUNT = Field("minContent", Integer(), "How many.", also=("min_content",))
 OPEN = Field("open", Boolean(), "Whether it is open.")
 AT = Field("createdAt", Text(), "When.", read_only=True)
 FIELDS = (NAME, COUNT, OPEN, AT)
-FORM = Form(FIELDS)
+FORM = InputForm(FIELDS)
 
 
 def test_values_come_under_their_one_name_whichever_alias_was_sent() -> None:
@@ -90,7 +90,7 @@ def test_nothing_is_demanded_where_nothing_is_wrong() -> None:
 
 
 def test_a_kind_may_have_a_code_of_its_own_for_a_reason() -> None:
-    (fault,) = Form(FIELDS, lambda _: "1L364/2").read({"name": ""}).faults
+    (fault,) = InputForm(FIELDS, lambda _: "1L364/2").read({"name": ""}).faults
     assert (fault.message, fault.code) == ("NO_TITLE", "1L364/2")
 
 

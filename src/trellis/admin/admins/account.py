@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins.appearance import build_view_form
-from trellis.admin.admins.checking import Attempt, check_login, settle
+from trellis.admin.admins.checking import CheckResult, check_login, settle
 from trellis.admin.admins.sessions import end_session as end_one
 from trellis.admin.admins.sessions import fetch_sessions
 from trellis.admin.forms import Form
@@ -80,7 +80,7 @@ async def set_password(request: PageRequest) -> Response:
         request.require_fresh_form()
         if me.has_factor or not me.has_password:
             request.require_recent_password()
-        attempt = await check_login(request, me.login, current) if me.has_password else Attempt(Proven(me.id))
+        attempt = await check_login(request, me.login, current) if me.has_password else CheckResult(Proven(me.id))
         if attempt.wait:
             form.add_fault(_CURRENT.name, say("Too many attempts: wait {wait}.", wait=format_seconds(attempt.wait)))
             form.status = 429

@@ -24,7 +24,7 @@ from trellis.core.gate import Gate
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CheckResult:
     """The outcome of an attempt: who it is, or how many seconds to wait before the next one is checked; neither if it failed."""
 
     proven: Proven | None = None
@@ -36,13 +36,13 @@ def read_evidence(request: PageRequest) -> Evidence:
     return Evidence.typed(request.form.get("code", ""), request.form.get("passkey", ""), request.csrf)
 
 
-async def check_login(request: PageRequest, login: str, password: str, *, counts: bool = True) -> Attempt:
+async def check_login(request: PageRequest, login: str, password: str, *, counts: bool = True) -> CheckResult:
     """Check a login and its password."""
     credentials = _credentials(request, login, password)
     return await _attempt(request, credentials, lambda: check_password(request.gate, credentials), _count if counts else find_wait)
 
 
-async def check_both_steps(request: PageRequest, login: str, pending: str) -> Attempt:
+async def check_both_steps(request: PageRequest, login: str, pending: str) -> CheckResult:
     """Check the second factor that follows a password, and that the password in the step before was right."""
     gate, evidence = request.gate, read_evidence(request)
 
@@ -53,12 +53,12 @@ async def check_both_steps(request: PageRequest, login: str, pending: str) -> At
     return await _attempt(request, _credentials(request, login), check)
 
 
-async def check_factor(request: PageRequest, admin: int, login: str) -> Attempt:
+async def check_factor(request: PageRequest, admin: int, login: str) -> CheckResult:
     """Check a second factor of an administrator by itself."""
     return await _attempt(request, _credentials(request, login), _prove(request, admin))
 
 
-async def check_passkey(request: PageRequest) -> tuple[str, Attempt]:
+async def check_passkey(request: PageRequest) -> tuple[str, CheckResult]:
     """Check a passkey by itself, which counts as two factors. Return the login of its owner, too.
 
     Its owner never has to wait: otherwise, whoever guesses passwords without end could keep them out for as long. Nor do they wait
@@ -80,7 +80,7 @@ def _prove(request: PageRequest, admin: int | None) -> Callable[[], Proven | Non
     return check
 
 
-async def check_again(request: PageRequest) -> Attempt:
+async def check_again(request: PageRequest) -> CheckResult:
     """Check the administrator who is signed in once more: a passkey, or the password with a code if they have a second factor."""
     gate, me, evidence = request.gate, request.signed_in, read_evidence(request)
     credentials = _credentials(request, me.login, request.form.get("password", ""))
@@ -105,7 +105,7 @@ async def _attempt(
     check: Callable[[], Proven | None],
     count: Callable[[Gate, Credentials], int] = _count,
     lane: str = "",
-) -> Attempt:
+) -> CheckResult:
     """Check what was typed, unless `count` returns how many seconds to wait. Raises Refused (TOO_MANY_PASSWORDS).
 
     It waits in `lane` or, without one, in that of its browser or address.
@@ -118,9 +118,9 @@ async def _attempt(
     """
     gate, lane = request.gate, lane or await request.runner.read(find_lane, credentials)
 
-    def count_and_check() -> Attempt:
+    def count_and_check() -> CheckResult:
         wait = count(gate, credentials)
-        return Attempt(wait=wait) if wait else Attempt(check())
+        return CheckResult(wait=wait) if wait else CheckResult(check())
 
     # It is counted in its lane, which may be full: an attempt that is not checked is no failure.
     attempt = await asyncio.wrap_future(gate.lanes.submit(lane, count_and_check))

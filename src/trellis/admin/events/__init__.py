@@ -1,6 +1,6 @@
 """The event log: search, and one event with its changes."""
 
-from trellis.admin.events.diff import Change, Effort, changed_labels, compare_states, event_changes, shown_members
+from trellis.admin.events.diff import Effort, MemberChange, changed_labels, compare_states, event_changes, shown_members
 from trellis.admin.events.pages import PAGES
 
-__all__ = ["PAGES", "Change", "Effort", "changed_labels", "compare_states", "event_changes", "shown_members"]
+__all__ = ["PAGES", "Effort", "MemberChange", "changed_labels", "compare_states", "event_changes", "shown_members"]

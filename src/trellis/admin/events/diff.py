@@ -52,7 +52,7 @@ Part = tuple[str, str]  # "same", "removed" or "added", and the text
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MemberChange:
     """The change of one member: the `parts` of a text, what was `removed` from and `added` to a list, or `rows` of permissions.
 
     A member with none of these is secret: it is only known to have changed.
@@ -62,7 +62,7 @@ class Change:
     parts: tuple[Part, ...] = ()
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
-    rows: tuple["Change", ...] = ()
+    rows: tuple["MemberChange", ...] = ()
 
     @property
     def secret(self) -> bool:
@@ -82,7 +82,7 @@ class Effort:
 
 def event_changes(
     event: Mapping[str, Any], kinds: Iterable[NodeKind], groups: Mapping[int, str], effort: Effort | None = None
-) -> tuple[Change, ...]:
+) -> tuple[MemberChange, ...]:
     """Return what an event changed, in the order of the record. `groups` are the names of groups by id."""
     kind = _find_kind(event, kinds)
     return compare_states(shown_members(event), event["before"] or {}, event["after"] or {}, kind, groups, effort)
@@ -103,7 +103,7 @@ def compare_states(
     kind: NodeKind | None,
     groups: Mapping[int, str],
     effort: Effort | None = None,
-) -> tuple[Change, ...]:
+) -> tuple[MemberChange, ...]:
     """Return how two states of a record differ in some members. A member that neither has is secret.
 
     A page that shows several records passes one `effort` for all.
@@ -111,11 +111,11 @@ def compare_states(
     effort = effort or Effort()
     group_fields = {f.name for f in kind.group_fields} if kind else set()
     titles = _titles(kind)
-    found: list[Change] = []
+    found: list[MemberChange] = []
     for name in names:
         label, old, new = titles.get(name, _label(name)), before.get(name), after.get(name)
         if name not in before and name not in after:
-            found.append(Change(label))
+            found.append(MemberChange(label))
             continue
         is_of_groups = name in group_fields
         change = _diff_groups(label, old, new, groups) if is_of_groups else _change(label, name, old, new, groups, effort)
@@ -133,29 +133,29 @@ def shown_members(event: Mapping[str, Any]) -> list[str]:
     return [name for name, value in record.items() if name not in _HIDDEN | {"path"} and value not in (None, "", [], {}, False)]
 
 
-def _change(label: str, name: str, old: Any, new: Any, groups: Mapping[int, str], effort: Effort) -> Change:
+def _change(label: str, name: str, old: Any, new: Any, groups: Mapping[int, str], effort: Effort) -> MemberChange:
     if name == "permissions":
         old, new = old or {}, new or {}
         options = [option for option in {**old, **new} if old.get(option, []) != new.get(option, [])]
         rows = (_diff_groups(say(option.capitalize()), old.get(option), new.get(option), groups) for option in options)
-        return Change(label, rows=tuple(rows))
+        return MemberChange(label, rows=tuple(rows))
     if name == _BOUNDS and not isinstance(old, list) and not isinstance(new, list):
         old, new = list_bounds(old or {}), list_bounds(new or {})
     if isinstance(old, list) or isinstance(new, list):
         return _diff_lists(label, [_format(one) for one in old or ()], [_format(one) for one in new or ()])
-    return Change(label, parts=diff_texts(_format(old), _format(new), effort))
+    return MemberChange(label, parts=diff_texts(_format(old), _format(new), effort))
 
 
-def _diff_groups(label: str, old: Any, new: Any, groups: Mapping[int, str]) -> Change:
+def _diff_groups(label: str, old: Any, new: Any, groups: Mapping[int, str]) -> MemberChange:
     return _diff_lists(label, _group_names(old, groups), _group_names(new, groups))
 
 
-def _diff_lists(label: str, old: Sequence[str], new: Sequence[str]) -> Change:
+def _diff_lists(label: str, old: Sequence[str], new: Sequence[str]) -> MemberChange:
     before, after = set(old), set(new)
     removed, added = tuple(one for one in old if one not in after), tuple(one for one in new if one not in before)
     if not removed and not added:  # the order has changed, or how often something is in it, or groups of the same name
         removed, added = ((join(one, ", "),) if one else () for one in (old, new))
-    return Change(label, removed=removed, added=added)
+    return MemberChange(label, removed=removed, added=added)
 
 
 def _group_names(who: Any, groups: Mapping[int, str]) -> list[str]:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from trellis.admin.keys import activity, index, key, many, presets, trying, ungrant
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.index import add_key_names, fetch_key_names
 from trellis.admin.keys.key import RESTORE_OF_KEY, MissingGrant, build_selection_form, find_refused_grant
 from trellis.admin.keys.recipes import RECIPES
@@ -13,7 +13,7 @@ __all__ = [
     "PAGES",
     "RECIPES",
     "RESTORE_OF_KEY",
-    "Grid",
+    "GrantGrid",
     "MissingGrant",
     "add_key_names",
     "build_selection_form",

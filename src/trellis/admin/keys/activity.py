@@ -21,7 +21,7 @@ _END: Final = "end"  # the cursor of a source that has no more entries
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ActivityEntry:
     """Something that a key did or tried: the source that lists it, its time, and the cursor from which the next entry is read."""
 
     source: str
@@ -38,7 +38,7 @@ class Part:
     full; otherwise "".
     """
 
-    entries: Sequence[Entry]
+    entries: Sequence[ActivityEntry]
     next: str
     searched_to: str = ""
 
@@ -48,7 +48,7 @@ class Day:
     """One day: its entries, how many requests the key made (None if unknown), and how many of these were refused."""
 
     date: str
-    entries: Sequence[Entry]
+    entries: Sequence[ActivityEntry]
     requests: int | None
     refused: int
 
@@ -56,7 +56,7 @@ class Day:
 async def _read_events(request: PageRequest, key: int, cursor: str) -> Part:
     raw = {"actorType": "key", "actorId": key, "limit": _ROWS} | ({"before": cursor} if cursor else {})
     found = await request.fetch("events.search", raw, slow=True)
-    entries = [Entry("did", one["at"], str(one["seq"]), one) for one in found["results"]]
+    entries = [ActivityEntry("did", one["at"], str(one["seq"]), one) for one in found["results"]]
     if found["next"] is None:
         return Part(entries, _END)
     return Part(entries, str(found["next"]), found["searchedTo"] or "")
@@ -65,18 +65,18 @@ async def _read_events(request: PageRequest, key: int, cursor: str) -> Part:
 async def _read_refusals(request: PageRequest, key: int, cursor: str) -> Part:
     raw = {"key": key, "status": "4xx", "limit": _ROWS} | ({"before": cursor} if cursor else {})
     found = await request.fetch("requests.list", raw, slow=True)
-    entries = [Entry("refused", one["at"], f"{one['at']}_{one['id']}", one) for one in found["results"]]
+    entries = [ActivityEntry("refused", one["at"], f"{one['at']}_{one['id']}", one) for one in found["results"]]
     return Part(entries, found["next"] or _END, found["searchedTo"] or "")
 
 
 async def _read_proposals(request: PageRequest, key: int, cursor: str) -> Part:
     """Read proposals. The cursor is the number of newer proposals; there may be more of them when the next page is requested."""
     first = max(0, parse_whole_number(cursor) or 0)
-    found: list[Entry] = []
+    found: list[ActivityEntry] = []
     for page in (first // _ROWS + 1, first // _ROWS + 2):
         listed = await request.fetch("proposals.list", {"keyId": key, "page": page, "perPage": _ROWS})
         numbered = enumerate(listed["results"], (page - 1) * _ROWS + 1)
-        found += [Entry("proposed", one["createdAt"], str(number), one) for number, one in numbered if number > first]
+        found += [ActivityEntry("proposed", one["createdAt"], str(number), one) for number, one in numbered if number > first]
         if page >= listed["totalPages"]:
             return Part(found[:_ROWS], _END if len(found) <= _ROWS else found[_ROWS - 1].cursor)
     return Part(found[:_ROWS], str(first + _ROWS))
@@ -105,7 +105,7 @@ async def show(request: PageRequest) -> Response:
     )
 
 
-def merge(parts: Mapping[str, Part]) -> tuple[list[Entry], str]:
+def merge(parts: Mapping[str, Part]) -> tuple[list[ActivityEntry], str]:
     """Merge the sources: return the newest entries, at most a page, and the time back to which all sources were searched.
 
     The time is "" if the page is full or no search stopped early. Entries that are older than this time are left for the next page,
@@ -117,7 +117,7 @@ def merge(parts: Mapping[str, Part]) -> tuple[list[Entry], str]:
     return found[:_ROWS], reached if len(found) <= _ROWS else ""
 
 
-def _move_cursor(cursor: str, part: Part | None, shown: Sequence[Entry]) -> str:
+def _move_cursor(cursor: str, part: Part | None, shown: Sequence[ActivityEntry]) -> str:
     """Return the cursor of a source for the next page."""
     if part is None:
         return _END
@@ -127,7 +127,7 @@ def _move_cursor(cursor: str, part: Part | None, shown: Sequence[Entry]) -> str:
     return cursor if last is None else last.cursor
 
 
-def _group(entries: Sequence[Entry], counted: Sequence[Mapping[str, Any]], clock: Clock) -> list[Day]:
+def _group(entries: Sequence[ActivityEntry], counted: Sequence[Mapping[str, Any]], clock: Clock) -> list[Day]:
     counts = {clock.day(one["at"]): (sum(one[name] for name in CLASSES), one["4xx"]) for one in counted}
     return [
         Day(clock.language.long_date(datetime.fromisoformat(date)), tuple(group), *counts.get(date, (None, 0)))

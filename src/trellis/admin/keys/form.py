@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.admin.forms import Form
 from trellis.admin.keys.bounds import PREFIX, BoundRow, build_rows, describe_fault, describe_typed, split_bounds
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.sentence import Abilities, describe_abilities
 from trellis.admin.submitted import Submitted
 from trellis.admin.times import UTC_CLOCK, Clock
@@ -81,7 +81,7 @@ class KeyForm(Form):
 
     def __init__(
         self,
-        grid: Grid,
+        grid: GrantGrid,
         *,
         key: Mapping[str, Any] | None = None,
         typed: Submitted | None = None,
@@ -183,7 +183,7 @@ def pressed_button(typed: Submitted) -> str | None:
     return typed.get(_TICK)
 
 
-def press_button(grid: Grid, typed: Submitted) -> Submitted:
+def press_button(grid: GrantGrid, typed: Submitted) -> Submitted:
     """Return a sent form with the boxes as the pressed button of the grid leaves them; unchanged if none was pressed."""
     button = pressed_button(typed)
     if button is None:

@@ -31,7 +31,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GrantRow:
     """One resource: a box for each column, or None where the resource has no such endpoint."""
 
     resource: str
@@ -45,7 +45,7 @@ class Row:
         return tuple(box for box in self.boxes if box is not None)
 
 
-class Grid:
+class GrantGrid:
     """The grid. `columns` are the headings by verb, `rows` the resources, `others` the boxes of operations without a column.
 
     `operations` are all operations that have a box.
@@ -70,7 +70,7 @@ class Grid:
             else:
                 others.append(box)
         self.rows = tuple(
-            Row(name, kinds[name].application, kinds[name].title, tuple(found.get(column) for column in self.columns))
+            GrantRow(name, kinds[name].application, kinds[name].title, tuple(found.get(column) for column in self.columns))
             for name, found in by_resource.items()
         )
         self.others = tuple(others)

@@ -10,7 +10,7 @@ from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import read_id, read_ids
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.many import find_key_actions
 from trellis.admin.keys.presets import fetch_running
 from trellis.admin.keys.recipes import RECIPES, describe_copy
@@ -39,7 +39,7 @@ _STATES: Final = (
 
 async def index(request: PageRequest) -> Response:
     """List the keys."""
-    grid = Grid(request.catalogue)
+    grid = GrantGrid(request.catalogue)
     listed = await fetch_filtered(
         request,
         "keys.list",
@@ -67,11 +67,11 @@ async def index(request: PageRequest) -> Response:
 
 async def new(request: PageRequest) -> Response:
     """Show the form for a new key: empty, or filled in from a recipe or another key."""
-    form, begun = await _begin(request, Grid(request.catalogue))
+    form, begun = await _begin(request, GrantGrid(request.catalogue))
     return await _show_form(request, form, begun)
 
 
-async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
+async def _begin(request: PageRequest, grid: GrantGrid) -> tuple[KeyForm, str]:
     """Return the form, and the name of the recipe that it begins with or the id of the key that it copies; "" if neither."""
     if copied := read_id(request.query.get(_COPY, "")):
         key = await request.fetch("keys.get", target=copied)
@@ -85,7 +85,7 @@ async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
 
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
-    form = KeyForm(Grid(request.catalogue), typed=request.form, clock=request.clock)
+    form = KeyForm(GrantGrid(request.catalogue), typed=request.form, clock=request.clock)
     if pressed_button(request.form) is not None:
         return await _show_form(request, form, form.preset)
     try:
@@ -111,7 +111,7 @@ async def describe(request: PageRequest) -> Response:
     request.require_fresh_form()
     number = read_id(request.query.get(_OF, ""))
     key = await request.fetch("keys.get", target=number) if number else None
-    form = KeyForm(Grid(request.catalogue), key=key, typed=request.form, clock=request.clock)
+    form = KeyForm(GrantGrid(request.catalogue), key=key, typed=request.form, clock=request.clock)
     return request.page("keys/abilities.html", form=form)
 
 
@@ -132,7 +132,7 @@ def show_secret(request: PageRequest, key: Mapping[str, Any], how: str) -> Respo
         base=base,
         address=f"{base}/mcp",
         snippets=snippets,
-        grid=Grid(request.catalogue),
+        grid=GrantGrid(request.catalogue),
     )
 
 

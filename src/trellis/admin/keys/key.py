@@ -14,7 +14,7 @@ from trellis.admin.conflicts import VERSION, compare_settings, find_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import build_snippets
 from trellis.admin.keys.form import KeyForm, build_reason_form, pressed_button
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.index import find_base, show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -72,7 +72,7 @@ async def _fetch(request: PageRequest) -> dict[str, Any]:
 
 async def show(request: PageRequest) -> Response:
     """Show a key with all its data."""
-    key, grid = await _fetch(request), Grid(request.catalogue)
+    key, grid = await _fetch(request), GrantGrid(request.catalogue)
     summary = await request.fetch("requests.summary", {"key": key["id"], "zone": request.clock.name}, slow=True)
     latest = await request.fetch("requests.list", {"key": key["id"], "limit": _MAX_ROWS}, slow=True)
     events = await request.fetch("events.search", {"resource": "keys", "resourceId": key["id"], "limit": _MAX_ROWS})
@@ -119,7 +119,7 @@ def build_selection_form(request: PageRequest, operation: str, typed: Submitted 
     return Form(fields, typed, labels=labels, help=notes, id="since", clock=request.clock)
 
 
-async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:
+async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: GrantGrid) -> tuple[Form, Mapping[str, Any] | None]:
     """Return the form of 'May this key …?', and the answer; None if the form was not sent or is refused."""
     typed = Submitted(pair for pair in request.query.items() if pair[0] in {field.name for field in _MAY})
     times = (("now", say("Now")), ("end", say("When it expires"))) if key["expiresAt"] else (("now", say("Now")),)
@@ -149,7 +149,7 @@ async def edit(request: PageRequest) -> Response:
     key = await _fetch(request)
     if key["state"] == "revoked":
         return request.redirect(f"/keys/{key['id']}", say("A revoked key cannot be changed. Create a new one."), "note")
-    grid, wanted = Grid(request.catalogue), request.query.get(_GRANT, "")
+    grid, wanted = GrantGrid(request.catalogue), request.query.get(_GRANT, "")
     if wanted not in grid.names:
         return _show_form(request, key, KeyForm(grid, key=key, clock=request.clock))
     filled = {**key, "grants": sorted({*key["grants"], wanted})}
@@ -163,18 +163,18 @@ class MissingGrant(NamedTuple):
     path: str
 
 
-def find_refused_grant(grid: Grid, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> MissingGrant | None:
+def find_refused_grant(grid: GrantGrid, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> MissingGrant | None:
     """Return the grant that a refused request lacked; None if it was not refused for that, or the key has the grant by now."""
     return _find_missing_grant(grid, key, logged["operation"]) if logged and logged["status"] == _REFUSED else None
 
 
-def _find_missing_grant(grid: Grid, key: Mapping[str, Any], operation: str | None) -> MissingGrant | None:
+def _find_missing_grant(grid: GrantGrid, key: Mapping[str, Any], operation: str | None) -> MissingGrant | None:
     """Return a grant that an operation needs, and that the key lacks and can be given; None if there is none."""
     missing = grid.find_missing(operation, key["grants"]) if key["state"] != "revoked" else ""
     return MissingGrant(missing, f"/keys/{key['id']}/edit?{_GRANT}={missing}") if missing else None
 
 
-def _list_refused(grid: Grid, key: Mapping[str, Any], uses: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _list_refused(grid: GrantGrid, key: Mapping[str, Any], uses: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the grants that refused requests lacked, each with the number of these requests and the time of the last one."""
     found: dict[str, dict[str, Any]] = {}
     for use in uses:
@@ -188,7 +188,7 @@ def _list_refused(grid: Grid, key: Mapping[str, Any], uses: Iterable[Mapping[str
 async def update(request: PageRequest) -> Response:
     """Change the key. Changes that allow it more require the password first."""
     key = await _fetch(request)
-    form = KeyForm(Grid(request.catalogue), key=key, typed=request.form, clock=request.clock)
+    form = KeyForm(GrantGrid(request.catalogue), key=key, typed=request.form, clock=request.clock)
     shown = request.form.get(VERSION, "")
     if pressed_button(request.form) is not None:
         return _show_form(request, key, form, shown)

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from trellis.admin.chart import UseLine, build_use_line
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys.form import build_reason_form, press_button, pressed_button
-from trellis.admin.keys.grants import Grid
-from trellis.admin.many import FROM, IDS, Plan, Write, find_done, find_way_back, settle
+from trellis.admin.keys.grants import GrantGrid
+from trellis.admin.many import FROM, IDS, BatchPlan, Write, find_done, find_way_back, settle
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import ACTION, Submitted
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS, tidy_reason
@@ -120,7 +120,7 @@ class GrantsForm(Form):
     """The grid of the grants to add or remove."""
 
     def __init__(self, request: PageRequest) -> None:
-        self.grid = Grid(request.catalogue)
+        self.grid = GrantGrid(request.catalogue)
         sent = Submitted(pair for pair in press_button(self.grid, request.form).pairs if pair[0] == _GRANTS.name)
         super().__init__((_GRANTS,), sent, widgets={_GRANTS.name: "groups"}, labels={_GRANTS.name: say("Operations")})
 
@@ -154,7 +154,7 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
     sent = request.form.get(ACTION, "")
     is_planned = pressed_button(request.form) is None and (sent in {"plan", "do"} or not action.asks)
 
-    async def make_plan() -> Plan | None:
+    async def make_plan() -> BatchPlan | None:
         if not is_planned:
             return None
         plan = await _plan(action, request, keys)
@@ -190,7 +190,7 @@ def _build_revoke_form(typed: Submitted) -> Form:
 # --- the plan -----------------------------------------------------------------------------------------------------
 
 
-async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) -> Plan:
+async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) -> BatchPlan:
     """Return the plan of an action, from a dry run; its rows are `PlannedKey`s. Raises Refused."""
     chosen = action.read(request)
     raw = {IDS: [key["id"] for key in keys], **chosen}
@@ -220,7 +220,7 @@ async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) ->
     )
     version = compute_version(orjson.dumps([[key["id"], key["name"], *one] for key, one in zip(changing, told, strict=True)]))
     raw[IDS] = [key["id"] for key in changing]
-    return Plan((), rows, len(changing), 0, version, raw=raw, reason=tidy_reason(chosen.get(REASON.name, "")))
+    return BatchPlan((), rows, len(changing), 0, version, raw=raw, reason=tidy_reason(chosen.get(REASON.name, "")))
 
 
 def _sort_uses(summary: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

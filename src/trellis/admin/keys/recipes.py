@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.core.keys import PRESETS, SETTINGS
 from trellis.sentences import say
 
@@ -26,7 +26,7 @@ class Recipe:
     preset: str = ""
     reads_nodes: bool = False
 
-    def describe(self, grid: Grid) -> dict[str, Any]:
+    def describe(self, grid: GrantGrid) -> dict[str, Any]:
         """Return the settings that the recipe adds to those of its preset, or of an empty form, as they are entered in the form."""
         wanted = {*self.grants, *(grid.reads_of_nodes if self.reads_nodes else ())}
         return {} if self.preset else {"name": self.name, "grants": [box.name for box in grid.boxes if box.name in wanted]}

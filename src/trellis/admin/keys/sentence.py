@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from trellis.admin.keys.bounds import BoundRow
-from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.grants import GrantGrid
 from trellis.sentences import Sentence, join, mark, say
 
 _DOES: Final[Mapping[str, Sentence]] = {
@@ -38,7 +38,7 @@ class Abilities:
     works: str
 
 
-def describe_abilities(grid: Grid, rows: Sequence[BoundRow], value_of: Mapping[str, Any]) -> Abilities:
+def describe_abilities(grid: GrantGrid, rows: Sequence[BoundRow], value_of: Mapping[str, Any]) -> Abilities:
     """Describe what a key with these grants may do. `value_of` contains the form's other settings by name, as they are shown."""
     may = tuple(
         say(lead, phrases=_join_phrases(_list_phrases(grid, names)))
@@ -62,7 +62,7 @@ def _find_lead(row: BoundRow) -> int:
     return 2 if row.values["dryRunOnly"] == "1" else 0
 
 
-def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
+def _list_phrases(grid: GrantGrid, names: Sequence[str]) -> list[str]:
     """Return phrases for some operations: one for all resources with the same verbs, then the summaries of the other operations."""
     does = {**_DOES, **name_columns(grid)}
     titles = {row.resource: say(row.title.lower()) for row in grid.rows} | _OTHERS
@@ -84,7 +84,7 @@ def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
     return together + alone
 
 
-def name_columns(grid: Grid) -> dict[str, Sentence]:
+def name_columns(grid: GrantGrid) -> dict[str, Sentence]:
     """Return what keys do with the verbs whose columns have no word of their own in these sentences: `Touch` → `touch`."""
     return {name: say(heading.lower()) for name, heading in grid.columns.items() if name not in _DOES}
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.keys.grants import Box, Grid
+from trellis.admin.keys.grants import Box, GrantGrid
 from trellis.admin.keys.index import show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.core.fields import quote
@@ -29,13 +29,13 @@ async def offer(request: PageRequest) -> Response:
     if request.wants_json:
         return request.json({"csrf": request.csrf, "submission": request.submission_token()})
     wanted = request.query.get(_OPERATION, "")
-    boxes = _find_boxes(request, Grid(request.catalogue), wanted)
+    boxes = _find_boxes(request, GrantGrid(request.catalogue), wanted)
     return _show_form(request, boxes, {wanted})
 
 
 async def create(request: PageRequest) -> Response:
     """Create the key and show it, once."""
-    grid, names = Grid(request.catalogue), list(dict.fromkeys(filter(None, request.form.all("grants"))))
+    grid, names = GrantGrid(request.catalogue), list(dict.fromkeys(filter(None, request.form.all("grants"))))
     try:
         created = await request.perform_once("keys.create", _describe(request, grid, names))
     except Refused as refused:
@@ -47,7 +47,7 @@ async def create(request: PageRequest) -> Response:
     return show_secret(request, created.value, "created")
 
 
-def _describe(request: PageRequest, grid: Grid, names: Sequence[str]) -> dict[str, Any]:
+def _describe(request: PageRequest, grid: GrantGrid, names: Sequence[str]) -> dict[str, Any]:
     """Return the settings of the key. Raises Refused for an operation that cannot be granted or the administrator may not run."""
     for name in names:
         if name not in grid.names:
@@ -59,7 +59,7 @@ def _describe(request: PageRequest, grid: Grid, names: Sequence[str]) -> dict[st
     return {"name": title, "owner": request.signed_in.name, "note": FOR_TRYING, "grants": list(names), "expires": _LASTS}
 
 
-def _find_boxes(request: PageRequest, grid: Grid, wanted: str) -> list[Box]:
+def _find_boxes(request: PageRequest, grid: GrantGrid, wanted: str) -> list[Box]:
     """Return the boxes of the operations that the administrator may run: those of the wanted operation's resource, or else all."""
     resource = wanted.partition(".")[0]
     mine = [box for box in grid.boxes if is_allowed(request.catalogue.find(box.name), request.actor, None)]

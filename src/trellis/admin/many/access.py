@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import read_ids, split_values
-from trellis.admin.many.plan import FROM, Bodies, Plan, find_done, find_way_back, plan_batch, settle
+from trellis.admin.many.plan import FROM, BatchPlan, Bodies, find_done, find_way_back, plan_batch, settle
 from trellis.admin.nodes import describe_state, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.core.fields import EVERYONE, isolate
@@ -40,7 +40,7 @@ async def run(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) ->
     ids = read_ids(form.all(_SHOWN))
     found = (await request.fetch(about.operation("list"), {"ids": ids, "perPage": MOST_PER_PAGE}))["results"] if ids else []
 
-    async def make_plan() -> Plan:
+    async def make_plan() -> BatchPlan:
         if describe_state(about, found, group["id"]) != form.get(_SEEN, ""):
             raise Refused("PRECONDITION_FAILED", _CHANGED)
         bodies = _build_bodies(about, request, found, group["id"])

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.many.plan import Plan, fetch_below, find_done, plan_batch, settle
+from trellis.admin.many.plan import BatchPlan, fetch_below, find_done, plan_batch, settle
 from trellis.admin.nodes import NodeForm, build_form, content_version, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import CSRF
@@ -38,7 +38,7 @@ async def run(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -
         return done
     node_form = await build_form(request, kind, record, request.form)
 
-    async def make_plan() -> Plan:
+    async def make_plan() -> BatchPlan:
         raw = node_form.raw()
         if problem := _find_problem(kind, request, record, raw):
             raise Refused("PRECONDITION_FAILED", problem)
@@ -64,7 +64,7 @@ def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
     return ""
 
 
-async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> Plan:
+async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> BatchPlan:
     """Plan the form's changes of the node itself, and its permissions for all nodes below that have others. Raises Refused."""
     given = request.catalogue.find(kind.operation("update")).form.read(raw)
     given.raise_faults()

@@ -43,7 +43,7 @@ Bodies = Sequence[tuple[Record, Mapping[str, Any]]]  # nodes, each with the body
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BatchStep:
     """One operation of a batch, with the record on which it runs as it is before the batch."""
 
     operation: str
@@ -98,7 +98,7 @@ BATCHED: Final = Write(BATCH)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """What a batch would do to `count` nodes. `with_them` is how many other nodes are deleted with them.
 
     `rows` are the first `PlannedRow`s, or what the page of another operation lists, and `more` is the number of others. `version`
@@ -107,7 +107,7 @@ class Plan:
     the dry run.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[BatchStep, ...]
     rows: tuple[Any, ...]
     count: int
     with_them: int
@@ -127,21 +127,23 @@ class Plan:
         return self.count + self.with_them
 
 
-def _serialize_steps(steps: Sequence[Step]) -> dict[str, Any]:
+def _serialize_steps(steps: Sequence[BatchStep]) -> dict[str, Any]:
     """Serialise steps as a batch accepts them. Records that are moved are read at the end, when the others are in their places."""
     moved = [{"operation": f"{step.operation.partition('.')[0]}.get", "id": step.record["id"]} for step in steps if step.moves]
     return {"operations": [*(step.serialize() for step in steps), *moved]}
 
 
-async def plan_batch(request: PageRequest, kind: NodeKind, verb: str, bodies: Bodies, groups: GroupNames, seen: str = "") -> Plan:
+async def plan_batch(
+    request: PageRequest, kind: NodeKind, verb: str, bodies: Bodies, groups: GroupNames, seen: str = ""
+) -> BatchPlan:
     """Return what the operation with a verb would change if it ran on some nodes, from a dry run as one batch. Raises Refused.
 
     `seen` is part of the plan's version.
     """
     require_few(kind, len(bodies))
     if not bodies:
-        return Plan((), (), 0, 0, "")
-    steps = [Step(kind.operation(verb), record, body) for record, body in bodies]
+        return BatchPlan((), (), 0, 0, "")
+    steps = [BatchStep(kind.operation(verb), record, body) for record, body in bodies]
     results = (await request.dry_run(BATCH, _serialize_steps(steps)))["results"]
     plan = await asyncio.to_thread(_build_plan, kind, steps, results, groups, seen)
     require_few(kind, plan.all_count)
@@ -153,9 +155,9 @@ async def plan_batch(request: PageRequest, kind: NodeKind, verb: str, bodies: Bo
     return replace(plan, check=check)
 
 
-def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record], groups: GroupNames, seen: str) -> Plan:
+def _build_plan(kind: NodeKind, steps: Sequence[BatchStep], results: Sequence[Record], groups: GroupNames, seen: str) -> BatchPlan:
     rows: dict[Changes, list[tuple[str, str]]] = {}
-    needed: list[Step] = []
+    needed: list[BatchStep] = []
     told: list[Any] = [seen]
     with_them = count = 0
     moved = iter(results[len(steps) :])
@@ -173,7 +175,7 @@ def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record]
         rows.setdefault(changes, []).append((path, f"/{kind.name}/{step.record['id']}"))
     version = compute_version(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
     shown = tuple(PlannedRow(changes, tuple(nodes[:_LISTED]), len(nodes)) for changes, nodes in list(rows.items())[:_SHOWN])
-    return Plan(tuple(needed), shown, count, with_them, version, len(rows) - len(shown))
+    return BatchPlan(tuple(needed), shown, count, with_them, version, len(rows) - len(shown))
 
 
 def require_few(kind: NodeKind, count: int) -> None:
@@ -192,12 +194,12 @@ def tell_limit(kind: NodeKind) -> Sentence:
     )
 
 
-def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[Changes, int]:
+def _describe(kind: NodeKind, step: BatchStep, result: Record, groups: GroupNames) -> tuple[Changes, int]:
     """Return the differences that a step makes, and how many other nodes are deleted with it."""
     return _DESCRIPTIONS.get(step.operation.rpartition(".")[2], _describe_update)(kind, step, result, groups)
 
 
-def _describe_delete(_kind: NodeKind, _step: Step, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
+def _describe_delete(_kind: NodeKind, _step: BatchStep, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
     below = int(result["deleted"]["count"]) - 1
     changed = int(result["changed"]["count"])
     told = say("with {below:,} below it", below=below) if below else say("deleted")
@@ -211,11 +213,11 @@ def _describe_delete(_kind: NodeKind, _step: Step, result: Record, _groups: Grou
     return ((say("Delete"), told),), below
 
 
-def _describe_copy(_kind: NodeKind, _step: Step, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
+def _describe_copy(_kind: NodeKind, _step: BatchStep, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
     return ((say("Copy"), say("as {path}", path=isolate(str(result.get("path", result["name"]))))),), 0
 
 
-def _describe_update(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[Changes, int]:
+def _describe_update(kind: NodeKind, step: BatchStep, result: Record, groups: GroupNames) -> tuple[Changes, int]:
     before = step.record
     changes = list(compare_permissions(kind, before, result, groups))
     old, new = str(before.get("path", before["name"])), str(result.get("path", result["name"]))
@@ -232,7 +234,7 @@ def _describe_update(kind: NodeKind, step: Step, result: Record, groups: GroupNa
     return tuple(changes), 0
 
 
-_DESCRIPTIONS: Final[Mapping[str, Callable[[NodeKind, Step, Record, GroupNames], tuple[Changes, int]]]] = {
+_DESCRIPTIONS: Final[Mapping[str, Callable[[NodeKind, BatchStep, Record, GroupNames], tuple[Changes, int]]]] = {
     "delete": _describe_delete,
     "copy": _describe_copy,
 }
@@ -296,7 +298,7 @@ def _walk(children: Sequence[Record]) -> Iterator[Record]:
 
 async def settle(
     request: PageRequest,
-    make_plan: Callable[[], Awaitable[Plan | None]],
+    make_plan: Callable[[], Awaitable[BatchPlan | None]],
     describe: Callable[[int], str],
     back: str,
     template: str,

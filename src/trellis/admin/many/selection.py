@@ -9,7 +9,17 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.many.actions import ACTIONS, Action, build_fields
-from trellis.admin.many.plan import BATCHED, FROM, Plan, find_done, find_way_back, leave_out_nested, plan_batch, settle, tell_limit
+from trellis.admin.many.plan import (
+    BATCHED,
+    FROM,
+    BatchPlan,
+    find_done,
+    find_way_back,
+    leave_out_nested,
+    plan_batch,
+    settle,
+    tell_limit,
+)
 from trellis.admin.nodes import Picker, build_picker, fetch_groups, has_new_search
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION
@@ -73,7 +83,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     is_search = has_new_search(request.form, chosen.pickers)
     is_planned = sent == "do" or (sent == "plan" and not is_search) or not (sent or action.asks)
 
-    async def make_plan() -> Plan | None:
+    async def make_plan() -> BatchPlan | None:
         if not is_planned:
             return None
         bodies = await action.build_bodies(request, kind, chosen.records, groups)

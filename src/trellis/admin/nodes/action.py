@@ -21,21 +21,21 @@ _LABELS: Final = {"parentId": say("Under"), "position": say("Place among its sib
 _HELP: Final = {"position": say("Leave this empty to put it last; 0 puts it first.")}
 
 
-class Action(NamedTuple):
+class NodeAction(NamedTuple):
     """An operation with a button, and its verb."""
 
     operation: Operation
     verb: Verb
 
 
-def find_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
+def find_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[NodeAction, ...]:
     """Return the operations of a kind that have a button of their own on each node's page and row."""
     verbs = ((operation, operation.verb) for operation in catalogue.values() if operation.kind is kind)
-    return tuple(Action(operation, one) for operation, one in verbs if one is not None and one.button)
+    return tuple(NodeAction(operation, one) for operation, one in verbs if one is not None and one.button)
 
 
 async def show(
-    action: Action, kind: NodeKind, request: PageRequest, record: Mapping[str, Any], form: Form | None = None
+    action: NodeAction, kind: NodeKind, request: PageRequest, record: Mapping[str, Any], form: Form | None = None
 ) -> Response:
     """Show the form for the operation."""
     form = form or Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS, help=_HELP)
@@ -51,7 +51,7 @@ async def show(
     )
 
 
-async def run(action: Action, kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
+async def run(action: NodeAction, kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> Response:
     """Run the operation, and show the record that results."""
     form = Form(_fields(action.operation), request.form, labels=_LABELS, help=_HELP)
     if is_search(request.form, _find_parents(form), "save"):

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, Final
 
 from trellis.admin.forms import Form, read_id
-from trellis.admin.nodes.grid import FILTER, FILTERED, Grid, build_grid
+from trellis.admin.nodes.grid import FILTER, FILTERED, PermissionGrid, build_grid
 from trellis.admin.nodes.names import GroupNames, fetch_groups
 from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.page import PageRequest
@@ -40,7 +40,7 @@ class NodeForm:
     built_in: tuple[int, ...] = ()
 
     @cached_property
-    def grid(self) -> Grid:
+    def grid(self) -> PermissionGrid:
         """The grid of its permissions."""
         return build_grid(self.form["permissions"], self.built_in, self.typed)
 

@@ -45,7 +45,7 @@ class GridRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PermissionGrid:
     """The rows of a grid. `everyone` are the options that every group has; `is_large`: there are enough groups to fold and filter.
 
     `nobody` is the first option, which is the right to see the node at all, if no group has it; otherwise "".
@@ -60,7 +60,7 @@ class Grid:
     named: int = _NAMED  # how many groups of a row are named, for the script that rebuilds the rows
 
 
-def build_grid(control: Control, built_in: Iterable[int], typed: Submitted | None) -> Grid:
+def build_grid(control: Control, built_in: Iterable[int], typed: Submitted | None) -> PermissionGrid:
     """Build the grid for a permissions control; built-in groups always have rows of their own, at the top."""
     sent = typed or Submitted()
     action = sent.get("_action", "")
@@ -84,7 +84,7 @@ def build_grid(control: Control, built_in: Iterable[int], typed: Submitted | Non
 
     built = [GridRow(tuple(groups), rights[key], is_seen(groups)) for key, groups in rows.items()]
     built.sort(key=lambda row: row.is_folded and not row.ticked)  # groups that may do nothing come last
-    return Grid(
+    return PermissionGrid(
         rows=tuple(built),
         everyone=frozenset(option for option, values in chosen.items() if EVERYONE in values),
         filter=wanted,

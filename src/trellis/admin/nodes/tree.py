@@ -21,7 +21,7 @@ _MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are s
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NodeRow:
     """One node in its level. `count` is the number of its children; `level` contains them if it is open.
 
     `toggle` is the address that opens or closes the node. If `on_own_page`, or if too many nodes are open to open this one as well,
@@ -42,7 +42,7 @@ class Level:
     """Some children of a node, or of the top level (`parent` is None); `left` is how many come after them."""
 
     parent: int | None
-    rows: tuple[Row, ...]
+    rows: tuple[NodeRow, ...]
     total: int
     page: int
     pages: int
@@ -95,7 +95,7 @@ class _LevelReader:
         left = max(0, found["totalResults"] - page * PER_LEVEL)
         return Level(parent, tuple(rows), found["totalResults"], page, found["totalPages"], left)
 
-    async def _row(self, record: Mapping[str, Any], count: int, depth: int) -> Row:
+    async def _row(self, record: Mapping[str, Any], count: int, depth: int) -> NodeRow:
         number = record["id"]
         wanted = bool(count) and number in self._query.open
         here = depth + 1 < _MAX_DEPTH and not (wanted and self._rows_left <= 0)
@@ -105,7 +105,7 @@ class _LevelReader:
             below = await self.read(number, 1, depth + 1)
         is_toggled = here and (number in self._query.open or len(self._query.open) < _MAX_OPEN)
         toggle = self._query.address(self._kind, toggle=number) if is_toggled else TreeQuery(number).address(self._kind)
-        return Row(record, count, self._kind.leaf_only(record), node_version(record), toggle, on_own_page=not here, level=below)
+        return NodeRow(record, count, self._kind.leaf_only(record), node_version(record), toggle, on_own_page=not here, level=below)
 
 
 def node_badges(kind: NodeKind, record: Mapping[str, Any]) -> list[str]:

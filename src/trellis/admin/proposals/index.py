@@ -42,7 +42,7 @@ _STATES: Final = (
 _LABELS: Final = {"keyId": say("Proposed by"), "reason": say("Why")}
 
 
-class Failure(NamedTuple):
+class FailedDecision(NamedTuple):
     """A proposal for which the decision failed, and why."""
 
     proposal: int
@@ -53,7 +53,7 @@ async def index(
     request: PageRequest,
     status: int = 200,
     *,
-    failures: Sequence[Failure] = (),
+    failures: Sequence[FailedDecision] = (),
     done: str = "",
     fault: str = "",
     missing: str = "",
@@ -124,12 +124,12 @@ async def decide_on_several(request: PageRequest) -> Response:
 
 async def _decide_on(
     request: PageRequest, decision: Decision, numbers: Sequence[int], reason: str
-) -> tuple[Sequence[Failure], int]:
+) -> tuple[Sequence[FailedDecision], int]:
     """Decide on proposals for as long as the service can carry out decisions; return the failures and the number of decisions.
 
     Raises Refused if it cannot carry out any.
     """
-    failures: list[Failure] = []
+    failures: list[FailedDecision] = []
     done = 0
     if decision.carries_out:
         await _ask_for_password(request, numbers)
@@ -140,12 +140,12 @@ async def _decide_on(
             if refused.status >= 500:
                 if not (done or failures):
                     raise
-                failures.append(Failure(number, refused.detail))
+                failures.append(FailedDecision(number, refused.detail))
                 break  # the others stay ticked
             if await _is_decided(request, decision, number):
                 done += 1
             else:
-                failures.append(Failure(number, refused.detail))
+                failures.append(FailedDecision(number, refused.detail))
         else:
             done += 1
     return failures, done

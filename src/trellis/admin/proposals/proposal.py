@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
-from trellis.admin.events import Change, Effort, event_changes
+from trellis.admin.events import Effort, MemberChange, event_changes
 from trellis.admin.nodes import DeletePlan, describe_deletion, fetch_groups
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.proposals.deciding import DECISIONS, UNDECIDED, decide, is_cut, is_decided, needs_password, read_reason
@@ -27,15 +27,15 @@ _OUTDATED: Final = "differences"  # the member of a refusal that lists what has 
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ProposedEvent:
     """One event that the call would record, as the event log describes events, and the changes in it."""
 
     event: Mapping[str, Any]
-    changes: tuple[Change, ...]
+    changes: tuple[MemberChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class ProposalPreview:
     """What a call would do, in one of three forms: the delete of a node, the plan of a document, or its events.
 
     `kind` is the kind of the node; `more` is how many events are not among the `effects`, and `is_cut` is whether there may be
@@ -45,7 +45,7 @@ class Preview:
     kind: NodeKind | None = None
     deletion: DeletePlan | None = None
     plan: Mapping[str, Any] | None = None
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[ProposedEvent, ...] = ()
     more: int = 0
     is_cut: bool = False
 
@@ -95,7 +95,7 @@ async def _find_obstacle(request: PageRequest, proposal: Mapping[str, Any]) -> R
     return None
 
 
-async def _preview(request: PageRequest, proposal: Mapping[str, Any]) -> Preview:
+async def _preview(request: PageRequest, proposal: Mapping[str, Any]) -> ProposalPreview:
     """Describe what the call would do, in the same way as the page for its operation if there is one."""
     operation = request.catalogue.get(proposal["operation"])  # None if it is one of a kind that this community no longer has
     plan, effects = proposal["plan"], proposal["effects"]
@@ -106,19 +106,21 @@ async def _preview(request: PageRequest, proposal: Mapping[str, Any]) -> Preview
         children = plan["moved"]["ids"]
         record = {**effects[0]["before"], "id": effects[0]["id"]}
         described = await describe_deletion(request, operation.kind, record, plan, children, plan["moved"]["count"])
-        return Preview(kind=operation.kind, deletion=described)
+        return ProposalPreview(kind=operation.kind, deletion=described)
     groups = await fetch_groups(request) if effects else {}
     shown = [{**one, "resourceId": one["id"], "actor": proposal["proposer"]} for one in effects[:_SHOWN]]
     effort = Effort()
-    described_effects = tuple(Effect(one, event_changes(one, request.kinds, groups, effort)) for one in shown)
-    return Preview(effects=described_effects, more=max(0, len(effects) - _SHOWN), is_cut=is_cut(proposal))
+    described_effects = tuple(ProposedEvent(one, event_changes(one, request.kinds, groups, effort)) for one in shown)
+    return ProposalPreview(effects=described_effects, more=max(0, len(effects) - _SHOWN), is_cut=is_cut(proposal))
 
 
-async def _preview_plan(request: PageRequest, plan: Mapping[str, Any]) -> Preview:
-    return Preview(plan=await describe_plan(request, plan))
+async def _preview_plan(request: PageRequest, plan: Mapping[str, Any]) -> ProposalPreview:
+    return ProposalPreview(plan=await describe_plan(request, plan))
 
 
-_PLANS: Final[Mapping[str, Callable[[PageRequest, Mapping[str, Any]], Awaitable[Preview]]]] = {"structure.apply": _preview_plan}
+_PLANS: Final[Mapping[str, Callable[[PageRequest, Mapping[str, Any]], Awaitable[ProposalPreview]]]] = {
+    "structure.apply": _preview_plan
+}
 
 
 async def decide_on_one(request: PageRequest) -> Response:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.filters import fetch_filtered
-from trellis.admin.keys import Grid, MissingGrant, add_key_names, fetch_key_names, find_refused_grant
+from trellis.admin.keys import GrantGrid, MissingGrant, add_key_names, fetch_key_names, find_refused_grant
 from trellis.admin.page import Page, PageRequest
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.hello import HELLO
@@ -33,7 +33,9 @@ _CLASS_LABELS: Final = {
 async def index(request: PageRequest) -> Response:
     """Search the log."""
     asked = dict.fromkeys(route.operation.name for route in build_routes(request.catalogue))
-    asked |= dict.fromkeys(box.name for box in Grid(request.catalogue).boxes)  # also those that an address with a fork leads to
+    asked |= dict.fromkeys(
+        box.name for box in GrantGrid(request.catalogue).boxes
+    )  # also those that an address with a fork leads to
     names = await fetch_key_names(request, request.query.get("key", ""))
     keys = [(number, f"{isolate(name)} ({number})") for number, name in names.items()]
     listed = await fetch_filtered(
@@ -86,14 +88,14 @@ async def _find_missing(request: PageRequest, found: Mapping[str, Any]) -> Missi
     """Return the missing grant because of which a request was refused; None if that was not the reason."""
     number = found["keyId"]
     key = None if number is None else await request.find("keys.get", number)  # the log may have been brought here without its keys
-    return None if key is None else find_refused_grant(Grid(request.catalogue), key, found)
+    return None if key is None else find_refused_grant(GrantGrid(request.catalogue), key, found)
 
 
 def _reference(request: PageRequest, operation: str | None) -> str:
     """Return the address of an operation's entry in the reference, if it has one."""
     if operation == HELLO.name:
         return find_in_reference(HELLO)
-    box = Grid(request.catalogue).find(operation or "")
+    box = GrantGrid(request.catalogue).find(operation or "")
     return box.reference if box else ""
 
 

@@ -29,7 +29,7 @@ def _can_go(kind: NodeKind, record: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class Command:
     """An action, named by the words that it is typed with; `optional` are those that may be left out.
 
     `also` are other words for the action, which are understood but not shown. Each of them may be typed with an ending, as in
@@ -51,7 +51,7 @@ class Action:
         """The title of the action."""
         return self.words[:1].upper() + self.words[1:]
 
-    def said_in(self, language: Language) -> "Action":
+    def said_in(self, language: Language) -> "Command":
         """Return this action with its words in a language."""
         words, optional, also = (language.sentence(one) for one in (self.words, self.optional, self.also))
         return replace(self, words=words, optional=optional, also=also)
@@ -89,7 +89,7 @@ class Action:
         )
 
 
-def begins_action(actions: Sequence[Action], text: str) -> bool:
+def begins_action(actions: Sequence[Command], text: str) -> bool:
     """Return whether a text says what to do: by its first word, or by the one after the name of a resource, as in German."""
     words = _list_words(action.words for action in actions)
     others = _list_words(action.also for action in actions)
@@ -103,31 +103,31 @@ def _list_words(texts: Iterable[str]) -> set[str]:
     return {word for text in texts for word in text.casefold().split()}
 
 
-def _on_nodes(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> Iterator[Action]:
+def _on_nodes(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> Iterator[Command]:
     for kind in kinds:
         one, here = kind.singular, f"/{kind.name}"
-        yield Action(say("new {one}", one=one), f"{here}/new", also=say("create {one}", one=one))
+        yield Command(say("new {one}", one=one), f"{here}/new", also=say("create {one}", one=one))
         if kind.tree:
-            yield Action(
+            yield Command(
                 say("new {one} under", one=one),
                 f"{here}/new?parentId={{id}}",
                 kind.name,
                 applies=partial(_can_have_children, kind),
                 also=say("create {one} under", one=one),
             )
-        yield Action(say("change {one}", one=one), f"{here}/{{id}}", kind.name, optional=one)
+        yield Command(say("change {one}", one=one), f"{here}/{{id}}", kind.name, optional=one)
         if kind.ordered:
-            yield Action(say("move {one}", one=one), f"{here}/{{id}}/move", kind.name, optional=one)
+            yield Command(say("move {one}", one=one), f"{here}/{{id}}/move", kind.name, optional=one)
         for action in find_actions(catalogue, kind):
-            yield Action(
+            yield Command(
                 say("{verb} {one}", verb=say(action.verb.name), one=one),
                 f"{here}/{{id}}/{action.verb.name}",
                 kind.name,
                 optional=one,
             )
         if kind.is_group:
-            yield Action(say("access of {one}", one=one), f"{here}/{{id}}/access", kind.name, optional=one)
-        yield Action(
+            yield Command(say("access of {one}", one=one), f"{here}/{{id}}/access", kind.name, optional=one)
+        yield Command(
             say("delete {one}", one=one),
             f"{here}/{{id}}/delete",
             kind.name,
@@ -141,24 +141,24 @@ def _is_in(*states: str) -> Callable[[Mapping[str, Any]], bool]:
 
 
 _ON_PROGRAMS: Final = (
-    Action(say("new key"), "/keys/new", also=say("create key")),
-    *(Action(say("new key {recipe}", recipe=recipe.words), f"/keys/new?recipe={name}") for name, recipe in RECIPES.items()),
-    Action(say("copy key"), "/keys/new?copy={id}", "keys", say("key")),
-    Action(say("change key"), "/keys/{id}/edit", "keys", say("key"), _is_in("active", "paused", "expired")),
-    Action(say("revoke key"), "/keys/{id}/revoke", "keys", say("key"), _is_in("active", "paused", "expired")),
-    Action(say("rotate key"), "/keys/{id}/rotate", "keys", say("key"), _is_in("active", "paused", "expired")),
-    Action(say("pause key"), "/keys/{id}/pause", "keys", say("key"), _is_in("active")),
-    Action(say("resume key"), "/keys/{id}/resume", "keys", say("key"), _is_in("paused")),
-    Action(say("requests of key"), "/requests?key={id}", "keys", say("key")),
-    Action(say("activity of key"), "/keys/{id}/activity", "keys", say("key")),
-    Action(say("new webhook"), "/webhooks/new", also=say("create webhook")),
-    Action(say("change webhook"), "/webhooks/{id}/edit", "webhooks", say("webhook")),
-    Action(say("delete webhook"), "/webhooks/{id}/delete", "webhooks", say("webhook")),
-    Action(say("undo event"), "/events/{id}/undo", "events"),
-    Action(say("check the database"), "/check"),
+    Command(say("new key"), "/keys/new", also=say("create key")),
+    *(Command(say("new key {recipe}", recipe=recipe.words), f"/keys/new?recipe={name}") for name, recipe in RECIPES.items()),
+    Command(say("copy key"), "/keys/new?copy={id}", "keys", say("key")),
+    Command(say("change key"), "/keys/{id}/edit", "keys", say("key"), _is_in("active", "paused", "expired")),
+    Command(say("revoke key"), "/keys/{id}/revoke", "keys", say("key"), _is_in("active", "paused", "expired")),
+    Command(say("rotate key"), "/keys/{id}/rotate", "keys", say("key"), _is_in("active", "paused", "expired")),
+    Command(say("pause key"), "/keys/{id}/pause", "keys", say("key"), _is_in("active")),
+    Command(say("resume key"), "/keys/{id}/resume", "keys", say("key"), _is_in("paused")),
+    Command(say("requests of key"), "/requests?key={id}", "keys", say("key")),
+    Command(say("activity of key"), "/keys/{id}/activity", "keys", say("key")),
+    Command(say("new webhook"), "/webhooks/new", also=say("create webhook")),
+    Command(say("change webhook"), "/webhooks/{id}/edit", "webhooks", say("webhook")),
+    Command(say("delete webhook"), "/webhooks/{id}/delete", "webhooks", say("webhook")),
+    Command(say("undo event"), "/events/{id}/undo", "events"),
+    Command(say("check the database"), "/check"),
 )
 
 
-def build_actions(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> tuple[Action, ...]:
+def build_actions(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> tuple[Command, ...]:
     """Return all actions."""
     return (*_on_nodes(catalogue, kinds), *_ON_PROGRAMS)

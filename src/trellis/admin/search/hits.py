@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
-from trellis.admin.search.actions import Action, begins_action, build_actions
+from trellis.admin.search.actions import Command, begins_action, build_actions
 from trellis.admin.times import Clock
 from trellis.admin.view import find_icon
 from trellis.core.actor import describe_actor
@@ -41,7 +41,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class HitGroup:
     """Lines of one sort; `more` is how many others there are, and `all` the path of the page that lists them.
 
     `rest` is the path of a search that takes longer, if there may be others.
@@ -54,7 +54,7 @@ class Section:
     rest: str = ""
 
 
-async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
+async def find_hits(request: PageRequest, text: str) -> tuple[HitGroup, ...]:
     """Find everything that a text can stand for. Raises Refused."""
     records = await request.fetch(FIND, {"text": text}, slow=True)
     saved = await _find_saved(request, text)
@@ -62,7 +62,7 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
     every = build_actions(request.catalogue, request.kinds)
     allowed = (action for action in every if request.view.may_open(request, action.path.format(id=0)))
     actions = [action.said_in(request.language) for action in allowed]
-    pages, done = Section(say("Go to"), _find_pages(request, text)), await _find_actions(request, actions, text)
+    pages, done = HitGroup(say("Go to"), _find_pages(request, text)), await _find_actions(request, actions, text)
     is_action = begins_action(actions, text)
     sections = [done, pages] if is_action else [pages]
     for one in records["results"]:
@@ -70,7 +70,7 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
         hits = tuple(hit for hit in described if request.view.may_open(request, hit.path))
         searched = name in _RESOURCES and name != "keys"
         rest = "" if one["complete"] or name != "events" else f"/events?{urlencode({'requestId': text})}"
-        sections.append(Section(titles[name], hits, max(0, one["total"] - len(hits)), "" if searched else f"/{name}", rest))
+        sections.append(HitGroup(titles[name], hits, max(0, one["total"] - len(hits)), "" if searched else f"/{name}", rest))
     sections += [saved] if is_action else [saved, done]
     return tuple(section for section in sections if section.hits or section.rest)
 
@@ -133,7 +133,7 @@ def _find_pages(request: PageRequest, text: str) -> tuple[Hit, ...]:
     )
 
 
-async def _find_saved(request: PageRequest, text: str) -> Section:
+async def _find_saved(request: PageRequest, text: str) -> HitGroup:
     """Find saved filters by their names; without a text, the first ones of the administrator's own."""
     found = await request.fetch("filters.list")
     chosen = [one for one in found if (text.casefold() in one["name"].casefold() if text else one["isOwn"])]
@@ -141,30 +141,30 @@ async def _find_saved(request: PageRequest, text: str) -> Section:
         Hit(one["name"], say("filter of {list}", list=_LISTS.get(one["list"], one["list"])), f"/filters/{one['id']}", "search")
         for one in chosen[:_MOST_SAVED]
     )
-    return Section(say("Saved filters"), hits, len(chosen) - len(hits))
+    return HitGroup(say("Saved filters"), hits, len(chosen) - len(hits))
 
 
-async def _find_actions(request: PageRequest, actions: Sequence[Action], text: str) -> Section:
+async def _find_actions(request: PageRequest, actions: Sequence[Command], text: str) -> HitGroup:
     """Find actions: those on the record that the text names, and those that the text begins to name."""
     if not text:
-        return Section(say("Actions"), tuple(_name(action) for action in actions if not action.resource))
+        return HitGroup(say("Actions"), tuple(_name(action) for action in actions if not action.resource))
     read = [(action, rest) for action in actions if (rest := action.read(text)) is not None]
     with_rest = [(action, rest) for action, rest in read if rest and action.resource and action.is_named(text)]
     with_rest += [
         (action, "") for action, rest in read if not rest and action.resource and action.words.casefold() == text.casefold()
     ]
     named = [_name(action) for action, rest in read if not rest and (action, "") not in with_rest]
-    return Section(say("Actions"), (*await _apply(request, with_rest), *named[:_MOST_ACTIONS]))
+    return HitGroup(say("Actions"), (*await _apply(request, with_rest), *named[:_MOST_ACTIONS]))
 
 
-def _name(action: Action) -> Hit:
+def _name(action: Command) -> Hit:
     if not action.resource:
         return Hit(action.title, "", action.path, "plus" if "/new" in action.path else "right")
     fill = f"{action.words} "
     return Hit(f"{action.title} …", "", f"/search?text={fill.strip().replace(' ', '+')}+", "right", fill)
 
 
-async def _apply(request: PageRequest, actions: Sequence[tuple[Action, str]]) -> Iterable[Hit]:
+async def _apply(request: PageRequest, actions: Sequence[tuple[Command, str]]) -> Iterable[Hit]:
     """Find the records for the actions, with one read for each text that follows the words of an action."""
     hits: list[Hit] = []
     for rest in dict.fromkeys(rest for _, rest in actions):

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.search.hits import Section, find_hits
+from trellis.admin.search.hits import HitGroup, find_hits
 from trellis.admin.submitted import Submitted
 from trellis.core.keys import find_public_part, redact_keys
 from trellis.core.search import TEXT
@@ -30,7 +30,7 @@ async def show(request: PageRequest) -> Response:
         form, public = Form((TEXT,), Submitted(((TEXT.name, text),)), labels=_LABELS, help=_HELP), ""
     else:  # a key is not shown again: others may see the address, also in a proxy's log
         form, public = Form((TEXT,), labels=_LABELS, help=_HELP), find_public_part(redact_keys(text))
-    sections: tuple[Section, ...] = ()
+    sections: tuple[HitGroup, ...] = ()
     try:
         sections = await find_hits(request, request.query.get(TEXT.name, "").strip())
     except Refused as refused:

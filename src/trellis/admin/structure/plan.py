@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.admin.events import Change, Effort, compare_states
+from trellis.admin.events import Effort, MemberChange, compare_states
 from trellis.admin.nodes import fetch_groups, fetch_names
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
@@ -81,7 +81,7 @@ def _compare(
     groups: Mapping[int, str],
     parents: Mapping[tuple[str, int], str],
     effort: Effort,
-) -> tuple[Change, ...]:
+) -> tuple[MemberChange, ...]:
     """Present the differences of a change like those of an event."""
     states: dict[str, dict[str, Any]] = {"before": {}, "after": {}}
     names: dict[str, None] = {}

@@ -29,7 +29,7 @@ _SKIP_LABEL: Final = say("Skip events that cannot be undone")
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class UndoSelection:
     """Events to undo together, and the operation that does so, with its target and parameters. The paths are without /admin.
 
     `newest` is the newest of the events, and `count` their number, if they are a change set and any of its events are left. `key`
@@ -49,11 +49,11 @@ class Selection:
     key: Mapping[str, Any] | None = None
 
 
-Select = Callable[[PageRequest], Awaitable[Selection]]
+Select = Callable[[PageRequest], Awaitable[UndoSelection]]
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class UndoConflict:
     """An event that cannot be undone: its number, its operation in words, and why."""
 
     event: int
@@ -62,7 +62,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class UndoPlan:
+class UndoManyPlan:
     """What would be undone, from the `result` of a dry run.
 
     `rows` are resource, operation and count; `version` differs if anything in the result does. `purged` is a sentence on how many
@@ -71,7 +71,7 @@ class UndoPlan:
 
     count: int
     rows: tuple[tuple[str, str, int], ...]
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[UndoConflict, ...]
     conflict_count: int
     purged: str
     version: str
@@ -79,13 +79,13 @@ class UndoPlan:
     of_keys: bool = False
 
 
-async def _select_change_set(request: PageRequest) -> Selection:
+async def _select_change_set(request: PageRequest) -> UndoSelection:
     number = request.number("id")
     events = f"/events?changeSet={number}"
     found = (await request.fetch("events.search", {"changeSet": number, "limit": 1}))["results"]
     newest = await request.fetch("events.get", target=found[0]["seq"]) if found else None
     typed = _read_query(request, _AFTER)
-    return Selection(
+    return UndoSelection(
         operation=_RESTORE,
         target=number,
         raw=dict(typed),
@@ -99,10 +99,10 @@ async def _select_change_set(request: PageRequest) -> Selection:
     )
 
 
-async def _select_of_key(request: PageRequest) -> Selection:
+async def _select_of_key(request: PageRequest) -> UndoSelection:
     key = await request.fetch("keys.get", target=request.number("id"))
     typed = _read_query(request, "since", _AFTER)
-    return Selection(
+    return UndoSelection(
         operation=RESTORE_OF_KEY,
         target=key["id"],
         raw=dict(typed),
@@ -149,16 +149,17 @@ async def show(select: Select, request: PageRequest) -> Response:
     return _show(request, chosen, plan)
 
 
-async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
+async def _plan(request: PageRequest, chosen: UndoSelection) -> UndoManyPlan:
     """Return the plan from a dry run of the undo. Raises Refused as the undo itself would, but not for conflicts."""
     result = await request.dry_run(chosen.operation, chosen.raw, chosen.target)
     titles = {kind.name: kind.title for kind in request.kinds} | {_KEYS: "API keys"}
     resources = [(one["operation"].partition(".")[0], one["operation"], one["count"]) for one in result["counts"]]
-    return UndoPlan(
+    return UndoManyPlan(
         count=result["undoneCount"],
         rows=tuple((titles.get(name, name), _describe(request, operation), count) for name, operation, count in resources),
         conflicts=tuple(
-            Conflict(one["event"], _describe(request, one["operation"]), drop_advice(one["detail"])) for one in result["conflicts"]
+            UndoConflict(one["event"], _describe(request, one["operation"]), drop_advice(one["detail"]))
+            for one in result["conflicts"]
         ),
         conflict_count=result["conflictCount"],
         purged=_tell_purged(result["purgedCount"]),
@@ -222,14 +223,14 @@ async def undo(select: Select, request: PageRequest) -> Response:
     return _go_back(request, chosen, result.value, result.change_set)
 
 
-def _go_back(request: PageRequest, chosen: Selection, result: Mapping[str, Any], change_set: int | None = None) -> Response:
+def _go_back(request: PageRequest, chosen: UndoSelection, result: Mapping[str, Any], change_set: int | None = None) -> Response:
     if not result["undoneCount"]:
         return request.redirect(chosen.back, say("There was nothing left to undo."), "note")
     events = None if change_set is None else (say("Show the events"), f"/events?changeSet={change_set}")
     return request.redirect(chosen.back, _tell(result), link=events)
 
 
-def _check_plan(plan: UndoPlan, done: Mapping[str, Any]) -> None:
+def _check_plan(plan: UndoManyPlan, done: Mapping[str, Any]) -> None:
     """Refuse an undo if somebody has changed meanwhile what is undone. `done` is its result."""
     if any(done[name] != plan.result[name] for name in ("counts", "conflicts", "conflictCount", "purgedCount")):
         raise Refused("PRECONDITION_FAILED", OUTDATED)
@@ -248,12 +249,12 @@ def _tell(result: Mapping[str, Any]) -> str:
 # --- responses ----------------------------------------------------------------------------------------------------
 
 
-def _build_skip_form(request: PageRequest, chosen: Selection, typed: Submitted | None = None) -> Form:
+def _build_skip_form(request: PageRequest, chosen: UndoSelection, typed: Submitted | None = None) -> Form:
     fields = [field for field in request.catalogue.find(chosen.operation).fields if field.name == _SKIP]
     return Form(fields, typed, labels={_SKIP: _SKIP_LABEL}, help={_SKIP: say("All other events are undone.")})
 
 
-def _show_refused(request: PageRequest, chosen: Selection, refused: Refused) -> Response:
+def _show_refused(request: PageRequest, chosen: UndoSelection, refused: Refused) -> Response:
     """Show the form again if its time or event is invalid, or if a later event would help. Raises the refusal otherwise."""
     if _AFTER in refused.facts:
         return _show(request, chosen, None, refused.status, too_many=refused)
@@ -265,8 +266,8 @@ def _show_refused(request: PageRequest, chosen: Selection, refused: Refused) -> 
 
 def _show(
     request: PageRequest,
-    chosen: Selection,
-    plan: UndoPlan | None,
+    chosen: UndoSelection,
+    plan: UndoManyPlan | None,
     status: int = 200,
     problem: str = "",
     *,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.admin.events import Change, compare_states
+from trellis.admin.events import MemberChange, compare_states
 from trellis.admin.nodes import fetch_groups, fetch_names
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
@@ -24,7 +24,7 @@ class Obstacle:
     is_purged: bool = False
     undone_by: int | None = None
     deleted_by: int | None = None
-    differences: tuple[Change, ...] = ()
+    differences: tuple[MemberChange, ...] = ()
     later: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -43,7 +43,7 @@ async def find_obstacle(request: PageRequest, kind: NodeKind | None, event: Mapp
     )
 
 
-async def _compare(request: PageRequest, kind: NodeKind, differences: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
+async def _compare(request: PageRequest, kind: NodeKind, differences: Iterable[Mapping[str, Any]]) -> tuple[MemberChange, ...]:
     """Present the differences of a refusal like the changes of an event."""
     states: dict[str, dict[str, Any]] = {"then": {}, "now": {}}
     names: list[str] = []

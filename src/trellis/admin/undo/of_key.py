@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from trellis.admin.events import Change, compare_states
+from trellis.admin.events import MemberChange, compare_states
 from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.times import Clock
@@ -27,7 +27,7 @@ class KeyPlan:
     """
 
     record: Mapping[str, Any]
-    changes: tuple[Change, ...]
+    changes: tuple[MemberChange, ...]
     widens: bool
     version: str
 

@@ -35,7 +35,7 @@ _ALSO: Final = {  # what else a restored node brings about, by the member of the
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class UndoPreview:
     """An event that may be undone, with a plan (`of_key` if the event is about a key) or with an obstacle.
 
     `picker` is set if a parent must be chosen: `why_parent` is the reason, and `parent_deleted_by` is the event that deleted the
@@ -79,7 +79,7 @@ async def undo(request: PageRequest) -> Response:
     return request.redirect(await _address_after(request, preview, result), _describe(preview, result))
 
 
-async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[str, Any], plan: KeyPlan) -> Response:
+async def _undo_of_key(request: PageRequest, preview: UndoPreview, event: Mapping[str, Any], plan: KeyPlan) -> Response:
     """Undo a change of a key, if the plan is still the one that the page showed.
 
     If the key may do more afterwards, the password is required first.
@@ -96,7 +96,7 @@ async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[st
     return request.redirect(f"/{KEYS}/{plan.record['id']}", message, undo=result.event)
 
 
-async def _refuse(request: PageRequest, preview: Preview, problem: str = "") -> Response:
+async def _refuse(request: PageRequest, preview: UndoPreview, problem: str = "") -> Response:
     """Show why the event cannot be undone, unless this administrator has undone it: then the form was sent twice."""
     event, by = preview.event, None if preview.obstacle is None else preview.obstacle.undone_by
     done = None if by is None or request.stale else await request.fetch("events.get", target=by)
@@ -113,7 +113,7 @@ def _explain(request: PageRequest, refused: Refused) -> str:
     return OUTDATED if refused.status == 412 and not request.stale else refused.detail
 
 
-def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tuple[int, str] | None:
+def _find_problem(request: PageRequest, preview: UndoPreview, plan: UndoPlan) -> tuple[int, str] | None:
     """Return the status and the reason why the event cannot be undone yet; None if it can.
 
     The reason is "" if a parent is being searched for, or if the picker shows its own fault.
@@ -131,7 +131,7 @@ def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tup
 # --- the preview --------------------------------------------------------------------------------------------------
 
 
-async def _preview(request: PageRequest) -> Preview:
+async def _preview(request: PageRequest) -> UndoPreview:
     number = request.number("id")
     try:
         event = await request.fetch("events.get", target=number)
@@ -144,37 +144,37 @@ async def _preview(request: PageRequest) -> Preview:
         request.gate.authorise(kind.operation("restore"), request.actor)
     try:
         if event["resource"] == KEYS:
-            return Preview(event, None, of_key=await plan_undo_of_key(request, event))
+            return UndoPreview(event, None, of_key=await plan_undo_of_key(request, event))
         if kind is None:  # undo refuses it, with the reason
             await request.dry_run(RESTORE, target=number)
             raise LookupError(f"event {number} is of no kind, and could be undone")
         return await _preview_plan(request, kind, event)
     except Refused as refused:
-        return Preview(event, kind, obstacle=await find_obstacle(request, kind, event, refused))
+        return UndoPreview(event, kind, obstacle=await find_obstacle(request, kind, event, refused))
 
 
-async def _preview_purged(request: PageRequest, number: int) -> Preview:
+async def _preview_purged(request: PageRequest, number: int) -> UndoPreview:
     """Preview a purged event; an event that never existed is refused as unknown."""
     try:
         await request.dry_run(RESTORE, target=number)
     except Refused as refused:
         if refused.status != 410:
             raise
-        return Preview(None, None, obstacle=await find_obstacle(request, None, None, refused))
+        return UndoPreview(None, None, obstacle=await find_obstacle(request, None, None, refused))
     raise LookupError(f"event {number} does not exist, and could be undone")
 
 
-async def _preview_plan(request: PageRequest, kind: NodeKind, event: Mapping[str, Any]) -> Preview:
+async def _preview_plan(request: PageRequest, kind: NodeKind, event: Mapping[str, Any]) -> UndoPreview:
     try:
         plan, now = await plan_undo(request, kind, event, {})
     except Refused as refused:
         if "parentId" not in refused.facts:
             raise
         return await _preview_with_parent(request, kind, event, refused)
-    return Preview(event, kind, plan, now)
+    return UndoPreview(event, kind, plan, now)
 
 
-async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapping[str, Any], needed: Refused) -> Preview:
+async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapping[str, Any], needed: Refused) -> UndoPreview:
     """Preview the undo for the parent that is chosen in the form; at first, the top level."""
     chosen, fault = request.form.get(_PARENT, ""), ""
     try:
@@ -194,13 +194,13 @@ async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapp
         if deleted is None
         else say("Its parent, {name}, has been deleted.", name=isolate(deleted["name"]))
     )
-    return Preview(event, kind, plan, now, picker, why, deleted and deleted["event"])
+    return UndoPreview(event, kind, plan, now, picker, why, deleted and deleted["event"])
 
 
 # --- responses ----------------------------------------------------------------------------------------------------
 
 
-async def _show(request: PageRequest, preview: Preview, status: int, problem: str = "") -> Response:
+async def _show(request: PageRequest, preview: UndoPreview, status: int, problem: str = "") -> Response:
     event, record_path = preview.event, ""
     if event is not None and preview.kind is not None:
         is_there = await request.find(preview.kind.operation("get"), event["resourceId"]) is not None
@@ -219,7 +219,7 @@ async def _show(request: PageRequest, preview: Preview, status: int, problem: st
     )
 
 
-async def _address_after(request: PageRequest, preview: Preview, result: Mapping[str, Any]) -> str:
+async def _address_after(request: PageRequest, preview: UndoPreview, result: Mapping[str, Any]) -> str:
     kind, event, record = preview.kind, preview.event, result["record"]
     if kind is None or event is None:
         raise LookupError("what was undone had no plan")
@@ -229,7 +229,7 @@ async def _address_after(request: PageRequest, preview: Preview, result: Mapping
     return await tree_address(request, kind, record) if moved else f"/{kind.name}/{record['id']}"
 
 
-def _describe(preview: Preview, result: Mapping[str, Any]) -> str:
+def _describe(preview: UndoPreview, result: Mapping[str, Any]) -> str:
     if preview.now is not None and (deleted := result["deleted"]["count"]):
         name = isolate(preview.now["name"])
         if deleted == 1:

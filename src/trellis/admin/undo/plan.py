@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from trellis.admin.events import Change, compare_states, shown_members
+from trellis.admin.events import MemberChange, compare_states, shown_members
 from trellis.admin.nodes import fetch_groups, fetch_names, fetch_record_names
 from trellis.admin.page import PageRequest
 from trellis.core.events import changed_members
@@ -57,7 +57,7 @@ class UndoPlan:
     below: tuple[str, ...]
     deleted: tuple[str, ...]
     deleted_count: int
-    changes: tuple[Change, ...]
+    changes: tuple[MemberChange, ...]
     moved: tuple[str, ...]
     moved_count: int
     permissions: tuple[tuple[str, str, int], ...]
@@ -143,7 +143,7 @@ async def _changes(
     result: Mapping[str, Any],
     *,
     asks_parent: bool,
-) -> tuple[Change, ...]:
+) -> tuple[MemberChange, ...]:
     """Return how each field changes. A password, whose value is never shown, is restored if the event had changed it."""
     if not result["restored"]["count"]:
         return ()

@@ -27,7 +27,7 @@ _HELP: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ResourceEvents:
     """The events of one resource: the pattern for all of them, and each type with a word such as `created`, or a label."""
 
     title: str
@@ -35,7 +35,7 @@ class Row:
     types: tuple[tuple[str, str], ...]
 
 
-def event_rows(kinds: Sequence[NodeKind], types: Sequence[str]) -> tuple[Row, ...]:
+def event_rows(kinds: Sequence[NodeKind], types: Sequence[str]) -> tuple[ResourceEvents, ...]:
     """Return all event types: first those of each kind of node, then all others."""
     words: dict[str, list[tuple[str, str]]] = {}
     for name in types:
@@ -43,7 +43,7 @@ def event_rows(kinds: Sequence[NodeKind], types: Sequence[str]) -> tuple[Row, ..
         words.setdefault(resource, []).append((name, _ALARM_LABELS.get(name) or word.replace("_", " ")))
     titles = {singular_of(kind.name): kind.title for kind in kinds}
     titles |= {singular: f"{singular.capitalize()}s" for singular in words if singular not in titles}
-    return tuple(Row(title, f"{singular}.*", tuple(words[singular])) for singular, title in titles.items())
+    return tuple(ResourceEvents(title, f"{singular}.*", tuple(words[singular])) for singular, title in titles.items())
 
 
 class WebhookForm(Form):
@@ -61,7 +61,7 @@ class WebhookForm(Form):
         return frozenset((EVERYTHING, *(row.every for row in self.rows), *(name for row in self.rows for name, _ in row.types)))
 
     @property
-    def alarms(self) -> Row | None:
+    def alarms(self) -> ResourceEvents | None:
         """The row of alarms, which is shown separately: no other box covers them."""
         return next((row for row in self.rows if is_alarm(row.every)), None)
 

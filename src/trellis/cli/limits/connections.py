@@ -15,7 +15,7 @@ _TICK: Final = 0.5  # seconds between two checks of all connections
 log = logging.getLogger(__name__)
 
 
-class Connection(Protocol):
+class TimedConnection(Protocol):
     """A connection that can be checked."""
 
     loop: asyncio.AbstractEventLoop
@@ -32,15 +32,15 @@ class Connections:
 
     def __init__(self, most: int, proxies: Sequence[str]) -> None:
         self._most = most
-        self._admitted: set[Connection] = set()
-        self._refused: set[Connection] = set()
+        self._admitted: set[TimedConnection] = set()
+        self._refused: set[TimedConnection] = set()
         self._by_network: Counter[str] = Counter()
         self._proxies = [ip_network(proxy, strict=False) for proxy in proxies]
         self._watching = False
         self._warned = False
         self.ending = False
 
-    def add(self, connection: Connection, address: str) -> bool:
+    def add(self, connection: TimedConnection, address: str) -> bool:
         """Count a new connection; return False if there is no place for it.
 
         An address, or the network of an IPv6 address, gets at most half of the places, unless it is a trusted proxy's, so that no
@@ -56,14 +56,14 @@ class Connections:
             return True
         return False
 
-    def may_linger(self, connection: Connection) -> bool:
+    def may_linger(self, connection: TimedConnection) -> bool:
         """Return whether a refused connection may stay open until the caller has read why."""
         if connection not in self._admitted and len(self._refused) >= _REFUSALS:
             return False
         self._refused.add(connection)
         return True
 
-    def discard(self, connection: Connection, address: str) -> None:
+    def discard(self, connection: TimedConnection, address: str) -> None:
         """Forget a connection that has ended."""
         self._refused.discard(connection)
         network = find_network(address)

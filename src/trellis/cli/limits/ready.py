@@ -20,7 +20,7 @@ Headers = list[tuple[bytes, bytes]]
 _FORWARDED: Final = frozenset((b"x-forwarded-for", b"x-forwarded-proto"))
 
 
-class Connection(Protocol):
+class ReadyConnection(Protocol):
     """The connection of a request."""
 
     loop: Any
@@ -36,11 +36,11 @@ class ReadyRequests:
 
     def __init__(self, hooks: ServerHooks, proxies: Sequence[str]) -> None:
         self._hooks = hooks
-        self._arrived: list[tuple[Connection, Any, Any]] = []
+        self._arrived: list[tuple[ReadyConnection, Any, Any]] = []
         self._proxies = ProxyHeadersMiddleware(_pass, list(proxies)) if proxies else None
         self._own: tuple[Headers, bytes] = [], b""
 
-    def add(self, connection: Connection, cycle: Any, app: Any) -> bool:
+    def add(self, connection: ReadyConnection, cycle: Any, app: Any) -> bool:
         """Take a request, or return False if it cannot be answered at once."""
         if self._hooks.reads.is_empty or cycle.scope["method"] != "GET":
             return False

@@ -14,7 +14,7 @@ from orjson import OPT_APPEND_NEWLINE, OPT_INDENT_2, JSONDecodeError, dumps, loa
 from typer.core import TyperCommand
 
 from trellis.cli.community import Reason, act, community, require_other_names
-from trellis.cli.structure.files import Documents, read_files, write_whole
+from trellis.cli.structure.files import DocumentFiles, read_files, write_whole
 from trellis.cli.structure.keys_file import KeysFile, open_keys_file
 from trellis.cli.structure.labels import Labels
 from trellis.cli.structure.report import show_changes, show_hints, show_summary
@@ -48,7 +48,7 @@ class ApplyCommand(TyperCommand):
             raise Failure(str(error)) from None
 
 
-class ExternalIds(StrEnum):
+class MissingIds(StrEnum):
     """What to do with nodes that have no external id."""
 
     PATH = "path"
@@ -82,15 +82,15 @@ def export(
         typer.Option(metavar="EXTERNAL_ID", help="Only what is below this node; needs one --section.", show_default=False),
     ] = None,
     external_ids: Annotated[
-        ExternalIds,
+        MissingIds,
         typer.Option(help="For nodes without an external id: make one from the names in the path, or fail."),
-    ] = ExternalIds.PATH,
+    ] = MissingIds.PATH,
     json: Json = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file.", show_default=False)] = None,
 ) -> None:
     """Write the groups, nodes and their order as a document that `plan` and `apply` take. Passwords are left out."""
     if context.invoked_subcommand is not None:
-        if section or under is not None or json or output is not None or external_ids is not ExternalIds.PATH:
+        if section or under is not None or json or output is not None or external_ids is not MissingIds.PATH:
             raise Failure(f"The options before {context.invoked_subcommand} are about documents: leave them out.", MISUSED)
         return
     raw: dict[str, Any] = {"externalIds": external_ids.value, "format": "json" if json else "yaml"}
@@ -193,7 +193,7 @@ def _gather_options(prune: bool, max_deletes: int, allow_empty: bool, adopt: boo
     return {"prune": prune, "maxDeletes": max_deletes, "allowEmpty": allow_empty, "adopt": adopt}
 
 
-def _run(gate: Gate, operation: str, documents: Documents, options: Mapping[str, Any], reason: str | None = None) -> Result:
+def _run(gate: Gate, operation: str, documents: DocumentFiles, options: Mapping[str, Any], reason: str | None = None) -> Result:
     """Plan or apply documents. Raises Failure with everything that is wrong, one line each."""
     what = "Planning" if documents.faults or operation.endswith("plan") else "Applying"
     name = "structure.plan" if documents.faults else operation  # with faults nothing is applied, but a plan may find others
@@ -211,7 +211,7 @@ def _run(gate: Gate, operation: str, documents: Documents, options: Mapping[str,
     return result
 
 
-def _explain(refused: Refused, documents: Documents) -> Failure:
+def _explain(refused: Refused, documents: DocumentFiles) -> Failure:
     """Return a refusal as a message: its faults with file and line, or what has changed since."""
     starts = tuple(documents.files)
     lines = [f.detail if f.detail.startswith(starts) else f"{f.field}: {f.detail}" for f in refused.faults]

@@ -21,7 +21,7 @@ _LONGEST: Final = 255  # characters of a file's name that a refusal shows
 
 
 @dataclass(slots=True)
-class Documents:
+class DocumentFiles:
     """Documents in the form that operations take, each {file, content}, and the faults found while reading them, one line each."""
 
     sent: list[dict[str, Any]] = field(default_factory=list)
@@ -33,11 +33,11 @@ class Documents:
         return tuple(one["file"] for one in self.sent)
 
 
-def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
+def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> DocumentFiles:
     """Read documents from files and standard input (`-`). Raises Failure for a file that cannot be read."""
     if names.count(STDIN) > 1:
         raise Failure("Standard input (-) can be read only once.")
-    documents = Documents()
+    documents = DocumentFiles()
     hidden = {kind.name: [f.name for f in kind.secrets] for kind in kinds if kind.secrets}
     for name in names:
         shown = os.fsencode(name).decode("utf-8", "replace")  # file names need not be UTF-8, but what is sent must be

@@ -113,9 +113,9 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
     )
 
 
-def _find_limits(now: str, environment: Environment) -> sessions.Limits:
+def _find_limits(now: str, environment: Environment) -> sessions.SessionLimits:
     idle, ahead = shift_timestamp(now, -_IDLE), shift_timestamp(now, MOST_AHEAD)
-    return sessions.Limits(now, idle, ahead, environment.sign_on.issuer)
+    return sessions.SessionLimits(now, idle, ahead, environment.sign_on.issuer)
 
 
 def find_live_sessions(gate: Gate, among: Collection[str]) -> dict[str, Permit | None]:

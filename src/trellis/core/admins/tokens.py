@@ -42,9 +42,9 @@ def is_open(tx: Transaction, admin: int, now: str) -> bool:
     return admin in invitations.find_ends(tx, [admin], open_until(now))
 
 
-def open_until(now: str) -> invitations.Span:
+def open_until(now: str) -> invitations.ValidPeriod:
     """Return between which times an invitation ends that is open now."""
-    return invitations.Span(now, shift_timestamp(now, _LIFETIME + _CLOCKS_DIFFER))
+    return invitations.ValidPeriod(now, shift_timestamp(now, _LIFETIME + _CLOCKS_DIFFER))
 
 
 def generate_visitor_token(gate: Gate) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from trellis.core.check.soundness import Finding, Problem
+from trellis.core.check.soundness import Problem, ProblemGroup
 from trellis.core.fields import quote
 from trellis.core.operation import Context
 from trellis.invisible import find_invisible, remove_invisible
@@ -41,7 +41,7 @@ _NAMES: Final = (
 )
 
 
-def check_names(context: Context, without: Container[str]) -> Iterator[Finding]:
+def check_names(context: Context, without: Container[str]) -> Iterator[ProblemGroup]:
     """Find names with invisible characters, and what they would be without these characters, `without` those of some resources."""
     for names in (names for names in _NAMES if names.resource not in without):
         for record in walk_pages(context, names.read_page):
@@ -57,7 +57,7 @@ def walk_pages(context: Context, read_page: Callable[[Transaction, int, int], tu
         offset += _PAGE
 
 
-def _check(context: Context, names: _Names, record: Any) -> Iterator[Finding]:
+def _check(context: Context, names: _Names, record: Any) -> Iterator[ProblemGroup]:
     problems: list[Problem] = []
     mended: dict[str, str] = {}
     for field in names.fields:
@@ -79,4 +79,4 @@ def _check(context: Context, names: _Names, record: Any) -> Iterator[Finding]:
         problems.append(Problem(names.resource, record.id, "name", detail, repairable))
     if problems:
         new = replace(record, **mended, updated_at=context.at)
-        yield Finding(tuple(problems), partial(names.update, context.tx, new) if mended else None)
+        yield ProblemGroup(tuple(problems), partial(names.update, context.tx, new) if mended else None)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from trellis.core.check.names import check_names, walk_pages
-from trellis.core.check.soundness import Examination, Finding, Problem, build_finding, examine
+from trellis.core.check.soundness import Examination, Problem, ProblemGroup, build_finding, examine
 from trellis.core.check.unreadable import list_unreadable, tell_unreadable
 from trellis.core.fields import Field, Integer
 from trellis.core.nodes import DEEPEST, NodeKind
@@ -16,7 +16,7 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
 from trellis.sentences import join, say, say_many
 from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
-from trellis.store.check import Unreadable
+from trellis.store.check import UnreadableValue
 from trellis.store.counters import read_counters, set_counter
 from trellis.store.nodes import deleted_ids
 
@@ -121,7 +121,7 @@ def _repair(context: Context) -> Outcome:
     )
 
 
-def _findings(context: Context, unreadable: Sequence[Unreadable]) -> Generator[Finding]:
+def _findings(context: Context, unreadable: Sequence[UnreadableValue]) -> Generator[ProblemGroup]:
     """Find all problems, part by part, each after the repairs before it; skip checks that would read `unreadable` values."""
     without = list_unreadable(unreadable)
     yield from _check_file(context)
@@ -146,7 +146,7 @@ def _findings(context: Context, unreadable: Sequence[Unreadable]) -> Generator[F
     yield from check_names(context, without)
 
 
-def _check_file(context: Context) -> Iterator[Finding]:
+def _check_file(context: Context) -> Iterator[ProblemGroup]:
     if (bug := check.find_library_bug(context.tx)) is not None:
         yield build_finding("database", None, "library", bug)
     for what in check.check_file(context.tx, _MAX_TOLD):
@@ -156,14 +156,14 @@ def _check_file(context: Context) -> Iterator[Finding]:
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
-def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, done: int, total: int) -> Iterator[Finding]:
+def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, done: int, total: int) -> Iterator[ProblemGroup]:
     unnamed: dict[str, int] = {}  # built-in nodes without an external id, by the one by which documents know them
     for batch in check.read_batches(context.tx, kind.name):
         unnamed |= {kind.built_in[one.id]: one.id for one in batch if one.id in kind.built_in and one.external_id is None}
         examinations = [examine(kind, stored, groups) for stored in batch]
         for examination in examinations:
             if examination.problems:
-                yield Finding(
+                yield ProblemGroup(
                     tuple(examination.problems),
                     partial(_save_repaired, context, kind, examination) if examination.repairable else None,
                 )
@@ -178,7 +178,7 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, done:
     yield from _check_external_ids(context, kind, unnamed)
 
 
-def _check_external_ids(context: Context, kind: NodeKind, unnamed: Mapping[str, int]) -> Iterator[Finding]:
+def _check_external_ids(context: Context, kind: NodeKind, unnamed: Mapping[str, int]) -> Iterator[ProblemGroup]:
     """Find nodes with an external id by which documents know a built-in node that has none.
 
     That is refused today, but older records may still have one.
@@ -206,7 +206,7 @@ def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -
         save()
 
 
-def _misplacement(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:
+def _misplacement(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> ProblemGroup:
     return build_finding(kind.name, node, problem, detail, partial(_move_to_top, context, kind, node))
 
 
@@ -216,7 +216,7 @@ def _move_to_top(context: Context, kind: NodeKind, node: int) -> None:
     siblings.append_to_top_level(context.tx, kind.name, node)
 
 
-def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
+def _check_tree(context: Context, kind: NodeKind) -> Iterator[ProblemGroup]:
     if not kind.tree:
         for node, parent in check.find_nested(context.tx, kind.name):
             detail = say("its parent is {parent}, but {kinds} have no parents", parent=parent, kinds=kind.plural)
@@ -256,7 +256,7 @@ def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
     return found
 
 
-def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
+def _check_order(context: Context, kind: NodeKind) -> Iterator[ProblemGroup]:
     for parent, count in siblings.check(context.tx, kind.name):
         where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
         detail = say(
@@ -274,7 +274,7 @@ def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
 # --- everything but nodes -----------------------------------------------------------------------------------------
 
 
-def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]], without: AbstractSet[str]) -> Iterator[Finding]:
+def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]], without: AbstractSet[str]) -> Iterator[ProblemGroup]:
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
         detail = say_many(
@@ -297,14 +297,14 @@ def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]], with
             yield build_finding(name, None, "counter", told, partial(set_counter, context.tx, name, max(last, most), count))
 
 
-def _check_log_size(context: Context) -> Iterator[Finding]:
+def _check_log_size(context: Context) -> Iterator[ProblemGroup]:
     counted, found = requests.check_size(context.tx)
     if counted != found:
         detail = say("the request log is recorded as {counted} bytes, but has {found}", counted=counted, found=found)
         yield build_finding("requests", None, "counter", detail, partial(requests.repair_size, context.tx))
 
 
-def _check_deleted_ids(context: Context, kinds: Iterable[NodeKind]) -> Iterator[Finding]:
+def _check_deleted_ids(context: Context, kinds: Iterable[NodeKind]) -> Iterator[ProblemGroup]:
     for kind in kinds:
         if wrong := deleted_ids.check(context.tx, kind.name):
             detail = say_many(
@@ -316,7 +316,7 @@ def _check_deleted_ids(context: Context, kinds: Iterable[NodeKind]) -> Iterator[
             yield build_finding(kind.name, None, "gaps", detail, repair)
 
 
-def _check_search(context: Context) -> Iterator[Finding]:
+def _check_search(context: Context) -> Iterator[ProblemGroup]:
     if wrong := lists.check_search_index(context.tx):
         detail = say_many(
             wrong,
@@ -326,7 +326,7 @@ def _check_search(context: Context) -> Iterator[Finding]:
         yield build_finding(_SEARCH, None, "index", detail, partial(lists.rebuild_search_index, context.tx))
 
 
-def _check_log(context: Context) -> Iterator[Finding]:
+def _check_log(context: Context) -> Iterator[ProblemGroup]:
     for first, last in check.find_missing_events(context.tx, _MAX_TOLD):
         detail = (
             say("event {first} is missing from the log", first=first)
@@ -336,7 +336,7 @@ def _check_log(context: Context) -> Iterator[Finding]:
         yield build_finding(_EVENTS, None, "gap", detail)
 
 
-def _check_grants(context: Context) -> Iterator[Finding]:
+def _check_grants(context: Context) -> Iterator[ProblemGroup]:
     for key in walk_pages(context, keys.read_page):
         gone = [grant for grant in key.grants if grant not in context.environment.grantable]
         if gone and not key.revoked_at:

@@ -30,16 +30,16 @@ class Problem(NamedTuple):
     repairable: bool = True
 
 
-class Finding(NamedTuple):
+class ProblemGroup(NamedTuple):
     """Problems that belong together, and the function that repairs them; None if they cannot be repaired."""
 
     problems: tuple[Problem, ...]
     repair: Repair | None = None
 
 
-def build_finding(resource: str, number: int | None, problem: str, detail: str, repair: Repair | None = None) -> Finding:
+def build_finding(resource: str, number: int | None, problem: str, detail: str, repair: Repair | None = None) -> ProblemGroup:
     """Return the finding of a single problem, which is repairable if there is a function that repairs it."""
-    return Finding((Problem(resource, number, problem, detail, repairable=repair is not None),), repair)
+    return ProblemGroup((Problem(resource, number, problem, detail, repairable=repair is not None),), repair)
 
 
 @dataclass(slots=True)

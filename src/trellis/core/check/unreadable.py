@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from trellis.core.check.soundness import Finding, build_finding
+from trellis.core.check.soundness import ProblemGroup, build_finding
 from trellis.sentences import say, say_many
-from trellis.store.check import Unreadable
+from trellis.store.check import UnreadableValue
 
 _RESOURCES: Final = {"api_keys": "keys", "administrators": "admins"}  # where the name of the table is another one
 
 
-def tell_unreadable(found: Sequence[Unreadable]) -> Iterator[Finding]:
+def tell_unreadable(found: Sequence[UnreadableValue]) -> Iterator[ProblemGroup]:
     """Yield a finding for each value of a record, and one for all values in a column of a table whose rows have no id."""
     for one in found:
         if one.id is not None:
@@ -27,10 +27,10 @@ def tell_unreadable(found: Sequence[Unreadable]) -> Iterator[Finding]:
         yield build_finding(resource, None, "unreadable", detail)
 
 
-def list_unreadable(found: Iterable[Unreadable]) -> frozenset[str]:
+def list_unreadable(found: Iterable[UnreadableValue]) -> frozenset[str]:
     """Return the tables that have such values (keys and administrators by the names of their resources), and the kinds of nodes."""
     return frozenset(name for one in found for name in (_RESOURCES.get(one.table, one.table), one.kind) if name is not None)
 
 
-def _find_resource(one: Unreadable) -> str:
+def _find_resource(one: UnreadableValue) -> str:
     return one.kind if one.table == "nodes" and one.kind else _RESOURCES.get(one.table, one.table)

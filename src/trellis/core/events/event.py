@@ -11,7 +11,7 @@ from trellis.core.verbs import SHARED, past_tense, singular_of
 from trellis.errors import Fault, raise_faults
 from trellis.sentences import mark, say
 from trellis.store.engine import Transaction
-from trellis.store.events import Event, Wanted
+from trellis.store.events import Event, OperationFilter
 
 
 def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, change_set: int | None) -> Event:
@@ -104,10 +104,10 @@ class EventTypes:
         return {"type": "array", "items": {"type": "string", "pattern": "^[a-z]+\\.[a-z_]+$"}, "minItems": 1, "maxItems": 200}
 
 
-def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
+def list_types(operations: Iterable[Operation]) -> dict[str, OperationFilter]:
     """Return the types of all events that these operations can cause, each with the condition for its events in the log."""
-    found: dict[str, Wanted] = {}
-    nothing = Wanted(frozenset(), frozenset(), frozenset(), PLACE)
+    found: dict[str, OperationFilter] = {}
+    nothing = OperationFilter(frozenset(), frozenset(), frozenset(), PLACE)
     for operation in operations:
         if operation.writes and not operation.is_plan:
             name = frozenset((operation.name,))
@@ -128,7 +128,7 @@ _UNKNOWN: Final = {
 }
 
 
-def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
+def find_wanted(given: Input, operations: Iterable[Operation]) -> OperationFilter | None:
     """Return the condition for events of the requested types in the log; None if no type is requested.
 
     Refuses a type, an operation and a resource that no event can have: a program that followed such a feed would wait for ever.
@@ -145,7 +145,7 @@ def find_wanted(given: Input, operations: Iterable[Operation]) -> Wanted | None:
         return None
     always, if_only, unless_only, _ = zip(*(types[name] for name in asked["type"]), strict=True)
     nothing = frozenset[str]()
-    return Wanted(nothing.union(*always), nothing.union(*if_only), nothing.union(*unless_only), PLACE)
+    return OperationFilter(nothing.union(*always), nothing.union(*if_only), nothing.union(*unless_only), PLACE)
 
 
 def _refuse_name(field: str, name: str, known: Iterable[str]) -> Fault:

@@ -2,7 +2,7 @@
 
 from trellis.core.fields.choices import Boolean, Choice, Choices
 from trellis.core.fields.field import Field
-from trellis.core.fields.form import Form, Input, invalid_id, require, require_found
+from trellis.core.fields.form import Input, InputForm, invalid_id, require, require_found
 from trellis.core.fields.json_text import MAX_NAMES, parse_json
 from trellis.core.fields.lists import FormMapping, TextList, parse_json_text, split_list
 from trellis.core.fields.numbers import MAX_INTEGER, Integer, parse_whole_number
@@ -54,12 +54,12 @@ __all__ = [
     "ExternalId",
     "ExternalIds",
     "Field",
-    "Form",
     "FormMapping",
     "Groups",
     "Html",
     "Ids",
     "Input",
+    "InputForm",
     "Integer",
     "Invalid",
     "IpAddress",

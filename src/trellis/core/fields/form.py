@@ -35,7 +35,7 @@ _NOTHING: Final = Input({})
 T = TypeVar("T")
 
 
-class Form:
+class InputForm:
     """The fields that a request may contain, by every name under which they are accepted.
 
     `recode` returns a kind's own code for the message of a refusal, or "" for the code in the table of refusals.

@@ -32,7 +32,7 @@ _MOST: Final = 500  # bounds of one key
 
 
 @dataclass(frozen=True, slots=True)
-class References(Type):
+class RecordReferences(Type):
     """Records by resource and id, such as `forums:12`. The id alone is enough if the operation is about only one resource."""
 
     def parse(self, raw: Any) -> tuple[str, ...] | None:
@@ -62,7 +62,7 @@ MEMBERS: Final = (
     Field("level", Choice(LEVELS), "`allow`, or `propose`: somebody else has to approve.", default=ALLOW),
     Field(
         "under",
-        References(),
+        RecordReferences(),
         "The records that the grant is for, such as forums:12; in a tree, with everything below them. null means all.",
         example=["forums:12"],
     ),

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 
 from trellis.core.admins import ALL, is_open, make_link
 from trellis.core.fields import shift_timestamp
-from trellis.core.mail.text import MOST, Text, write_alarms, write_changed_address, write_fewer_alarms, write_invitation
+from trellis.core.mail.text import MOST, MailText, write_alarms, write_changed_address, write_fewer_alarms, write_invitation
 from trellis.core.operation import Environment
 from trellis.sentences import say
 from trellis.store import alarms, events, mail
 from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
-from trellis.store.mail import Mail, Reader, reasons
+from trellis.store.mail import Mail, Recipient, reasons
 
 _MINUTES: Final = (2, 5, 15, 30, 60, 120, 240, 480, 720, 720)  # from an attempt to the next: ten attempts in about 29 hours
 _JITTER: Final = 0.1
@@ -34,7 +34,7 @@ class Draft(NamedTuple):
 
     mail: Mail
     to: str
-    text: Text
+    text: MailText
     language: str
     identity: str
 
@@ -66,7 +66,7 @@ def fill(tx: Transaction, environment: Environment, now: str) -> int:
     return made
 
 
-def _choose(tx: Transaction, environment: Environment, reader: Reader, span: tuple[int, int], limit: int) -> list[Alarm]:
+def _choose(tx: Transaction, environment: Environment, reader: Recipient, span: tuple[int, int], limit: int) -> list[Alarm]:
     """Return at most so many alarms after one event, up to another, that somebody may see and wants to be mailed, newest first."""
     permit = environment.permits.find(reader.role, reader.kinds)
     wanted = reader.alarms.split(",")
@@ -99,7 +99,7 @@ def _identify(due: Mail, to: str) -> str:
     return blake2b(f"{due.id} {due.created_at} {to}{attempt}".encode(), digest_size=16).hexdigest()
 
 
-def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader, now: str) -> Text | None:
+def _write(tx: Transaction, environment: Environment, due: Mail, reader: Recipient, now: str) -> MailText | None:
     """Write the text of a mail as of now; None if there is nothing left to report."""
     if due.kind == "changed-address":
         return write_changed_address(environment, reader.name, is_removed=reader.email is None)
@@ -117,7 +117,7 @@ def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader,
     return write_alarms(environment, chosen[:MOST], told, more=len(chosen) > MOST) if told else None
 
 
-def _find_language(tx: Transaction, due: Mail, reader: Reader) -> str:
+def _find_language(tx: Transaction, due: Mail, reader: Recipient) -> str:
     """Return the language that the reader, or else whoever invites them, has chosen for the panel; "" if none was chosen."""
     if reader.language or due.kind != "invitation":
         return reader.language

@@ -20,7 +20,7 @@ _LONGEST_SUBJECT: Final = 150
 _LINE_ENDS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 
 
-class Text(NamedTuple):
+class MailText(NamedTuple):
     """The subject and the body of a mail."""
 
     subject: Sentence
@@ -40,7 +40,7 @@ def _subject(environment: Environment, sentence: str) -> Sentence:
     return adapt(sentence, cut)
 
 
-def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict[int, Event], *, more: bool) -> Text:
+def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict[int, Event], *, more: bool) -> MailText:
     """Write a mail about alarms, the newest first. `more`: there are others that the mail does not list."""
     told = [(alarm, events[alarm.event]) for alarm in alarms if alarm.event in events]
     sentences = [adapt(tell_outside(alarm.name, event), lambda said, _: _one_line(said)) for alarm, event in told]
@@ -51,7 +51,7 @@ def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict
     if more:
         parts.append(say("There are more in the panel, under Alarms."))
     parts.append(_end(environment))
-    return Text(_subject(environment, _summarize(sentences, more=more)), _body(*parts))
+    return MailText(_subject(environment, _summarize(sentences, more=more)), _body(*parts))
 
 
 def _summarize(sentences: Sequence[str], *, more: bool) -> str:
@@ -71,7 +71,7 @@ def _end(environment: Environment) -> str:
     return join(lines, "\n")
 
 
-def write_invitation(environment: Environment, name: str, link: str, until: str) -> Text:
+def write_invitation(environment: Environment, name: str, link: str, until: str) -> MailText:
     """Write a mail that invites somebody."""
     body = _body(
         say("Hello {name},", name=_one_line(name)),
@@ -86,7 +86,7 @@ def write_invitation(environment: Environment, name: str, link: str, until: str)
             until=_when(until),
         ),
     )
-    return Text(_subject(environment, say("You are invited")), body)
+    return MailText(_subject(environment, say("You are invited")), body)
 
 
 _ELSEWHERE: Final = mark(
@@ -99,30 +99,30 @@ _NOWHERE: Final = mark(
 _FEWER: Final = mark("From now on, fewer alarms are mailed to {name}, an administrator of {community}.")
 
 
-def write_changed_address(environment: Environment, name: str, *, is_removed: bool) -> Text:
+def write_changed_address(environment: Environment, name: str, *, is_removed: bool) -> MailText:
     """Write a mail to the previous address of somebody: their mail now goes to another address, or to none."""
     subject = say("No more mail goes to this address") if is_removed else say("Mail goes to another address")
     return _write_notice(environment, subject, _NOWHERE if is_removed else _ELSEWHERE, name)
 
 
-def write_fewer_alarms(environment: Environment, name: str) -> Text:
+def write_fewer_alarms(environment: Environment, name: str) -> MailText:
     """Write a mail to somebody who has chosen fewer alarms for their address."""
     return _write_notice(environment, say("You have chosen fewer alarms"), _FEWER, name)
 
 
-def _write_notice(environment: Environment, subject: str, change: str, name: str) -> Text:
+def _write_notice(environment: Environment, subject: str, change: str, name: str) -> MailText:
     told = say(change, name=_one_line(name), community=_name(environment))
     warning = say("If that was not you, tell another administrator, and change your password.")
-    return Text(_subject(environment, subject), _body(told, warning, _link(environment, "/account")))
+    return MailText(_subject(environment, subject), _body(told, warning, _link(environment, "/account")))
 
 
-def write_test(environment: Environment) -> Text:
+def write_test(environment: Environment) -> MailText:
     """Write a test mail."""
     test = say(
         "This is a test from {community}. Nothing has happened: somebody is checking whether mail arrives.",
         community=_name(environment),
     )
-    return Text(_subject(environment, say("Test mail")), _body(test))
+    return MailText(_subject(environment, say("Test mail")), _body(test))
 
 
 def _body(*parts: str) -> Sentence:

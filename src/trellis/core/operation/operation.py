@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach
-from trellis.core.fields import Boolean, Field, Form, Input, require
+from trellis.core.fields import Boolean, Field, Input, InputForm, require
 from trellis.core.kind import NodeKind
 from trellis.core.operation.access import OPEN, Access
 from trellis.core.operation.call import Call
@@ -300,9 +300,9 @@ class Operation:
         return frozenset(name for field in self.takes if field.is_secret for name in (field.name, *field.also))
 
     @cached_property
-    def form(self) -> Form:
+    def form(self) -> InputForm:
         """The form that parses its requests."""
-        return Form(self.takes, self.recode)
+        return InputForm(self.takes, self.recode)
 
     def carry_out(self, context: Context) -> Outcome:
         """Run it in a transaction. Raises Refused, also for faults in its input and for required fields that were not sent."""

@@ -58,7 +58,7 @@ class Found(NamedTuple):
     complete: bool = True
 
 
-class Wanted(NamedTuple):
+class SearchQuery(NamedTuple):
     """A search: the text, what it may stand for besides a name, and the number of records of each resource at most."""
 
     text: str
@@ -67,7 +67,7 @@ class Wanted(NamedTuple):
     limit: int
 
 
-Look = Callable[[Context, Wanted], Found]
+Look = Callable[[Context, SearchQuery], Found]
 
 TEXT: Final = Field(
     "text",
@@ -124,13 +124,13 @@ def _find(context: Context) -> Outcome:
     )
 
 
-def _read(text: str, limit: int) -> Wanted:
+def _read(text: str, limit: int) -> SearchQuery:
     number = parse_whole_number(text.removeprefix("#"))
     is_id = number is not None and 1 <= number <= MAX_ID
-    return Wanted(text, number if is_id else None, find_public_part(text), limit)
+    return SearchQuery(text, number if is_id else None, find_public_part(text), limit)
 
 
-def _find_nodes(kind: NodeKind, context: Context, wanted: Wanted) -> Found:
+def _find_nodes(kind: NodeKind, context: Context, wanted: SearchQuery) -> Found:
     """Find nodes: the one with the number, then those whose names begin with the text, then those whose names contain it."""
     if wanted.public:
         return Found([], 0)
@@ -145,7 +145,7 @@ def _find_nodes(kind: NodeKind, context: Context, wanted: Wanted) -> Found:
     return Found(serialize_nodes(kind, context, shown), total)
 
 
-def _find_keys(context: Context, wanted: Wanted) -> Found:
+def _find_keys(context: Context, wanted: SearchQuery) -> Found:
     filters = {"search": wanted.public or wanted.text} if wanted.text else {}
     total, within = keys.read_page(context.tx, wanted.limit, 0, filters, now=context.now, newest_first=True)
     numbered = None if wanted.number is None else keys.find(context.tx, wanted.number)
@@ -155,7 +155,7 @@ def _find_keys(context: Context, wanted: Wanted) -> Found:
     return Found([serialize_key(one, context.now) for one in list(found.values())[: wanted.limit]], total)
 
 
-def _find_webhooks(context: Context, wanted: Wanted) -> Found:
+def _find_webhooks(context: Context, wanted: SearchQuery) -> Found:
     if wanted.public:
         return Found([], 0)
     text = wanted.text.casefold()
@@ -164,7 +164,7 @@ def _find_webhooks(context: Context, wanted: Wanted) -> Found:
     return Found([serialize_webhook(one, context.now) for one in found[: wanted.limit]], len(found))
 
 
-def _find_requests(context: Context, wanted: Wanted) -> Found:
+def _find_requests(context: Context, wanted: SearchQuery) -> Found:
     found = []
     if wanted.number is not None and (numbered := requests.find(context.tx, wanted.number)) is not None:
         found.append(numbered)
@@ -173,7 +173,7 @@ def _find_requests(context: Context, wanted: Wanted) -> Found:
     return _cut([serialize_request(one) for one in found], wanted)
 
 
-def _find_events(context: Context, wanted: Wanted) -> Found:
+def _find_events(context: Context, wanted: SearchQuery) -> Found:
     found, complete, actor = [], True, context.call.actor
     if (
         wanted.number is not None
@@ -188,13 +188,13 @@ def _find_events(context: Context, wanted: Wanted) -> Found:
     return _cut([show_event(one, actor) for one in found], wanted, complete=complete)
 
 
-def _cut(records: list[dict[str, Any]], wanted: Wanted, *, complete: bool = True) -> Found:
+def _cut(records: list[dict[str, Any]], wanted: SearchQuery, *, complete: bool = True) -> Found:
     """Return the first records; how many others there are is not known."""
     shown = records[: wanted.limit]
     return Found(shown, len(shown), complete and len(records) <= wanted.limit)
 
 
-def _is_request_id(wanted: Wanted) -> bool:
+def _is_request_id(wanted: SearchQuery) -> bool:
     return not wanted.public and _REQUEST_ID.fullmatch(wanted.text) is not None
 
 

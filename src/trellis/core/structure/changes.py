@@ -8,7 +8,7 @@ from trellis.core.events import PLACE
 from trellis.core.fields import isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome
-from trellis.core.structure.entries import Entry, Place
+from trellis.core.structure.entries import Entry, Location
 from trellis.store import events
 from trellis.store.nodes import Node
 
@@ -30,7 +30,7 @@ class Change:
     id: int | None
     external_id: str | None
     path: str
-    place: Place | None = None
+    place: Location | None = None
     differences: list[dict[str, Any]] = field(default_factory=list)
     adopted: bool = False
     drift: dict[str, Any] | None = None
@@ -59,7 +59,7 @@ class Subject(NamedTuple):
     """The subject of an operation of a run: an entry of the document, or a node that the document does not contain."""
 
     kind: NodeKind
-    place: Place
+    place: Location
     entry: Entry | None
     node: Node | None
     adopted: bool = False

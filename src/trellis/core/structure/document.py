@@ -7,7 +7,7 @@ from trellis.core.fields import EVERYONE, ExternalId, Invalid, Suggestions, Text
 from trellis.core.keys import SETTINGS
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import DEEPEST
-from trellis.core.structure.entries import Document, Entry, KeyEntry, Place, Section
+from trellis.core.structure.entries import Document, Entry, KeyEntry, Location, Section
 from trellis.core.structure.text import Unreadable, read_document
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import join, say
@@ -22,16 +22,16 @@ _KEY_NAME: Final = next(field.type for field in SETTINGS if field.name == "name"
 _HEAD: Final = frozenset(("format", "name", "under"))
 
 
-def refuse_document(faults: Sequence[tuple[Place, str]]) -> Refused:
+def refuse_document(faults: Sequence[tuple[Location, str]]) -> Refused:
     """Return the refusal of a document for all its faults; each fault is a place and a sentence."""
     return refuse_faults(*(Fault(path, "INVALID_DOCUMENT", detail) for path, detail in _describe(faults)))
 
 
-def _refuse_value(faults: Sequence[tuple[Place, str]]) -> Invalid:
+def _refuse_value(faults: Sequence[tuple[Location, str]]) -> Invalid:
     return Invalid(say("is not a structure document."), "INVALID_DOCUMENT", _describe(faults))
 
 
-def _describe(faults: Sequence[tuple[Place, str]]) -> tuple[tuple[str, str], ...]:
+def _describe(faults: Sequence[tuple[Location, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(
         (place.path or "document", say("{place}: {detail}", place=told, detail=detail) if (told := place.tell()) else detail)
         for place, detail in faults
@@ -60,13 +60,13 @@ class _Parser:
 
     def __init__(self, kinds: Sequence[NodeKind]) -> None:
         self.document = Document()
-        self.faults: list[tuple[Place, str]] = []
+        self.faults: list[tuple[Location, str]] = []
         self._kinds = {kind.name: kind for kind in kinds}
         self._near_top = Suggestions((*_HEAD, *self._kinds, KEYS))
         self._near = {kind.name: Suggestions((*entry_members(kind), "children")) for kind in kinds}  # shared by all entries
-        self._seen: dict[tuple[str, str], Place] = {}
-        self._seen_keys: dict[str, Place] = {}
-        self._whole: dict[str, Place] = {}
+        self._seen: dict[tuple[str, str], Location] = {}
+        self._seen_keys: dict[str, Location] = {}
+        self._whole: dict[str, Location] = {}
         self._count = 0
 
     def add(self, raw: Any) -> None:
@@ -74,12 +74,12 @@ class _Parser:
         file = ""
         if isinstance(raw, Mapping) and raw.keys() == {"file", "content"}:
             file, raw = str(raw["file"])[:255], raw["content"]
-        top = Place(file, 1 if isinstance(raw, str) else None, "")
+        top = Location(file, 1 if isinstance(raw, str) else None, "")
         if isinstance(raw, str):
             try:
                 raw = read_document(raw)
             except Unreadable as unreadable:
-                self.faults.append((Place(file, unreadable.line, ""), unreadable.detail))
+                self.faults.append((Location(file, unreadable.line, ""), unreadable.detail))
                 return
         if not isinstance(raw, Mapping):
             self.faults.append(
@@ -97,10 +97,10 @@ class _Parser:
         for name in sections:
             self._add_section(name, raw[name], top.at(raw, name), under)
 
-    def _fault(self, owner: Any, place: Place, member: str, detail: str) -> None:
+    def _fault(self, owner: Any, place: Location, member: str, detail: str) -> None:
         self.faults.append((place.at(owner, member) if member else place, detail))
 
-    def _add_head(self, raw: Mapping[str, Any], top: Place) -> None:
+    def _add_head(self, raw: Mapping[str, Any], top: Location) -> None:
         if raw.get("format") != FORMAT:
             self._fault(raw, top, "format", say("format must be {format}, not {raw}.", format=FORMAT, raw=quote(raw.get("format"))))
         for name in raw:
@@ -121,7 +121,7 @@ class _Parser:
             self._fault(raw, top, "name", detail)
         self.document.name = name
 
-    def _parse_under(self, raw: Mapping[str, Any], top: Place) -> str | None:
+    def _parse_under(self, raw: Mapping[str, Any], top: Location) -> str | None:
         if "under" not in raw:
             return None
         try:
@@ -130,7 +130,7 @@ class _Parser:
             self._fault(raw, top, "under", say("under {detail}", detail=invalid.detail))
             return None
 
-    def _add_section(self, name: str, raw: Any, place: Place, under: str | None) -> None:
+    def _add_section(self, name: str, raw: Any, place: Location, under: str | None) -> None:
         if raw is None:
             raw = []
         if not isinstance(raw, list | tuple):
@@ -154,7 +154,7 @@ class _Parser:
         entries = self._parse_entries(self._kinds[name], raw, place, 1)
         self.document.sections.append(Section(self._kinds[name], place, under, entries))
 
-    def _count_one(self, place: Place) -> None:
+    def _count_one(self, place: Location) -> None:
         self._count += 1
         if self._count > MOST_ENTRIES:
             told = say("There are more than {most:,} nodes and keys. Split the document by section.", most=MOST_ENTRIES)
@@ -162,7 +162,7 @@ class _Parser:
 
     # --- nodes ----------------------------------------------------------------------------------------------------
 
-    def _parse_entries(self, kind: NodeKind, raw: Sequence[Any], place: Place, level: int) -> list[Entry]:
+    def _parse_entries(self, kind: NodeKind, raw: Sequence[Any], place: Location, level: int) -> list[Entry]:
         if level > DEEPEST:
             self.faults.append((place, say("This is more than {deepest} levels deep.", deepest=DEEPEST)))
             return []
@@ -173,7 +173,7 @@ class _Parser:
                 entries.append(entry)
         return entries
 
-    def _parse_entry(self, kind: NodeKind, raw: Any, place: Place, level: int) -> Entry | None:
+    def _parse_entry(self, kind: NodeKind, raw: Any, place: Location, level: int) -> Entry | None:
         if not isinstance(raw, Mapping):
             told = say(
                 "A {singular} must have members such as 'externalId:' and 'name:', not {raw}.",
@@ -208,7 +208,7 @@ class _Parser:
             entry.children = self._parse_entries(kind, children, place.at(raw, "children"), level + 1)
         return entry
 
-    def _parse_external_id(self, kind: NodeKind, raw: Mapping[str, Any], place: Place) -> str:
+    def _parse_external_id(self, kind: NodeKind, raw: Mapping[str, Any], place: Location) -> str:
         sent = raw.get("externalId")
         try:
             external_id = ExternalId().parse(sent) or ""
@@ -233,7 +233,7 @@ class _Parser:
             self.faults.append((here, told))
         return external_id
 
-    def _parse_groups(self, kind: NodeKind, raw: Mapping[str, Any], place: Place) -> dict[str, str | tuple[str, ...]]:
+    def _parse_groups(self, kind: NodeKind, raw: Mapping[str, Any], place: Location) -> dict[str, str | tuple[str, ...]]:
         named = {f.name: (raw[f.name], place.at(raw, f.name)) for f in kind.group_fields if f.name in raw}
         if "permissions" in raw and kind.options:
             sent, at = raw["permissions"], place.at(raw, "permissions")
@@ -263,7 +263,7 @@ class _Parser:
 
     # --- keys -----------------------------------------------------------------------------------------------------
 
-    def _add_keys(self, raw: Sequence[Any], place: Place) -> None:
+    def _add_keys(self, raw: Sequence[Any], place: Location) -> None:
         seen = self._seen_keys
         for index, one in enumerate(raw):
             self._count_one(place)

@@ -13,7 +13,7 @@ _LONGEST_NAME: Final = 100  # characters of a member's name that a refusal repea
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A place in a document: the name of the file ("" if none), the line (None if unknown) and the path from the top."""
 
     file: str
@@ -25,25 +25,25 @@ class Place:
         line = say("line {line}", line=self.line) if self.line else ""
         return join(filter(None, (self.file, line)), ", ") or self.path
 
-    def at(self, owner: Any, member: str) -> "Place":
+    def at(self, owner: Any, member: str) -> "Location":
         """Return the place of a member of the mapping at this place."""
         line = owner.lines.get(member, self.line) if isinstance(owner, LinedMapping) else self.line
         shown = member[:_LONGEST_NAME]
-        return Place(self.file, line, f"{self.path}.{shown}" if self.path else shown)
+        return Location(self.file, line, f"{self.path}.{shown}" if self.path else shown)
 
-    def item(self, index: int, item: Any) -> "Place":
+    def item(self, index: int, item: Any) -> "Location":
         """Return the place of an item of the list at this place."""
-        return Place(self.file, item.line if isinstance(item, LinedMapping) else self.line, f"{self.path}[{index}]")
+        return Location(self.file, item.line if isinstance(item, LinedMapping) else self.line, f"{self.path}[{index}]")
 
 
 @dataclass(slots=True, eq=False)
 class Placed:
     """What was read from a mapping of a document, the `source`, at a place."""
 
-    place: Place
+    place: Location
     source: Mapping[str, Any]
 
-    def find_place(self, member: str) -> Place:
+    def find_place(self, member: str) -> Location:
         """Return the place of a member, or of what it is in, such as `permissions`; of the whole mapping if that is not there."""
         name = member.partition(".")[0]
         return self.place.at(self.source, name) if name in self.source else self.place
@@ -77,7 +77,7 @@ class Section:
     """The part of a document about one kind: all its nodes, or those below the node with the external id `under`."""
 
     kind: NodeKind
-    place: Place
+    place: Location
     under: str | None
     entries: list[Entry]
 
@@ -95,7 +95,7 @@ class KeyEntry(Placed):
     settings: dict[str, Any]
 
 
-def place_faults(refused: Refused, about: Placed | None, place: Place) -> list[tuple[Place, str]]:
+def place_faults(refused: Refused, about: Placed | None, place: Location) -> list[tuple[Location, str]]:
     """Return the faults that an operation has found in an entry, each with its place; without one, all of them are at `place`."""
     found = [(place if about is None else about.find_place(fault.field), fault.detail) for fault in refused.faults]
     return found or [(place, refused.detail)]
@@ -108,7 +108,7 @@ class Document:
     name: str = ""
     sections: list[Section] = field(default_factory=list)
     keys: list[KeyEntry] = field(default_factory=list)
-    empty: list[Place] = field(default_factory=list)
+    empty: list[Location] = field(default_factory=list)
 
     def walk(self) -> Iterator[Entry]:
         """Yield all entries of all sections."""

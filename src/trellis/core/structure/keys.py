@@ -8,7 +8,7 @@ from trellis.core.operation import Context, Progress
 from trellis.core.paging import MOST_PER_PAGE, read_all
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, refuse_document
-from trellis.core.structure.entries import KeyEntry, Place, place_faults
+from trellis.core.structure.entries import KeyEntry, Location, place_faults
 from trellis.core.structure.steps import Steps
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -27,7 +27,7 @@ def check_keys(context: Context, entries: Sequence[KeyEntry]) -> None:
 
 
 def apply_keys(
-    context: Context, steps: Steps, entries: Sequence[KeyEntry], faults: list[tuple[Place, str]], progress: Progress
+    context: Context, steps: Steps, entries: Sequence[KeyEntry], faults: list[tuple[Location, str]], progress: Progress
 ) -> list[dict[str, Any]]:
     """Create the keys of a document, or change those that already exist, as steps. Keys are identified by their names.
 

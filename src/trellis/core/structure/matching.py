@@ -10,7 +10,7 @@ from typing import Final
 from trellis.core.bounds import Reach
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
-from trellis.core.structure.entries import Entry, Place, Section
+from trellis.core.structure.entries import Entry, Location, Section
 from trellis.core.structure.reach import find_section_reach, find_under, tell_no_such
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -22,7 +22,7 @@ _MOST: Final = 20_000  # existing nodes that a section may cover
 
 
 @dataclass(slots=True, eq=False)
-class Scope:
+class MatchedSection:
     """The existing nodes that a section covers: all of a kind, or those below `root`; and the entries that they match.
 
     `children` lists the ids of the children of each parent, in order. The run keeps it up to date, and all parts of a kind share
@@ -55,13 +55,13 @@ class Scope:
             waiting.extend(self.children.get(below, ()))
 
 
-def load_scopes(context: Context, sections: Iterable[Section], faults: list[tuple[Place, str]]) -> list[Scope]:
+def load_scopes(context: Context, sections: Iterable[Section], faults: list[tuple[Location, str]]) -> list[MatchedSection]:
     """Read the nodes that sections cover and the call may reach. Raises Refused (TREE_TOO_LARGE, OUT_OF_BOUNDS)."""
     rooms: dict[str, Room] = defaultdict(lambda: Room(_MOST))  # one for all parts of a kind: they may contain the same nodes
     return [_load_scope(context, section, rooms[section.kind.name], faults) for section in sections]
 
 
-def _load_scope(context: Context, section: Section, room: Room, faults: list[tuple[Place, str]]) -> Scope:
+def _load_scope(context: Context, section: Section, room: Room, faults: list[tuple[Location, str]]) -> MatchedSection:
     tx, reach, root = context.tx, find_section_reach(context, section.kind), None
     if reach is not None and section.kind.tree and section.under is None:
         raise reach.refuse(say("Set under to the external id of a node there."))
@@ -69,11 +69,11 @@ def _load_scope(context: Context, section: Section, room: Room, faults: list[tup
         root = find_under(context, section.kind, section.under, reach)
         if root is None:
             faults.append((section.place, tell_no_such(section.kind, section.under)))
-            return Scope(section, None, {}, defaultdict(list), room)
+            return MatchedSection(section, None, {}, defaultdict(list), room)
     tops = reach.roots if reach is not None and not section.kind.tree else None
     with _refusing(section.kind, room):
         found = nodes.find_tree(tx, section.kind.name, root, nodes.MOST_LEVELS, room, tops)
-    return Scope(section, root, {node.id: node for node in found}, _list_children(found), room, reach=reach)
+    return MatchedSection(section, root, {node.id: node for node in found}, _list_children(found), room, reach=reach)
 
 
 def _list_children(found: Iterable[Node]) -> dict[int | None, list[int]]:
@@ -105,7 +105,9 @@ def _refusing(kind: NodeKind, room: Room) -> Iterator[None]:
         raise Refused("TREE_TOO_LARGE", many if much.mib is None else large) from None
 
 
-def match_all(tx: Transaction, scopes: Sequence[Scope], name: str, faults: list[tuple[Place, str]], *, adopt: bool) -> None:
+def match_all(
+    tx: Transaction, scopes: Sequence[MatchedSection], name: str, faults: list[tuple[Location, str]], *, adopt: bool
+) -> None:
     """Find the node of each entry, and the nodes that match no entry, and let the parts of a kind share the order of children.
 
     Nodes that another document than `name` manages are faults, unless they are to be adopted.
@@ -125,7 +127,7 @@ def match_all(tx: Transaction, scopes: Sequence[Scope], name: str, faults: list[
 
 
 def _match(
-    tx: Transaction, scope: Scope, name: str, faults: list[tuple[Place, str]], taken: AbstractSet[int], *, adopt: bool
+    tx: Transaction, scope: MatchedSection, name: str, faults: list[tuple[Location, str]], taken: AbstractSet[int], *, adopt: bool
 ) -> None:
     """Find the node of each entry of a scope. Nodes that are `taken` by entries of other scopes are not matched by path."""
     kind = scope.kind
@@ -160,7 +162,7 @@ def _match(
             faults.append((entry.place, detail))
 
 
-def _load_below_others(tx: Transaction, scope: Scope) -> None:
+def _load_below_others(tx: Transaction, scope: MatchedSection) -> None:
     """Read the nodes below those that entries move into the scope from elsewhere: they move along."""
     kind, room = scope.kind, scope.room
     others = {node.id for node in scope.matched.values() if node.id not in scope.nodes and node.id != scope.root}
@@ -178,7 +180,7 @@ def _load_below_others(tx: Transaction, scope: Scope) -> None:
     scope.children |= children
 
 
-def _match_paths(scope: Scope, taken: AbstractSet[int], *, adopt: bool) -> None:
+def _match_paths(scope: MatchedSection, taken: AbstractSet[int], *, adopt: bool) -> None:
     """Match the remaining entries, in order, to nodes without an external id that have the same path.
 
     If nodes are not to be adopted, only count the entries that would match.
@@ -201,7 +203,7 @@ def _match_paths(scope: Scope, taken: AbstractSet[int], *, adopt: bool) -> None:
             scope.adoptable += 1
 
 
-def _walk_paths(scope: Scope, others: Mapping[int, tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], Node]]:
+def _walk_paths(scope: MatchedSection, others: Mapping[int, tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], Node]]:
     """Yield the nodes of a scope with their paths.
 
     `others` maps the ids of matched nodes to the paths of their entries; nodes below those from elsewhere get their future paths.

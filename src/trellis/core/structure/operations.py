@@ -40,7 +40,7 @@ from trellis.errors import Refused
 from trellis.refusals import with_codes
 from trellis.sentences import say, say_many
 from trellis.store import events
-from trellis.store.events import Change
+from trellis.store.events import RecordEvent
 
 _PLAN_NAME: Final = Text(100)
 _SHOWN: Final = 100
@@ -268,9 +268,9 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
     raise Refused("PLAN_OUTDATED", detail, facts={"changes": changes})
 
 
-def _find_changes(context: Context, after: int, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> list[Change]:
+def _find_changes(context: Context, after: int, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> list[RecordEvent]:
     """Return the first changes after an event, at most `_SHOWN`, without those of records that are out of reach."""
-    found: list[Change] = []
+    found: list[RecordEvent] = []
     while len(found) < _SHOWN and (page := events.find_since(context.tx, after, resources, _PAGE)):
         found += hide_outside(context, kinds, page) if context.call.actor.bounds else page
         after = page[-1].event

@@ -12,7 +12,7 @@ from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.sentences import say
 from trellis.store import events, nodes
 from trellis.store.engine import Transaction
-from trellis.store.events import Change
+from trellis.store.events import RecordEvent
 
 _RUN: Final = (CREATE.name, UPDATE.name, DELETE.name)  # the verbs that a document runs
 
@@ -67,7 +67,7 @@ def list_missing(actor: Actor, needed: Iterable[str], now: str) -> list[str]:
     return sorted(name for name in needed if not actor.may_at(name, now))
 
 
-def hide_outside(context: Context, kinds: Mapping[str, NodeKind], changes: Iterable[Change]) -> list[Change]:
+def hide_outside(context: Context, kinds: Mapping[str, NodeKind], changes: Iterable[RecordEvent]) -> list[RecordEvent]:
     """Return the changes without those of records that are out of reach."""
     found = list(changes)
     inside: dict[str, set[int]] = {}

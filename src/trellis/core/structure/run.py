@@ -10,9 +10,9 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.structure.changes import Subject
 from trellis.core.structure.document import refuse_document
-from trellis.core.structure.entries import Document, Entry, Place
+from trellis.core.structure.entries import Document, Entry, Location
 from trellis.core.structure.keys import apply_keys, check_keys
-from trellis.core.structure.matching import Scope, load_scopes, match_all
+from trellis.core.structure.matching import MatchedSection, load_scopes, match_all
 from trellis.core.structure.ordering import find_moves
 from trellis.core.structure.steps import Step, Steps
 from trellis.core.verbs import CREATE, DELETE, LIST
@@ -47,12 +47,12 @@ class Run:
         self._context = context
         self._document = document
         self._options = context.input
-        self._faults: list[tuple[Place, str]] = []
+        self._faults: list[tuple[Location, str]] = []
         self.steps = Steps(context, context.call._replace(actor=actor, managed_by=document.name), self._faults)
-        self._scopes: list[Scope] = []
+        self._scopes: list[MatchedSection] = []
         self._groups: dict[str, int] = {}
         self._ids: dict[Entry, int] = {}
-        self._deferred: list[tuple[Scope, Entry, dict[str, Any]]] = []
+        self._deferred: list[tuple[MatchedSection, Entry, dict[str, Any]]] = []
         self._progress = Progress(context.call, 0)
 
     def carry_out(self) -> None:
@@ -135,7 +135,7 @@ class Run:
         """Return the ids of the nodes of a kind that are to be deleted, for all parts of the document together."""
         return {node for scope in self._scopes if scope.kind is kind for node in scope.doomed}
 
-    def _check_deletes(self, doomed: list[tuple[Scope, int]]) -> None:
+    def _check_deletes(self, doomed: list[tuple[MatchedSection, int]]) -> None:
         most = self._options.get(MAX_DELETES.name, MAX_DELETES.default)
         if len(doomed) > most:
             named = [f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN]]
@@ -150,7 +150,7 @@ class Run:
 
     # --- creating and changing ------------------------------------------------------------------------------------
 
-    def _put_level(self, scope: Scope, entries: list[Entry], parent: int | None) -> None:
+    def _put_level(self, scope: MatchedSection, entries: list[Entry], parent: int | None) -> None:
         """Make siblings and all nodes below them match their entries: adjacent new siblings together, then those below each."""
         before: int | None = None
         for is_new, group in groupby(entries, lambda entry: entry not in scope.matched):
@@ -162,7 +162,7 @@ class Run:
                     if node is not None:
                         self._put_level(scope, entry.children, node)
 
-    def _put(self, scope: Scope, entry: Entry, parent: int | None, before: int | None) -> int:
+    def _put(self, scope: MatchedSection, entry: Entry, parent: int | None, before: int | None) -> int:
         """Make a node match its entry; return its id."""
         old = scope.matched[entry]
         raw = self._find_differences(scope, entry, old)
@@ -180,7 +180,7 @@ class Run:
             self.steps.update(about, raw, old.id)
         return old.id
 
-    def _create(self, scope: Scope, entries: Sequence[Entry], parent: int | None, before: int | None) -> list[int | None]:
+    def _create(self, scope: MatchedSection, entries: Sequence[Entry], parent: int | None, before: int | None) -> list[int | None]:
         """Create adjacent siblings: together, or one by one if that is refused, so that each fault gets the place of its entry.
 
         Returns their ids, with None for each that was refused.
@@ -201,7 +201,7 @@ class Run:
         return made
 
     def _keep_created(
-        self, scope: Scope, entries: Sequence[Entry], outcomes: list[Outcome], parent: int | None, before: int | None
+        self, scope: MatchedSection, entries: Sequence[Entry], outcomes: list[Outcome], parent: int | None, before: int | None
     ) -> list[int | None]:
         numbers = [int(outcome.result["id"]) for outcome in outcomes]
         created = dict(zip(entries, numbers, strict=True))
@@ -211,7 +211,7 @@ class Run:
         _insert(scope, numbers, parent, before)
         return [*numbers]
 
-    def _find_differences(self, scope: Scope, entry: Entry, old: nodes.Node | None) -> dict[str, Any]:
+    def _find_differences(self, scope: MatchedSection, entry: Entry, old: nodes.Node | None) -> dict[str, Any]:
         """Return the members of an entry that differ from the node, in the form that the operation accepts."""
         kind = scope.kind
         current: Mapping[str, Any] = {} if old is None else {**old.fields, "name": old.name}
@@ -232,7 +232,7 @@ class Run:
 
     # --- deleting -------------------------------------------------------------------------------------------------
 
-    def _delete(self, scope: Scope) -> None:
+    def _delete(self, scope: MatchedSection) -> None:
         kind, gone = scope.kind, self._find_doomed(scope.kind)
         self.kept += [(kind, node) for node in scope.missing if node.id not in gone]
         tops = [i for i in scope.doomed if scope.nodes[i].parent_id not in gone]
@@ -251,7 +251,7 @@ class Run:
         places = {top: number for number, top in enumerate(tops)}
         self.steps.changes[before:] = sorted(self.steps.changes[before:], key=lambda change: places[change.id or 0])
 
-    def _delete_leaves(self, scope: Scope, leaves: list[int]) -> set[int]:
+    def _delete_leaves(self, scope: MatchedSection, leaves: list[int]) -> set[int]:
         """Delete nodes with nothing below them, a hundred at a time, and return their ids; a hundred with a refused one is left."""
         kind, gone = scope.kind, set[int]()
         for batch in () if kind.is_group else nodes.split_into_batches(leaves, nodes.AT_ONCE):
@@ -265,7 +265,7 @@ class Run:
 
     # --- ordering -------------------------------------------------------------------------------------------------
 
-    def _order(self, scope: Scope, level: list[Entry], parent: int | None) -> None:
+    def _order(self, scope: MatchedSection, level: list[Entry], parent: int | None) -> None:
         """Put siblings into the order of the document; siblings that it does not contain follow in their present order."""
         entries = {self._ids[entry]: entry for entry in level if entry in self._ids}
         now, wanted = scope.children[parent], [*entries]
@@ -276,9 +276,9 @@ class Run:
             about = Subject(scope.kind, entry.place if entry else scope.section.place, entry, scope.nodes.get(node))
             self.steps.update(about, {"position": 0} if before is None else {"after": before}, node)
 
-    def _find_levels(self) -> list[tuple[Scope, list[Entry], int | None]]:
+    def _find_levels(self) -> list[tuple[MatchedSection, list[Entry], int | None]]:
         """Return the siblings of ordered kinds with their parent; siblings from several parts of the document are joined."""
-        levels: dict[tuple[str, int | None], tuple[Scope, list[Entry], int | None]] = {}
+        levels: dict[tuple[str, int | None], tuple[MatchedSection, list[Entry], int | None]] = {}
         for scope in self._scopes:
             below = [(entry.children, self._ids[entry]) for entry in scope.section.walk() if entry.children and entry in self._ids]
             for level, parent in [(scope.section.entries, scope.root), *below] if scope.kind.ordered else ():
@@ -296,14 +296,14 @@ def _tell_managed_elsewhere(kind: NodeKind, node: nodes.Node, other: nodes.Node)
     )
 
 
-def _insert(scope: Scope, numbers: list[int], parent: int | None, before: int | None) -> None:
+def _insert(scope: MatchedSection, numbers: list[int], parent: int | None, before: int | None) -> None:
     siblings = scope.children[parent]
     is_last = not siblings or siblings[-1] == before
     at = len(siblings) if is_last else 0 if before is None else siblings.index(before) + 1
     siblings[at:at] = numbers
 
 
-def _place_behind(scope: Scope, parent: int | None, before: int | None) -> dict[str, Any]:
+def _place_behind(scope: MatchedSection, parent: int | None, before: int | None) -> dict[str, Any]:
     """Return where to put a node that is new under a parent: behind its predecessor in the document, or first if it has none."""
     siblings = scope.children.get(parent, ())
     if not scope.kind.ordered or not siblings or siblings[-1] == before:
@@ -311,7 +311,7 @@ def _place_behind(scope: Scope, parent: int | None, before: int | None) -> dict[
     return {"position": 0} if before is None else {"after": before}
 
 
-def _becomes_leaf(scope: Scope, entry: Entry, old: nodes.Node) -> bool:
+def _becomes_leaf(scope: MatchedSection, entry: Entry, old: nodes.Node) -> bool:
     """Return whether a node with children is to become one that must not have any. That has to wait until the children are gone."""
     wanted = {**old.fields, **entry.values}
     return bool(scope.children.get(old.id)) and scope.kind.leaf_only(wanted) and not scope.kind.leaf_only(old.fields)

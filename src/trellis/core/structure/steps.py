@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from trellis.core.operation import Call, Context, Outcome, run_together
 from trellis.core.structure.changes import Change, Subject, describe_change, find_drifts
-from trellis.core.structure.entries import Place, place_faults
+from trellis.core.structure.entries import Location, place_faults
 from trellis.core.verbs import UPDATE, Verb
 from trellis.errors import Refused
 from trellis.store import events, nodes, signing
@@ -37,7 +37,7 @@ class Steps:
     digests that only this service can compute, so that nobody who sees the id of a plan can use it to guess passwords.
     """
 
-    def __init__(self, context: Context, call: Call, faults: list[tuple[Place, str]]) -> None:
+    def __init__(self, context: Context, call: Call, faults: list[tuple[Location, str]]) -> None:
         self.changes: list[Change] = []
         self.needed: set[str] = set()
         self.requests: list[Request] = []

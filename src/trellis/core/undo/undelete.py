@@ -26,7 +26,7 @@ from trellis.sentences import advise, mark, say
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
-from trellis.store.snapshots import Place, Snapshot
+from trellis.store.snapshots import SavedPosition, Snapshot
 
 
 def restore_deleted(kind: NodeKind, context: Context, event: Event, root: Snapshot) -> Outcome:
@@ -189,7 +189,7 @@ def _remove_lost_groups(kind: NodeKind, context: Context, node: Node, groups: Ab
 
 
 def _restore_children(
-    kind: NodeKind, context: Context, root: Node, children: Sequence[Place], progress: Progress
+    kind: NodeKind, context: Context, root: Node, children: Sequence[SavedPosition], progress: Progress
 ) -> tuple[list[int], list[LeftRecord]]:
     """Move back, in their old order, the children that are still where the delete had moved them."""
     if not children:

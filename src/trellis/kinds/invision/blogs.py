@@ -3,7 +3,7 @@
 from html import escape
 from typing import Any, Final
 
-from trellis.core.dialect import DialectKind, FindGroups, Member, Record, declare_constant, declare_copy
+from trellis.core.dialect import DialectKind, DialectMember, FindGroups, Record, declare_constant, declare_copy
 from trellis.kinds.invision.members import GROUP, ID, NAME, URL
 
 _COUNT: Final = {"type": "integer"}
@@ -65,8 +65,10 @@ BLOGS: Final = DialectKind(
         ID,
         NAME,
         declare_copy("description", {"type": "string"}, "What it is about, as HTML."),
-        Member("owner", _OWNER, "Who owns it: a person of whom only the name is known, described as a guest.", _describe_owner),
-        Member(
+        DialectMember(
+            "owner", _OWNER, "Who owns it: a person of whom only the name is known, described as a guest.", _describe_owner
+        ),
+        DialectMember(
             "groups",
             {"type": "array", "items": GROUP},
             "The groups that may read it; all groups if everybody may.",

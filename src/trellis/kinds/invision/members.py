@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from trellis.core.dialect import FindGroups, Member, Record, declare_constant, declare_copy
+from trellis.core.dialect import DialectMember, FindGroups, Record, declare_constant, declare_copy
 from trellis.core.fields import EVERYONE
 
 _WHOLE: Final = {"type": "integer"}
@@ -24,16 +24,16 @@ GROUP: Final = {
 }
 
 
-def declare_class(name: str) -> Member:
+def declare_class(name: str) -> DialectMember:
     """Declare the class that a node has in the suite."""
     return declare_constant("class", name, _TEXT, "The class that the suite has for it.")
 
 
-def declare_parent(root: int | None) -> Member:
+def declare_parent(root: int | None) -> DialectMember:
     """Declare the parent's id; `root` stands for the top level."""
     kind = {"type": "integer"} if root is not None else {"type": ["integer", "null"]}
     doc = f"The id of its parent; {root if root is not None else 'null'} at the top level."
-    return Member("parentId", kind, doc, lambda record, _: root if (parent := record.get("parentId")) is None else parent)
+    return DialectMember("parentId", kind, doc, lambda record, _: root if (parent := record.get("parentId")) is None else parent)
 
 
 def number_options(*options: str) -> Mapping[str, str]:
@@ -45,7 +45,7 @@ def number_options(*options: str) -> Mapping[str, str]:
     return MappingProxyType({option: option for option in options} | numbered)
 
 
-def declare_permissions(number: int, options: Mapping[str, str]) -> Member:
+def declare_permissions(number: int, options: Mapping[str, str]) -> DialectMember:
     """Declare the permissions of a kind. `number`, below ten, is unique to the kind, so that `perm_id` is unique to the node."""
     names = (_FIRST, *(f"perm_{place}" for place in range(2, _LAST + 1)))
     schema = {
@@ -55,7 +55,7 @@ def declare_permissions(number: int, options: Mapping[str, str]) -> Member:
     }
     used = ", ".join(f"{name} {options[name]}" for name in names if name in options)
     doc = f'Who may do what: "*", or ids of groups joined by commas; nobody is "" in {_FIRST} and null in the others. {used}.'
-    return Member("permissions", schema, doc, _build_permissions(number, {name: options.get(name, "") for name in names}))
+    return DialectMember("permissions", schema, doc, _build_permissions(number, {name: options.get(name, "") for name in names}))
 
 
 def _build_permissions(number: int, names: Mapping[str, str]) -> Callable[[Record, FindGroups], dict[str, Any]]:

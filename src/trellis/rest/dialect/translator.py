@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from trellis.core.dialect import Dialect, DialectKind, FindGroups, Member, Record, serialize_record
+from trellis.core.dialect import Dialect, DialectKind, DialectMember, FindGroups, Record, serialize_record
 from trellis.core.fields import Field
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
@@ -81,15 +81,15 @@ def encode_answer(value: Any, shown: Any, response: Response, *, pretty: bool = 
     return encode_body(shown, pretty=True) if pretty else end_body(compact), version
 
 
-def _serialize_page(members: tuple[Member, ...], page: Record, find_groups: FindGroups) -> dict[str, Any]:
+def _serialize_page(members: tuple[DialectMember, ...], page: Record, find_groups: FindGroups) -> dict[str, Any]:
     return {**page, "results": [serialize_record(members, record, find_groups) for record in page["results"]]}
 
 
-def _show_as_it_is(_: tuple[Member, ...], value: Any, __: FindGroups) -> Any:
+def _show_as_it_is(_: tuple[DialectMember, ...], value: Any, __: FindGroups) -> Any:
     return value
 
 
-_SHOWN: Final[Mapping[Response, Callable[[tuple[Member, ...], Any, FindGroups], Any]]] = {
+_SHOWN: Final[Mapping[Response, Callable[[tuple[DialectMember, ...], Any, FindGroups], Any]]] = {
     Response.RECORD: serialize_record,
     Response.PAGE: _serialize_page,
     Response.ANSWER: serialize_record,

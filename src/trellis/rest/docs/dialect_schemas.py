@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from trellis.core.dialect import Dialect, Member
+from trellis.core.dialect import Dialect, DialectMember
 from trellis.core.operation import Operation
 from trellis.core.verbs import Response
 from trellis.refusals import REFUSALS
@@ -68,7 +68,7 @@ def _error_schema(dialect: Dialect) -> Schema:
     }
 
 
-def _shapes(operation: Operation) -> list[tuple[str, Dialect, tuple[Member, ...]]]:
+def _shapes(operation: Operation) -> list[tuple[str, Dialect, tuple[DialectMember, ...]]]:
     found = []
     for name, translator in TRANSLATORS.items():
         dialect_kind = translator.find_dialect_kind(operation)
@@ -83,7 +83,7 @@ def _component(dialect: Dialect, operation: Operation) -> str:
     return f"{dialect.name.capitalize()}{component_of(operation)}"
 
 
-def _schema(members: Iterable[Member]) -> Schema:
+def _schema(members: Iterable[DialectMember]) -> Schema:
     listed = tuple(members)
     properties = {member.name: dict(member.schema) | {"description": member.doc} for member in listed}
     return {"type": "object", "required": [member.name for member in listed], "properties": properties}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from trellis.core.catalogue import Catalogue
-from trellis.core.dialect import Dialect, Member, Who, serialize_record
+from trellis.core.dialect import Dialect, DialectMember, Who, serialize_record
 from trellis.core.nodes import NodeKind
 from trellis.core.verbs import Response
 from trellis.http.routes import build_routes
@@ -19,7 +19,7 @@ class ShownKind(NamedTuple):
     """A kind in a dialect: the members of its records, and an example."""
 
     kind: NodeKind
-    members: tuple[Member, ...]
+    members: tuple[DialectMember, ...]
     example: Markup
 
 

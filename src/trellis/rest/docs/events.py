@@ -12,7 +12,7 @@ from trellis.core.operation import Operation
 from trellis.core.verbs import singular_of
 from trellis.core.webhooks import MESSAGE_HEADERS, TEST
 from trellis.rest.docs.schemas import Schema, build_object, capitals, component_of, described, ref
-from trellis.store.events import Wanted
+from trellis.store.events import OperationFilter
 
 _OF_THE_RECORD: Final = ("resource", "operation", "before", "after", "changed")  # members that depend on the kind of record
 _OF_THE_MESSAGE: Final = ("type", "at")  # members beside the data of a message
@@ -85,7 +85,7 @@ def _list_of(types: Iterable[str], resource: str) -> list[str]:
     return [kind for kind in types if kind.partition(".")[0] == singular_of(resource)]
 
 
-def _list_operations(events: Iterable[Wanted]) -> list[str]:
+def _list_operations(events: Iterable[OperationFilter]) -> list[str]:
     return sorted({name for wanted in events for name in (*wanted.always, *wanted.if_only, *wanted.unless_only)})
 
 

@@ -27,7 +27,7 @@ from trellis.rest.docs.types import type_in_words
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FieldRow:
     """One field in a table, and the form control for it."""
 
     name: str
@@ -55,15 +55,15 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OperationView:
     """One operation on the page. `inner`: a key needs grants only for the operations that this one runs."""
 
     route: Route
     inner: bool
     target: Target | None
-    query: tuple[Row, ...]
-    body: tuple[Row, ...]
-    answers: tuple[Row, ...]
+    query: tuple[FieldRow, ...]
+    body: tuple[FieldRow, ...]
+    answers: tuple[FieldRow, ...]
     headers: tuple[str, ...]
     errors: tuple[Refused, ...]
     shared_errors: tuple[Refused, ...]
@@ -74,7 +74,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ResourceView:
     """The operations of one kind, or of a resource that is not a kind."""
 
     name: str
@@ -82,9 +82,9 @@ class Section:
     application: str
     singular: str
     doc: str
-    fields: tuple[Row, ...]
+    fields: tuple[FieldRow, ...]
     record: Markup
-    entries: tuple[Entry, ...]
+    entries: tuple[OperationView, ...]
 
 
 def section_names(catalogue: Catalogue) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def section_names(catalogue: Catalogue) -> tuple[str, ...]:
     return tuple(_group(catalogue))
 
 
-def sections(catalogue: Catalogue, base_url: str) -> tuple[Section, ...]:
+def sections(catalogue: Catalogue, base_url: str) -> tuple[ResourceView, ...]:
     """Return every section in the order of the catalogue, Trellis's own last."""
     return tuple(_section(group, base_url) for group in _group(catalogue).values())
 
@@ -104,7 +104,7 @@ def _group(catalogue: Catalogue) -> dict[str, list[Route]]:
     return groups
 
 
-def _section(group: list[Route], base_url: str) -> Section:
+def _section(group: list[Route], base_url: str) -> ResourceView:
     kind = group[0].operation.kind
     entries = tuple(_entry(route, base_url) for route in group)
     if kind is None:
@@ -112,10 +112,12 @@ def _section(group: list[Route], base_url: str) -> Section:
         told = {field.name: field for route in group for field in route.operation.answers}
         fields, record = tuple(_row(field) for field in told.values()), _record(group)
         singular = group[0].operation.singular if record else "response"
-        return Section(group[0].operation.resource, title, "Trellis", singular, doc, fields, record or entries[0].answer, entries)
+        return ResourceView(
+            group[0].operation.resource, title, "Trellis", singular, doc, fields, record or entries[0].answer, entries
+        )
     answered = any(route.verb.response is not Response.NULL for route in group)
     fields = tuple(_row(field) for field in kind.answered) if answered else ()
-    return Section(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)
+    return ResourceView(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)
 
 
 def _record(group: Iterable[Route]) -> Markup:
@@ -126,10 +128,10 @@ def _record(group: Iterable[Route]) -> Markup:
     return Markup()
 
 
-def _entry(route: Route, base_url: str) -> Entry:
+def _entry(route: Route, base_url: str) -> OperationView:
     operation = route.operation
     refusals = refusals_of(operation)
-    return Entry(
+    return OperationView(
         route=route,
         inner=operation.access is Access.INNER,
         target=_target(operation),
@@ -152,14 +154,14 @@ def _target(operation: Operation) -> Target | None:
     return Target("id", "", str(target_of(operation)), numeric=True) if operation.has_target else None
 
 
-def _row(field: Field, *, new: bool = True) -> Row:
+def _row(field: Field, *, new: bool = True) -> FieldRow:
     notes = {"read-only": field.read_only, "write-only": field.write_only}
     schema = field.type.schema()
     kinds = schema.get("type", "string")
     members = (
         field.type.options if isinstance(field.type, Permissions) else field.type.words if isinstance(field.type, Choice) else {}
     )
-    return Row(
+    return FieldRow(
         name=field.name,
         also=() if field.read_only else field.also,
         type=type_in_words(field),

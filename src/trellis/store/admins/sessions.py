@@ -34,7 +34,7 @@ class Session:
     issuer: str | None = None
 
 
-class Limits(NamedTuple):
+class SessionLimits(NamedTuple):
     """What makes a session live: it expires after `now`, was used after `idle`, and began with a password or at `issuer`.
 
     It was not used after `ahead`: otherwise, it began when the clock was ahead, and its times say nothing.
@@ -108,7 +108,7 @@ class LiveSession(NamedTuple):
 _FLAGS: Final = ("must_change", "has_passkey", "has_app", "has_password", "has_identity", "shows_utc")
 
 
-def find_live(tx: Transaction, digest: str, limits: Limits) -> LiveSession | None:
+def find_live(tx: Transaction, digest: str, limits: SessionLimits) -> LiveSession | None:
     """Read a session; None if it is not live, or if its administrator is disabled."""
     rows = tx.fetch(_LIVE, digest=digest, **limits._asdict())
     if not rows:
@@ -119,7 +119,7 @@ def find_live(tx: Transaction, digest: str, limits: Limits) -> LiveSession | Non
     return found._replace(**flags)
 
 
-def find_live_among(tx: Transaction, digests: Sequence[str], limits: Limits) -> list[tuple[str, str, str | None]]:
+def find_live_among(tx: Transaction, digests: Sequence[str], limits: SessionLimits) -> list[tuple[str, str, str | None]]:
     """Return the sessions among `digests` that `find_live` would read: (digest, role, kinds that the role covers)."""
     found = tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), **limits._asdict())
     return [(row[0], row[1], row[2]) for row in found]
@@ -155,7 +155,7 @@ def confirm(tx: Transaction, digest: str, renewed: str, until: str, how: str | N
     tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(**changed))
 
 
-def find_live_by_admin(tx: Transaction, admin: int, limits: Limits) -> list[Session]:
+def find_live_by_admin(tx: Transaction, admin: int, limits: SessionLimits) -> list[Session]:
     """Read the live sessions of an administrator, the most recently used first."""
     return [Session(*row) for row in tx.fetch(_LIVE_OF_ADMIN, admin=admin, **limits._asdict())]
 

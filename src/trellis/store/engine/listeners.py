@@ -39,7 +39,7 @@ _COUNT_BEHIND: Final = f"SELECT count(*) FROM counters WHERE {_OTHERS}"  # noqa:
 _GIVE_UP: Final = f"DELETE FROM counters WHERE {_OTHERS}"  # noqa: S608  # our own text
 
 
-class Reading(NamedTuple):
+class VersionRow(NamedTuple):
     """The data version, the last entry of the change journal as of it, and two key versions.
 
     `keys` is the newest key version, `dropped` the one up to which this process has dropped what it remembered; None without a row.
@@ -61,9 +61,9 @@ class Listeners:
         """Insert the row of this process, unless it exists. Nothing may count as valid until the next reading."""
         connection.execute(_REGISTER, {"me": self._me})
 
-    def read(self, connection: Any) -> Reading:
+    def read(self, connection: Any) -> VersionRow:
         """Read the versions and the row of this process in one statement, so that they belong together."""
-        return Reading(*connection.execute(_READ, {"me": self._me}).fetchone())
+        return VersionRow(*connection.execute(_READ, {"me": self._me}).fetchone())
 
     def confirm(self, connection: Any, number: int) -> bool:
         """Record that this process has dropped what it remembered before a key version; return False if its row is gone."""

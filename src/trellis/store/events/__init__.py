@@ -7,7 +7,7 @@ from trellis.store.events.arrivals import NEVER, find_arrivals
 from trellis.store.events.change_sets import count_of_change_set, find_change_set, open_change_set, purge_change_sets
 from trellis.store.events.log import (
     Event,
-    Wanted,
+    OperationFilter,
     append,
     append_many,
     count,
@@ -26,7 +26,7 @@ from trellis.store.events.log import (
 )
 from trellis.store.events.pages import MOST_BYTES, walk, weigh_event
 from trellis.store.events.records import (
-    Change,
+    RecordEvent,
     count_records,
     find_last_change,
     find_last_changes,
@@ -40,9 +40,9 @@ from trellis.store.events.within import find_inside_or_deleted
 __all__ = [
     "MOST_BYTES",
     "NEVER",
-    "Change",
     "Event",
-    "Wanted",
+    "OperationFilter",
+    "RecordEvent",
     "append",
     "append_many",
     "count",

@@ -42,7 +42,7 @@ class Event:
     traceparent: str | None = None
 
 
-class Wanted(NamedTuple):
+class OperationFilter(NamedTuple):
     """Which events are wanted, by operation.
 
     All events of the operations `always`; of the operations `if_only`, those that changed nothing but `members`; of the operations
@@ -141,9 +141,9 @@ def build_conditions(tx: Transaction, filters: Mapping[str, Any]) -> list[sa.Col
 def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, *, newest_first: bool) -> sa.Select[Any]:
     """Select the events after a sequence number, or before it if newest first; None begins with the first or the newest.
 
-    `filters` may contain wanted (a Wanted), operation, resource, resources (several), resource_id, change_set, request_id, reason,
-    actor (with `type` and `id`, which may be None), actor_type, actor_id, since and until (timestamps; `until` itself is excluded),
-    and within (roots by resource, for events about nodes inside them).
+    `filters` may contain wanted (an OperationFilter), operation, resource, resources (several), resource_id, change_set,
+    request_id, reason, actor (with `type` and `id`, which may be None), actor_type, actor_id, since and until (timestamps; `until`
+    itself is excluded), and within (roots by resource, for events about nodes inside them).
     """
     statement = _SELECT.where(*build_conditions(tx, filters)).order_by(events.c.seq.desc() if newest_first else events.c.seq)
     if after is not None:

@@ -16,7 +16,7 @@ def find_newest_number(tx: Transaction) -> int:
     return last_number(tx, "events")
 
 
-class Change(NamedTuple):
+class RecordEvent(NamedTuple):
     """An event about a record. `began` is the operation that its change set began with, if it has one and this was read."""
 
     event: int
@@ -36,10 +36,10 @@ def count_records(tx: Transaction, after: int, last: int) -> int:
     return sum((number is not None) + len(touched) for number, touched in tx.connection.execute(found))
 
 
-def find_since(tx: Transaction, seq: int, resources: Sequence[str], most: int) -> list[Change]:
+def find_since(tx: Transaction, seq: int, resources: Sequence[str], most: int) -> list[RecordEvent]:
     """Return the events after `seq` about these resources, the oldest first, at most `most`."""
     found = sa.select(*_COLUMNS).where(events.c.seq > seq, events.c.resource.in_(resources)).order_by(events.c.seq).limit(most)
-    return [Change(*row) for row in tx.connection.execute(found)]
+    return [RecordEvent(*row) for row in tx.connection.execute(found)]
 
 
 _SINCE_OF: Final = Statement(
@@ -50,9 +50,9 @@ _SINCE_OF: Final = Statement(
 )
 
 
-def find_since_of(tx: Transaction, seq: int, resource: str, ids: Sequence[int], most: int) -> list[Change]:
+def find_since_of(tx: Transaction, seq: int, resource: str, ids: Sequence[int], most: int) -> list[RecordEvent]:
     """Return the events after `seq` about these records of a resource, the oldest first, at most `most`."""
-    return [Change(*row) for row in tx.fetch(_SINCE_OF, after=seq, resource=resource, ids=tx.id_list(ids), most=most)]
+    return [RecordEvent(*row) for row in tx.fetch(_SINCE_OF, after=seq, resource=resource, ids=tx.id_list(ids), most=most)]
 
 
 def _with_beginning(found: sa.FromClause) -> sa.Select[Row]:
@@ -87,13 +87,13 @@ def _last_of_nodes() -> Statement:
 _LAST_OF_NODES: Final = _last_of_nodes()
 
 
-def find_last_change(tx: Transaction, resource: str, number: int, before: int) -> Change | None:
+def find_last_change(tx: Transaction, resource: str, number: int, before: int) -> RecordEvent | None:
     """Return the newest event about a record before the event `before`; None if there is none, or it was purged."""
     rows = tx.fetch(_LAST_OF, resource=resource, id=number, before=before)
-    return Change(*rows[0]) if rows else None
+    return RecordEvent(*rows[0]) if rows else None
 
 
-def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int], before: int) -> dict[int, Change]:
+def find_last_changes(tx: Transaction, kind: str, ids: Sequence[int], before: int) -> dict[int, RecordEvent]:
     """Return the newest event before the event `before` about each of some nodes that exist; nodes without one are left out."""
-    found = [Change(*row) for row in tx.fetch(_LAST_OF_NODES, kind=kind, ids=tx.id_list(ids), before=before)]
+    found = [RecordEvent(*row) for row in tx.fetch(_LAST_OF_NODES, kind=kind, ids=tx.id_list(ids), before=before)]
     return {change.id: change for change in found if change.id is not None}

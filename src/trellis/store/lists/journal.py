@@ -21,7 +21,7 @@ _MAX_APPLIED: Final = 2_000  # with more entries than this to compare, counting 
 _c, _j = nodes.c, node_changes.c
 
 
-class Span(NamedTuple):
+class JournalRange(NamedTuple):
     """The sequence numbers of the first and the last entry; both are 0 if there are no entries."""
 
     first: int
@@ -34,10 +34,10 @@ _BOUNDS: Final = Statement(sa.select(*_ENDS))
 _BOUNDS_AND_ALL: Final = Statement(sa.select(*_ENDS, sa.exists().where(_j.seq > bindparam("since"), _j.change == "all")))
 
 
-def find_span(tx: Transaction) -> Span:
+def find_span(tx: Transaction) -> JournalRange:
     """Return the first and the last sequence number in the journal."""
     ((first, last),) = tx.fetch(_BOUNDS)
-    return Span(first or 0, last or 0)
+    return JournalRange(first or 0, last or 0)
 
 
 class Delta(NamedTuple):

@@ -14,7 +14,7 @@ from trellis.store.engine import Row, Transaction
 from trellis.store.lists import journal, search, statements
 from trellis.store.lists.filters import DIRECT, ONE_OF, SortBy
 from trellis.store.lists.inside import BY_ID, find_ids_inside
-from trellis.store.lists.results import MAX_IDS, Anchor, Order, Result
+from trellis.store.lists.results import MAX_IDS, Anchor, MaterialisedResult, Order
 from trellis.store.lists.statements import Columns, Start, Strategy
 from trellis.store.nodes import AT_ONCE, Node, Room, decode_node, deleted_ids, fold_name, read_nodes
 
@@ -172,7 +172,7 @@ class _Page:
 
     # --- materialised results -------------------------------------------------------------------------------------
 
-    def _compute_result(self) -> Result:
+    def _compute_result(self) -> MaterialisedResult:
         seq, names, params = journal.find_span(self.tx).last, self.names, self.params
         if "search" in names:
             most = min(_MAX_CANDIDATES, max(_ALWAYS_SORTED, count_all(self.tx, params["kind"]) // 20))
@@ -181,12 +181,12 @@ class _Page:
                 names, params = (*names, "candidates"), params | {"candidates": self.tx.id_list(candidates)}
         some = self.tx.fetch(statements.find_matches(names), **params, limit=MAX_IDS + 1)
         if len(some) <= MAX_IDS:
-            return Result(seq, len(some), frozenset(row[0] for row in some))
-        return Result(seq, int(self.tx.fetch(statements.count_matches(names), **params)[0][0]))
+            return MaterialisedResult(seq, len(some), frozenset(row[0] for row in some))
+        return MaterialisedResult(seq, int(self.tx.fetch(statements.count_matches(names), **params)[0][0]))
 
-    def _kept_result(self) -> Result | None:
+    def _kept_result(self) -> MaterialisedResult | None:
         """Return the stored result of this query, brought up to date; None if there is none, or if too much has changed."""
-        result: Result | None = self.tx.cache.get(self.cache_key)
+        result: MaterialisedResult | None = self.tx.cache.get(self.cache_key)
         if result is None:
             return None
         delta = journal.find_delta(self.tx, self.cache_key[1], self.params, result.seq)
@@ -197,7 +197,7 @@ class _Page:
             self._keep(result)
         return result
 
-    def _keep(self, result: Result) -> None:
+    def _keep(self, result: MaterialisedResult) -> None:
         self.tx.cache.put(self.cache_key, result)
 
     # --- which ----------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class _Page:
     def _read_from_anchor(self, total: int) -> list[Node]:
         """Walk to a page from the nearest anchor before it, and store anchors along the way."""
         query, order = self.query, (self.query.sort_by, self.query.descending)
-        result = self._kept_result() or Result(journal.find_span(self.tx).last)
+        result = self._kept_result() or MaterialisedResult(journal.find_span(self.tx).last)
         at = result.find_anchor(order, query.offset)
         strategy = self._choose(total, query.offset - (at.rank if at else 0))
         if strategy == "filter":  # all matches are sorted in any case, wherever the page begins

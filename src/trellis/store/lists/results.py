@@ -30,7 +30,7 @@ class Anchor(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class MaterialisedResult:
     """What is known about a query as of journal entry `seq`: the number of matches, their ids if few, anchors by order and rank.
 
     None means not yet known.
@@ -41,23 +41,25 @@ class Result:
     ids: frozenset[int] | None = None
     anchors: Mapping[Order, tuple[Anchor, ...]] = field(default_factory=dict)
 
-    def apply_delta(self, delta: Delta) -> "Result":
+    def apply_delta(self, delta: Delta) -> "MaterialisedResult":
         """Return the result as of `delta.last`."""
         steps = [(row, -1) for row in delta.removed] + [(row, 1) for row in delta.added]
         total = None if self.total is None else self.total + sum(step for _, step in steps)
         ids = None if self.ids is None else (self.ids - {row[0] for row in delta.removed}) | {row[0] for row in delta.added}
         if ids is not None and len(ids) > MAX_IDS:
             ids = None
-        return Result(delta.last, total, ids, {order: _shift(anchors, order, steps) for order, anchors in self.anchors.items()})
+        return MaterialisedResult(
+            delta.last, total, ids, {order: _shift(anchors, order, steps) for order, anchors in self.anchors.items()}
+        )
 
-    def add_anchors(self, order: Order, new: Iterable[Anchor], distance: int) -> "Result":
+    def add_anchors(self, order: Order, new: Iterable[Anchor], distance: int) -> "MaterialisedResult":
         """Return the result with those of the new anchors added that are at least `distance` ranks from every other anchor."""
         anchors = list(self.anchors.get(order, ()))
         for anchor in new:
             at = bisect_left(anchors, anchor.rank, key=_rank)
             if all(abs(near.rank - anchor.rank) >= distance for near in anchors[max(0, at - 1) : at + 1]):
                 anchors.insert(at, anchor)
-        return Result(self.seq, self.total, self.ids, {**self.anchors, order: tuple(anchors)})
+        return MaterialisedResult(self.seq, self.total, self.ids, {**self.anchors, order: tuple(anchors)})
 
     def find_anchor(self, order: Order, rank: int) -> Anchor | None:
         """Return the last anchor at or before a rank; None if there is none."""

@@ -1,7 +1,7 @@
 """Mail: the outbox, the recipients of alarms, and the reasons why a mail was not sent (`reasons`)."""
 
 from trellis.store.mail import reasons
-from trellis.store.mail.readers import Reader, advance, find_reader, list_behind, skip_alarms
+from trellis.store.mail.recipients import Recipient, advance, find_reader, list_behind, skip_alarms
 from trellis.store.mail.rows import (
     Mail,
     Notice,
@@ -20,7 +20,7 @@ from trellis.store.mail.rows import (
 __all__ = [
     "Mail",
     "Notice",
-    "Reader",
+    "Recipient",
     "advance",
     "claim",
     "count_notices",

@@ -27,7 +27,7 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MigrationPlan:
     """The steps that are missing in a database. `at` is its step; None if it is missing or empty, so that no release uses it yet.
 
     `blocked` are the tables that nobody else can read until all steps are done.
@@ -60,7 +60,7 @@ class Plan:
         return tuple(step.effect.unknown for step in self.steps if step.effect.unknown is not None)
 
 
-def plan_migration(settings: Settings) -> Plan:
+def plan_migration(settings: Settings) -> MigrationPlan:
     """Plan what `migrate` would do with a database that is missing, empty, older or ready, without changing anything."""
     is_there = find_condition(settings) in {Condition.OLDER, Condition.READY}
     at = find_step(settings) if is_there else None
@@ -75,7 +75,7 @@ def plan_migration(settings: Settings) -> Plan:
             for name, step in lacking
         )
         blocked = () if is_sqlite else tuple(sorted({table for step in steps for table in step.effect.blocks if table in rows}))
-        return Plan(engine.dialect.name, at, find_newest_step(), steps, blocked)
+        return MigrationPlan(engine.dialect.name, at, find_newest_step(), steps, blocked)
     finally:
         engine.dispose()
 

@@ -7,7 +7,7 @@ from trellis.store.snapshots.leaves import delete_leaves
 from trellis.store.snapshots.rows import (
     NEIGHBOURS,
     Change,
-    Place,
+    SavedPosition,
     Snapshot,
     count,
     count_by_event,
@@ -39,7 +39,7 @@ from trellis.store.snapshots.rows import (
 __all__ = [
     "NEIGHBOURS",
     "Change",
-    "Place",
+    "SavedPosition",
     "Snapshot",
     "count",
     "count_by_event",

@@ -11,7 +11,7 @@ from trellis.store.nodes import Node, deleted_ids
 from trellis.store.snapshots.rows import NEIGHBOURS, save_many
 
 
-class Leaf(NamedTuple):
+class DeletedLeaf(NamedTuple):
     """A node as it is just before its own deletion, after those before it in the list, and its nearest siblings at that time."""
 
     node: Node
@@ -41,13 +41,13 @@ def delete_leaves(tx: Transaction, kind: str, leaves: Sequence[Node]) -> list[No
     return [leaf.node for leaf in gone]
 
 
-def _foresee(tx: Transaction, kind: str, parent: int | None, leaves: Sequence[Node]) -> Iterator[Leaf]:
+def _foresee(tx: Transaction, kind: str, parent: int | None, leaves: Sequence[Node]) -> Iterator[DeletedLeaf]:
     """Compute the positions and neighbours that children of one parent will have when each of them is deleted."""
     positions = [node.position for node in leaves]
     before, behind = _link(tx, kind, parent, sorted(positions))
     for node, position in zip(leaves, siblings.positions_on_leaving(positions), strict=True):
         neighbours = {"before": _walk(before, node.id), "behind": _walk(behind, node.id)}
-        yield Leaf(replace(node, position=position), neighbours)
+        yield DeletedLeaf(replace(node, position=position), neighbours)
         left, right = before.get(node.id), behind.get(node.id)
         if left is not None:
             behind[left] = right

@@ -160,7 +160,7 @@ def walk(tx: Transaction, seq: int, keys: Sequence[tuple[str, int]]) -> Iterator
             yield from (rows[number] for number in ids if number in rows)
 
 
-class Place(NamedTuple):
+class SavedPosition(NamedTuple):
     """Where a node was before an event, and the neighbours that were saved with it."""
 
     id: int
@@ -169,10 +169,10 @@ class Place(NamedTuple):
     neighbours: Mapping[str, Any]
 
 
-def list_places(tx: Transaction, seq: int, kind: str, change: Change) -> list[Place]:
+def list_places(tx: Transaction, seq: int, kind: str, change: Change) -> list[SavedPosition]:
     """Return where the nodes of a kind to which an event made a change were before, by position."""
     rows = tx.fetch(_PLACES, seq=seq, kind=kind, change=change)
-    return [Place(row[0], row[1], row[2], tx.decode(row[3]) or {}) for row in rows]
+    return [SavedPosition(row[0], row[1], row[2], tx.decode(row[3]) or {}) for row in rows]
 
 
 def list_external_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> list[str | None]:

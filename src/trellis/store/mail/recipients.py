@@ -11,7 +11,7 @@ _c = administrators.c
 _NEWEST: Final = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).scalar_subquery()
 
 
-class Reader(NamedTuple):
+class Recipient(NamedTuple):
     """An administrator as a recipient of mail. `alarms` are the names of the alarms they want, separated by commas, or `*`.
 
     `language` is the language that they have chosen for the panel, or "".
@@ -41,15 +41,15 @@ _BEHIND = Statement(
 )
 
 
-def find_reader(tx: Transaction, admin: int) -> Reader | None:
+def find_reader(tx: Transaction, admin: int) -> Recipient | None:
     """Read an administrator as a recipient of mail."""
     row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == admin)).first()
-    return Reader(*row) if row else None
+    return Recipient(*row) if row else None
 
 
-def list_behind(tx: Transaction) -> list[tuple[Reader, int]]:
+def list_behind(tx: Transaction) -> list[tuple[Recipient, int]]:
     """Read the administrators with an address for whom alarms are to be processed, each with the event of the newest alarm."""
-    return [(Reader(*row[:-1]), row[-1]) for row in tx.fetch(_BEHIND)]
+    return [(Recipient(*row[:-1]), row[-1]) for row in tx.fetch(_BEHIND)]
 
 
 def advance(tx: Transaction, admin: int, event: int) -> None:
